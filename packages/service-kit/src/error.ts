@@ -1,0 +1,100 @@
+/**
+ * The one error of the hub. It is thrown where a fault is found; `code` is its kind, `message` is public and goes
+ * to the caller word for word, `cause` is hidden and goes to the operator's log only.
+ */
+
+/** Every kind of failure the hub tells apart. `docs/api.md` lists them with their HTTP statuses. */
+export const errorCodes = [
+  'VALIDATION',
+  'KEY_MISSING',
+  'KEY_INVALID',
+  'KEY_EXPIRED',
+  'SCOPE_DENIED',
+  'NOT_FOUND',
+  'METHOD_NOT_ALLOWED',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'NOT_ACCEPTABLE',
+  'CONFLICT',
+  'CONSTRAINT',
+  'MAX_AFFECTED',
+  'SOURCE_GONE',
+  'NOT_TRAINED',
+  'NOT_EMPTY',
+  'IDEMPOTENCY_CONFLICT',
+  'IDEMPOTENCY_MISMATCH',
+  'VERSION_MISMATCH',
+  'TOO_LARGE',
+  'SQL_REJECTED',
+  'COMMAND_MISMATCH',
+  'CONTEXT_INVALID',
+  'OPTION_REFUSED',
+  'RATE_LIMITED',
+  'CANCELLED',
+  'SOURCE_UNREACHABLE',
+  'SOURCE_AUTH',
+  'SOURCE_TLS',
+  'SOURCE_BUSY',
+  'SOURCE_BROKEN',
+  'UNAVAILABLE',
+  'STATEMENT_TIMEOUT',
+  'INTERNAL',
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** Where an execution failed. */
+export type Stage = 'queue' | 'connect' | 'prepare' | 'execute' | 'stream';
+
+/** One fault of a request; `pointer` is a JSON Pointer into the body, or `query/name`, `path/name`, `header/name`. */
+export interface Fault {
+  pointer: string;
+  detail: string;
+}
+
+/** What a database said of a statement. `line` and `column` count from 1 in the text as it is stored. */
+export interface SqlFault {
+  state?: string;
+  line?: number;
+  column?: number;
+}
+
+export interface HubErrorOptions {
+  /** Hidden from callers. */
+  cause?: unknown;
+  /** All faults at once, for VALIDATION and CONTEXT_INVALID. */
+  errors?: Fault[];
+  stage?: Stage;
+  /** True when the very same request may succeed later. */
+  retryable?: boolean;
+  sql?: SqlFault;
+  /** When to try again, for RATE_LIMITED, SOURCE_BUSY and UNAVAILABLE. */
+  retryAfterMs?: number;
+}
+
+export class HubError extends Error {
+  readonly code: ErrorCode;
+  readonly errors: Fault[] | undefined;
+  readonly stage: Stage | undefined;
+  readonly retryable: boolean | undefined;
+  readonly sql: SqlFault | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'HubError';
+    this.code = code;
+    this.errors = options.errors;
+    this.stage = options.stage;
+    this.retryable = options.retryable;
+    this.sql = options.sql;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** Anything that is not ours becomes INTERNAL with a fixed text; what it was stays in `cause` for the log. */
+export function toHubError(err: unknown): HubError {
+  if (err instanceof HubError) return err;
+  return new HubError('INTERNAL', 'The hub failed to answer this request. The request id names it in the log.', {
+    cause: err,
+  });
+}
