@@ -94,7 +94,11 @@ export class HubError extends Error {
 /** Anything that is not ours becomes INTERNAL with a fixed text; what it was stays in `cause` for the log. */
 export function toHubError(err: unknown): HubError {
   if (err instanceof HubError) return err;
-  return new HubError('INTERNAL', 'The hub failed to answer this request. The request id names it in the log.', {
-    cause: err,
-  });
+  return new HubError(
+    'INTERNAL',
+    'The hub failed to answer this request. The request id names it in the log.',
+    {
+      cause: err,
+    },
+  );
 }

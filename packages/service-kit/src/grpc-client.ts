@@ -1,0 +1,164 @@
+/** A gRPC client with the very interface of the implementation at its other end. */
+
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  type ClientReadableStream,
+  credentials,
+  type Metadata,
+} from '@grpc/grpc-js';
+import type { CallContext, Calls, ServiceDescription } from './call.ts';
+import { fromStatus } from './error-wire.ts';
+import { toMetadata } from './grpc-metadata.ts';
+
+export interface GrpcClientOptions {
+  /** `host:port`, or `dns:///host:port` to spread calls over all addresses of a name. */
+  address: string;
+  /** Authenticates this caller at the other side. */
+  serviceToken?: string | undefined;
+  credentials?: ChannelCredentials | undefined;
+}
+
+export interface GrpcClient<Service> {
+  calls: Calls<Service>;
+  close(): void;
+}
+
+/** The largest message either way, for trees and model batches; rows travel in chunks of 256 KiB. */
+export const messageBytesMax = 64 * 1024 * 1024;
+
+const channelOptions = {
+  'grpc.max_receive_message_length': messageBytesMax,
+  'grpc.max_send_message_length': messageBytesMax,
+  'grpc.keepalive_time_ms': 20_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+};
+
+interface Descriptor {
+  path: string;
+  requestStream: boolean;
+  responseStream: boolean;
+  requestSerialize: (value: unknown) => Buffer;
+  responseDeserialize: (bytes: Buffer) => unknown;
+}
+
+export function createGrpcClient<Service extends object>(
+  service: Service,
+  options: GrpcClientOptions,
+): GrpcClient<Service> {
+  const client = new Client(
+    options.address,
+    options.credentials ?? credentials.createInsecure(),
+    channelOptions,
+  );
+  const calls = Object.fromEntries(
+    Object.entries(service as unknown as ServiceDescription).map(([name, method]) => {
+      const descriptor = method as unknown as Descriptor;
+      if (!descriptor.responseStream) return [name, unary(client, descriptor, options)];
+      return [
+        name,
+        descriptor.requestStream
+          ? duplex(client, descriptor, options)
+          : streamed(client, descriptor, options),
+      ];
+    }),
+  );
+  return { calls: calls as Calls<Service>, close: () => client.close() };
+}
+
+function unary(client: Client, method: Descriptor, options: GrpcClientOptions) {
+  return (request: unknown, ctx: CallContext) =>
+    new Promise((resolve, reject) => {
+      const { metadata, callOptions } = callParts(ctx, options);
+      const call = client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        request,
+        metadata,
+        callOptions,
+        (err, response) => {
+          ctx.signal.removeEventListener('abort', cancel);
+          if (err) reject(fromStatus(err));
+          else resolve(response);
+        },
+      );
+      const cancel = () => call.cancel();
+      ctx.signal.addEventListener('abort', cancel, { once: true });
+    });
+}
+
+function streamed(client: Client, method: Descriptor, options: GrpcClientOptions) {
+  return (request: unknown, ctx: CallContext) => {
+    const { metadata, callOptions } = callParts(ctx, options);
+    const stream = client.makeServerStreamRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      metadata,
+      callOptions,
+    );
+    return readAll(stream, ctx);
+  };
+}
+
+function duplex(client: Client, method: Descriptor, options: GrpcClientOptions) {
+  return (requests: AsyncIterable<unknown>, ctx: CallContext) => {
+    const { metadata, callOptions } = callParts(ctx, options);
+    const stream = client.makeBidiStreamRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      metadata,
+      callOptions,
+    );
+    writeAll(stream, requests).catch(() => stream.cancel());
+    return readAll(stream, ctx);
+  };
+}
+
+function callParts(
+  ctx: CallContext,
+  options: GrpcClientOptions,
+): { metadata: Metadata; callOptions: { deadline: number } } {
+  const leftMs = ctx.deadlineAt - performance.now();
+  return {
+    metadata: toMetadata(ctx, options.serviceToken),
+    callOptions: { deadline: leftMs === Infinity ? Infinity : Date.now() + Math.max(0, leftMs) },
+  };
+}
+
+async function* readAll(
+  stream: ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>,
+  ctx: CallContext,
+): AsyncIterable<unknown> {
+  const cancel = () => stream.cancel();
+  if (ctx.signal.aborted) cancel();
+  ctx.signal.addEventListener('abort', cancel, { once: true });
+  try {
+    for await (const message of stream) yield message;
+  } catch (err) {
+    throw fromStatus(err);
+  } finally {
+    ctx.signal.removeEventListener('abort', cancel);
+    stream.on('error', () => {});
+    stream.cancel();
+  }
+}
+
+async function writeAll(
+  stream: ClientDuplexStream<unknown, unknown>,
+  requests: AsyncIterable<unknown>,
+): Promise<void> {
+  for await (const request of requests) {
+    if (stream.destroyed) return;
+    if (!stream.write(request))
+      await new Promise((resolve) => stream.once('drain', resolve).once('close', resolve));
+  }
+  stream.end();
+}

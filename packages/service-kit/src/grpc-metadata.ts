@@ -1,0 +1,35 @@
+/** CallContext ⇄ gRPC metadata. */
+
+import { randomUUID } from 'node:crypto';
+import { Principal } from '@datahub/proto/common/v1/principal';
+import { Metadata } from '@grpc/grpc-js';
+import type { CallContext } from './call.ts';
+
+const principalName = 'datahub-principal-bin';
+const requestIdName = 'x-request-id';
+const traceName = 'traceparent';
+
+export function toMetadata(ctx: CallContext, serviceToken: string | undefined): Metadata {
+  const metadata = new Metadata();
+  if (ctx.principal) {
+    metadata.set(principalName, Buffer.from(Principal.encode(ctx.principal).finish()));
+  }
+  metadata.set(requestIdName, ctx.requestId);
+  if (ctx.traceparent) metadata.set(traceName, ctx.traceparent);
+  if (serviceToken) metadata.set('authorization', `Bearer ${serviceToken}`);
+  return metadata;
+}
+
+/** What a server reads; the deadline and the signal come from the call itself. */
+export function fromMetadata(
+  metadata: Metadata,
+): Pick<CallContext, 'principal' | 'requestId' | 'traceparent'> {
+  const [principal] = metadata.get(principalName);
+  const [requestId] = metadata.get(requestIdName);
+  const [traceparent] = metadata.get(traceName);
+  return {
+    principal: principal instanceof Buffer ? Principal.decode(principal) : undefined,
+    requestId: typeof requestId === 'string' && /^[\w.:-]{1,128}$/.test(requestId) ? requestId : randomUUID(),
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+  };
+}

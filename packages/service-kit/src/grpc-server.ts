@@ -1,0 +1,180 @@
+/** Serves implementations over gRPC: authenticates the caller, restores the context, and lets no foreign error text out. */
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import {
+  Server,
+  type ServerCredentials,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type sendUnaryData,
+  ServerCredentials as serverCredentials,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+import type { CallContext } from './call.ts';
+import { HubError } from './error.ts';
+import { toStatus } from './error-wire.ts';
+import { messageBytesMax } from './grpc-client.ts';
+import { fromMetadata } from './grpc-metadata.ts';
+
+export interface ServedService {
+  definition: object;
+  /** `Calls` of that definition. */
+  handlers: object;
+}
+
+export interface GrpcServerOptions {
+  /** `host:port`; port 0 takes a free one. */
+  address: string;
+  services: ServedService[];
+  /** Callers must show it, health checks excepted. Undefined only where the transport authenticates them. */
+  serviceToken?: string | undefined;
+  credentials?: ServerCredentials | undefined;
+  /** Hears of every handler's unexpected failure, for the log. */
+  onFailure?: (err: unknown, requestId: string, path: string) => void;
+}
+
+export interface RunningGrpcServer {
+  port: number;
+  /** What `grpc.health.v1` says. */
+  setServing(serving: boolean): void;
+  /** Lets calls under way end for at most `graceMs`, then cuts them. */
+  close(graceMs: number): Promise<void>;
+}
+
+type Handler = (request: unknown, ctx: CallContext) => Promise<unknown> | AsyncIterable<unknown>;
+interface Descriptor {
+  path: string;
+  requestStream: boolean;
+  responseStream: boolean;
+}
+type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getDeadline'> & NodeJS.EventEmitter;
+
+export async function startGrpcServer(options: GrpcServerOptions): Promise<RunningGrpcServer> {
+  const server = new Server({
+    'grpc.max_receive_message_length': messageBytesMax,
+    'grpc.max_send_message_length': messageBytesMax,
+    'grpc.keepalive_time_ms': 20_000,
+    'grpc.keepalive_timeout_ms': 5_000,
+  });
+  const health = new HealthImplementation({ '': 'SERVING' });
+  health.addToServer(server);
+  const authenticate = createAuthenticator(options.serviceToken);
+  for (const { definition, handlers } of options.services) {
+    server.addService(
+      definition as ServiceDefinition,
+      adapt(definition, handlers, { authenticate, ...options }),
+    );
+  }
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(
+      options.address,
+      options.credentials ?? serverCredentials.createInsecure(),
+      (err, bound) => (err ? reject(err) : resolve(bound)),
+    );
+  });
+  return {
+    port,
+    setServing: (serving) => health.setStatus('', serving ? 'SERVING' : 'NOT_SERVING'),
+    close: (graceMs) =>
+      new Promise((resolve) => {
+        const cut = setTimeout(() => server.forceShutdown(), graceMs);
+        server.tryShutdown(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+      }),
+  };
+}
+
+type Adapted = Pick<GrpcServerOptions, 'onFailure'> & { authenticate: (call: AnyCall) => void };
+
+function adapt(definition: object, handlers: object, options: Adapted): UntypedServiceImplementation {
+  const implementation: UntypedServiceImplementation = {};
+  for (const [name, descriptor] of Object.entries(definition) as [string, Descriptor][]) {
+    const handler = (handlers as Record<string, Handler>)[name];
+    if (handler === undefined) throw new Error(`No handler for ${descriptor.path}.`);
+    implementation[name] = descriptor.responseStream
+      ? streamHandler(descriptor, handler, options)
+      : unaryHandler(descriptor, handler, options);
+  }
+  return implementation;
+}
+
+function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted) {
+  return async (call: ServerUnaryCall<unknown, unknown>, reply: sendUnaryData<unknown>) => {
+    const { ctx, release } = contextOf(call);
+    try {
+      options.authenticate(call);
+      reply(null, await (handler(call.request, ctx) as Promise<unknown>));
+    } catch (err) {
+      if (!(err instanceof HubError)) options.onFailure?.(err, ctx.requestId, descriptor.path);
+      reply(toStatus(err));
+    } finally {
+      release();
+    }
+  };
+}
+
+function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapted) {
+  return async (call: ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>) => {
+    const { ctx, release } = contextOf(call);
+    try {
+      options.authenticate(call);
+      const input = descriptor.requestStream
+        ? call
+        : (call as ServerWritableStream<unknown, unknown>).request;
+      for await (const message of handler(input, ctx) as AsyncIterable<unknown>) {
+        if (ctx.signal.aborted) break;
+        if (!call.write(message)) await drained(call, ctx.signal);
+      }
+      call.end();
+    } catch (err) {
+      if (!(err instanceof HubError)) options.onFailure?.(err, ctx.requestId, descriptor.path);
+      call.emit('error', toStatus(err));
+    } finally {
+      release();
+    }
+  };
+}
+
+function drained(call: NodeJS.EventEmitter, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      call.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    call.once('drain', done);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}
+
+/** The signal fires when the caller cancels, and at the deadline, which grpc-js reports as a cancellation too. */
+function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
+  const controller = new AbortController();
+  const cancelled = () => controller.abort(new HubError('CANCELLED', 'The caller has gone.'));
+  call.on('cancelled', cancelled);
+  const deadline = call.getDeadline();
+  const leftMs = deadline === Infinity ? Infinity : Number(deadline) - Date.now();
+  const ctx: CallContext = {
+    ...fromMetadata(call.metadata),
+    deadlineAt: performance.now() + leftMs,
+    signal: controller.signal,
+  };
+  return { ctx, release: () => call.off('cancelled', cancelled) };
+}
+
+function createAuthenticator(serviceToken: string | undefined): (call: AnyCall) => void {
+  if (serviceToken === undefined) return () => {};
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  const expected = digest(`Bearer ${serviceToken}`);
+  return (call) => {
+    const [shown] = call.metadata.get('authorization');
+    if (typeof shown !== 'string' || !timingSafeEqual(digest(shown), expected)) {
+      throw new HubError('KEY_MISSING', 'This port takes calls from the hub’s own services only.');
+    }
+  };
+}

@@ -1,0 +1,38 @@
+/** Ids of the shape `<namespace>.<kind>.<random>`. */
+
+import { randomFillSync } from 'node:crypto';
+
+export const idKinds = ['hub', 'src', 'q', 'hrt', 'acct', 'clfr', 'clfc', 'key', 'evt'] as const;
+export type IdKind = (typeof idKinds)[number];
+
+/** Crockford's base 32 in lower case: its order as text is its order as a number. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+
+export type CreateId = (kind: IdKind, atMs: number) => string;
+
+/**
+ * Makes ids that sort by the time they are given: 48 bits of milliseconds, 20 bits that count up within a millisecond,
+ * 80 bits of randomness from the system, 30 characters in all.
+ */
+export function createIdFactory(options: { namespace: string }): CreateId {
+  const random = Buffer.alloc(10);
+  let lastMs = 0;
+  let counter = 0;
+  return (kind, atMs) => {
+    counter = atMs === lastMs ? counter + 1 : 0;
+    lastMs = atMs;
+    randomFillSync(random);
+    const value = (BigInt(atMs) << 100n) | (BigInt(counter) << 80n) | BigInt(`0x${random.toString('hex')}`);
+    return `${options.namespace}.${kind}.${encode(value, 30)}`;
+  };
+}
+
+function encode(value: bigint, length: number): string {
+  const characters = new Array<string>(length);
+  let rest = value;
+  for (let i = length - 1; i >= 0; i--) {
+    characters[i] = alphabet[Number(rest & 31n)] as string;
+    rest >>= 5n;
+  }
+  return characters.join('');
+}

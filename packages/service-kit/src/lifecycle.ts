@@ -1,0 +1,58 @@
+/** The life of a process: start, wait for a signal, close in reverse order, within a bound. */
+
+import { SettingsError } from './settings.ts';
+
+export interface Closable {
+  close(): Promise<void> | void;
+}
+
+/** Collects what was opened; `close` closes the newest first, each once, and goes on past a failing one. */
+export function createClosers(): Closable & { add(closable: Closable): void } {
+  const opened: Closable[] = [];
+  return {
+    add: (closable) => {
+      opened.push(closable);
+    },
+    close: async () => {
+      const failures: unknown[] = [];
+      for (let next = opened.pop(); next; next = opened.pop()) {
+        try {
+          await next.close();
+        } catch (err) {
+          failures.push(err);
+        }
+      }
+      if (failures.length > 0) throw new AggregateError(failures, 'Closing failed.');
+    },
+  };
+}
+
+/**
+ * Runs a service as this process: `start` opens it; SIGTERM or SIGINT closes it; a second signal, or `graceMs` gone by,
+ * ends the process at once. Faulty settings are printed as they are, without a stack.
+ */
+export async function runProcess(options: {
+  start: () => Promise<Closable>;
+  graceMs: number;
+}): Promise<void> {
+  let running: Closable;
+  try {
+    running = await options.start();
+  } catch (err) {
+    process.stderr.write(
+      `${err instanceof SettingsError ? err.message : ((err as Error).stack ?? String(err))}\n`,
+    );
+    process.exitCode = 1;
+    process.exit();
+  }
+  let closing = false;
+  const stop = async () => {
+    if (closing) process.exit(1);
+    closing = true;
+    setTimeout(() => process.exit(1), options.graceMs).unref();
+    await running.close();
+    process.exit(0);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
