@@ -1,0 +1,49 @@
+/**
+ * Every range of addresses that is not plain public unicast, after the IANA special-purpose registries (RFC 6890 and
+ * its successors) and the metadata services of the clouds. What IPv6 leaves outside 2000::/3 is refused without a line.
+ */
+
+/** `never`: no setting opens it. `loopback` and `private` open by setting. */
+export type RangeClass = 'never' | 'loopback' | 'private';
+
+/** In order: the first range that holds an address decides. */
+export const specialRanges: readonly (readonly [cidr: string, rangeClass: RangeClass])[] = [
+  // Metadata services that lie outside link-local: Alibaba, Azure's wire server, Oracle, AWS, Google, Scaleway.
+  ['100.100.100.200/32', 'never'],
+  ['168.63.129.16/32', 'never'],
+  ['192.0.0.192/32', 'never'],
+  ['fd00:ec2::/32', 'never'],
+  ['fd20:ce::254/128', 'never'],
+  ['fd00:c1::a9fe:a9fe/128', 'never'],
+  ['fd00:42::42/128', 'never'],
+
+  ['127.0.0.0/8', 'loopback'],
+  ['::1/128', 'loopback'],
+
+  ['10.0.0.0/8', 'private'],
+  ['172.16.0.0/12', 'private'],
+  ['192.168.0.0/16', 'private'],
+  ['100.64.0.0/10', 'private'],
+  ['fc00::/7', 'private'],
+
+  // This network, link-local, protocol assignments, documentation, the 6to4 relay, benchmarks, multicast, reserved.
+  ['0.0.0.0/8', 'never'],
+  ['169.254.0.0/16', 'never'],
+  ['192.0.0.0/24', 'never'],
+  ['192.0.2.0/24', 'never'],
+  ['192.88.99.0/24', 'never'],
+  ['198.18.0.0/15', 'never'],
+  ['198.51.100.0/24', 'never'],
+  ['203.0.113.0/24', 'never'],
+  ['224.0.0.0/4', 'never'],
+  ['240.0.0.0/4', 'never'],
+
+  // Inside 2000::/3 but not plain unicast: Teredo and its neighbours, documentation, 6to4.
+  ['2001::/23', 'never'],
+  ['2001:db8::/32', 'never'],
+  ['2002::/16', 'never'],
+  ['3fff::/20', 'never'],
+];
+
+/** The only part of IPv6 that is handed out as global unicast; outside lie compatible, NAT64, link-local, multicast, … */
+export const globalUnicastV6 = '2000::/3';

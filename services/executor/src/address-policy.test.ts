@@ -1,0 +1,232 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type AddressPolicySettings, createAddressPolicy, faultOfEntry } from './address-policy.ts';
+
+const strict: AddressPolicySettings = {
+  loopbackAllowed: false,
+  privateAllowed: false,
+  allow: [],
+  deny: [],
+  ownNames: ['catalog', 'executor.hub.example'],
+};
+const embedded = { ...strict, loopbackAllowed: true, privateAllowed: true };
+
+/** Answers like a resolver that maps every name to the same addresses. */
+function policyFor(settings: Partial<AddressPolicySettings>, ...answers: string[]) {
+  return createAddressPolicy({ ...strict, ...settings }, async () => answers);
+}
+
+const never = [
+  // This network and the unspecified address, as literals and as the resolver gives them for odd forms.
+  ...['0.0.0.0', '0.0.0.1', '0.255.255.255', '::', '::ffff:0.0.0.0', '0:0:0:0:0:0:0:0'],
+  // Link-local and the metadata services that live there.
+  ...['169.254.0.1', '169.254.169.254', '169.254.170.2', '169.254.170.23', '169.254.0.23', '169.254.169.253'],
+  ...['169.254.255.255', '::ffff:169.254.169.254', '::ffff:a9fe:a9fe', '0:0:0:0:0:ffff:a9fe:a9fe'],
+  ...['fe80::1', 'fe80::a9fe:a9fe', 'febf::ffff', 'fe80::1%1', 'fe80::1%lo'],
+  // Metadata services elsewhere.
+  ...['100.100.100.200', '168.63.129.16', '192.0.0.192', '::ffff:100.100.100.200', '::ffff:168.63.129.16'],
+  ...[
+    'fd00:ec2::254',
+    'fd00:ec2::23',
+    'FD00:0EC2:0:0:0:0:0:254',
+    'fd20:ce::254',
+    'fd00:42::42',
+    'fd00:c1::a9fe:a9fe',
+  ],
+  // Protocol assignments, documentation, benchmarks, the 6to4 relay.
+  ...['192.0.0.1', '192.0.0.170', '192.0.2.1', '198.51.100.7', '203.0.113.9', '198.18.0.1', '198.19.255.255'],
+  ...['192.88.99.1', '::ffff:192.0.2.1', '2001:db8::1', '3fff::1', '3fff:fff::1', '100::1', '5f00::1'],
+  // Multicast, reserved, broadcast.
+  ...[
+    '224.0.0.1',
+    '239.255.255.250',
+    '240.0.0.1',
+    '254.1.2.3',
+    '255.255.255.255',
+    'ff00::1',
+    'ff02::1',
+    'ff0e::1',
+  ],
+  // IPv4 inside IPv6: compatible, NAT64, 6to4, Teredo, ISATAP's site-local kin.
+  ...['::127.0.0.1', '::7f00:1', '::a9fe:a9fe', '::8.8.8.8', '64:ff9b::7f00:1', '64:ff9b::127.0.0.1'],
+  ...['64:ff9b::a9fe:a9fe', '64:ff9b::808:808', '64:ff9b:1::1', '2002:7f00:1::', '2002:a9fe:a9fe::1'],
+  ...['2002:808:808::1', '2001::1', '2001:0:53aa:64c::1', '2001:10::1', '2001:20::1', '2001:2::1', 'fec0::1'],
+  ...[
+    '4000::1',
+    '8000::1',
+    'e000::1',
+    '1::1',
+    '::ffff:0:127.0.0.1',
+    '::fffe:7f00:1',
+    '2002:c0a8:101::',
+    '64:ff9b::10.0.0.1',
+  ],
+];
+const loopback = [
+  ...['127.0.0.1', '127.0.0.2', '127.1.2.3', '127.255.255.255', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1'],
+  ...['::ffff:7f00:1', '0:0:0:0:0:FFFF:7F00:0001', '::ffff:127.9.9.9'],
+];
+const privateRanges = [
+  ...['10.0.0.1', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.0.1', '192.168.255.255'],
+  ...[
+    '100.64.0.1',
+    '100.127.255.255',
+    'fc00::1',
+    'fd12:3456::1',
+    'fdff::1',
+    '::ffff:10.0.0.1',
+    '::ffff:c0a8:1',
+  ],
+];
+const open = [
+  ...['8.8.8.8', '1.1.1.1', '9.255.255.255', '11.0.0.0', '172.15.255.255', '172.32.0.0', '192.167.255.255'],
+  ...['100.63.255.255', '100.128.0.0', '126.255.255.255', '128.0.0.1', '169.253.1.1', '223.255.255.255'],
+  ...['::ffff:8.8.8.8', '2606:4700::1', '2a00:1450::1', '2400::1', '2001:4860::8888'],
+];
+
+describe('addresses', () => {
+  test('are at least 120 forms', () => {
+    expect(new Set([...never, ...loopback, ...privateRanges, ...open]).size).toBeGreaterThanOrEqual(120);
+  });
+
+  test.each(never)('%s is refused whatever is allowed', async (address) => {
+    const lists = { ...embedded, allow: ['0.0.0.0/0', '::/0', 'db.example'] };
+    await expect(policyFor(lists, address).check('db.example')).rejects.toThrow();
+    await expect(policyFor(lists).check(address)).rejects.toThrow();
+  });
+
+  test.each(loopback)('%s is open only where loopback is', async (address) => {
+    const listed = { privateAllowed: true, allow: ['127.0.0.0/8', '::1', 'db.example'] };
+    await expect(policyFor(listed, address).check('db.example')).rejects.toThrow('loopback');
+    await expect(policyFor(embedded, address).check('db.example')).resolves.toHaveLength(1);
+  });
+
+  test.each(privateRanges)('%s is open by setting or list', async (address) => {
+    await expect(policyFor({}, address).check('db.example')).rejects.toThrow('private');
+    await expect(policyFor({}).check(address)).rejects.toThrow('private');
+    await expect(policyFor({ privateAllowed: true }, address).check('db.example')).resolves.toHaveLength(1);
+    await expect(policyFor({ allow: ['db.example'] }, address).check('DB.example.')).resolves.toHaveLength(1);
+    await expect(policyFor({ allow: ['*.example'] }, address).check('db.example')).resolves.toHaveLength(1);
+    await expect(policyFor({ allow: ['db.example'] }, address).check('xdb.example')).rejects.toThrow();
+  });
+
+  test.each(open)('%s is open', async (address) => {
+    await expect(policyFor({}, address).check('db.example')).resolves.toHaveLength(1);
+  });
+
+  test('mapped IPv4 is dialled as what it reaches', async () => {
+    expect(await policyFor({}, '::ffff:808:808').check('db.example')).toEqual([
+      { address: '8.8.8.8', family: 4 },
+    ]);
+  });
+
+  test('a listed CIDR opens its addresses alone', async () => {
+    const settings = { allow: ['10.1.0.0/16', 'fd12::/16'] };
+    await expect(policyFor(settings, '10.1.2.3', 'fd12::5').check('db.example')).resolves.toHaveLength(2);
+    await expect(policyFor(settings, '10.2.0.1').check('db.example')).rejects.toThrow();
+  });
+
+  test('deny wins over everything', async () => {
+    const settings = {
+      ...embedded,
+      allow: ['10.0.0.0/8', 'a.example'],
+      deny: ['10.9.0.0/16', 'a.example', '*.b.example', '8.8.8.8'],
+    };
+    await expect(policyFor(settings, '10.9.1.1').check('db.example')).rejects.toThrow();
+    await expect(policyFor(settings, '::ffff:10.9.1.1').check('db.example')).rejects.toThrow();
+    await expect(policyFor(settings, '8.8.8.8').check('db.example')).rejects.toThrow();
+    await expect(policyFor(settings, '1.1.1.1').check('A.EXAMPLE..')).rejects.toThrow();
+    await expect(policyFor(settings, '1.1.1.1').check('x.b.example')).rejects.toThrow();
+  });
+
+  test('one forbidden address in the answer refuses all', async () => {
+    await expect(policyFor({}, '8.8.8.8', '127.0.0.1').check('db.example')).rejects.toThrow();
+    await expect(policyFor({}, '127.0.0.1', '8.8.8.8').check('db.example')).rejects.toThrow();
+    await expect(policyFor({}).check('db.example')).rejects.toThrow('no address');
+  });
+});
+
+describe('hosts', () => {
+  const texts = [
+    '',
+    '/var/run/postgresql',
+    '@abstract',
+    'user@db',
+    'a b',
+    'a\0b',
+    'a\n',
+    '[::1]',
+    'fe80::1%eth0',
+    '*',
+    'http://x',
+    'a\\b',
+    'x'.repeat(254),
+  ];
+  test.each(texts)('%j never reaches the resolver', async (host) => {
+    let asked = 0;
+    const policy = createAddressPolicy(embedded, async () => {
+      asked++;
+      return ['8.8.8.8'];
+    });
+    await expect(policy.check(host)).rejects.toThrow();
+    expect(asked).toBe(0);
+  });
+
+  test.each(['127.1', '2130706433', '0x7f.1', '0177.0.0.1', '0', '127.0.0.1.', '１２７.0.0.1', '0x7f000001'])(
+    'odd form %s is judged by what it resolves to',
+    async (host) => {
+      await expect(policyFor({}, '127.0.0.1').check(host)).rejects.toThrow('loopback');
+    },
+  );
+
+  test.each([
+    'catalog',
+    'CATALOG',
+    'catalog.',
+    'catalog.hub.svc.cluster.local',
+    'ｃatalog',
+    'executor.hub.example',
+    'executor。hub.example',
+  ])('own service %s is refused', async (host) => {
+    await expect(policyFor(embedded, '10.0.0.1').check(host)).rejects.toThrow('name');
+  });
+
+  test('names that only look like own ones pass', async () => {
+    await expect(policyFor({}, '8.8.8.8').check('catalogue.example')).resolves.toHaveLength(1);
+    await expect(policyFor({}, '8.8.8.8').check('x.executor.hub.example')).resolves.toHaveLength(1);
+  });
+});
+
+test('no IPv6 address outside the checked unicast part is ever open', async () => {
+  const bits = fc.bigInt({ min: 0n, max: (1n << 128n) - 1n });
+  const policy = createAddressPolicy({ ...strict, privateAllowed: true }, async (host) => [
+    host.replaceAll('-', ':'),
+  ]);
+  await fc.assert(
+    fc.asyncProperty(bits, async (value) => {
+      const groups = value.toString(16).padStart(32, '0').match(/.{4}/g) ?? [];
+      const top = Number(value >> 120n);
+      const checked = await policy.check(groups.join(':')).catch(() => []);
+      if (checked.length > 0) expect((top >= 0x20 && top <= 0x3f) || top === 0xfc || top === 0xfd).toBe(true);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('entries of the lists are checked', () => {
+  for (const good of ['10.0.0.0/8', '10.1.2.3', 'fd00::/8', '::1', 'db', 'db.example', '*.example']) {
+    expect(faultOfEntry(good)).toBeUndefined();
+  }
+  for (const bad of [
+    '10.0.0.0/33',
+    '10.0.0.0/8/1',
+    '10.0.0.0/',
+    'fd00::/129',
+    'a b',
+    '*',
+    'http://x',
+    '10.0.0.0/x',
+  ]) {
+    expect(faultOfEntry(bad)).toBeTypeOf('string');
+  }
+});

@@ -1,0 +1,148 @@
+import { type EventEmitter, once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { type AddressPolicySettings, createAddressPolicy, type Resolve } from './address-policy.ts';
+import { createDial } from './dial.ts';
+
+const embedded: AddressPolicySettings = {
+  loopbackAllowed: true,
+  privateAllowed: true,
+  allow: [],
+  deny: [],
+  ownNames: [],
+};
+const strict = { ...embedded, loopbackAllowed: false, privateAllowed: false };
+const opened: { destroy(): void }[] = [];
+afterEach(() => {
+  for (const one of opened.splice(0)) one.destroy();
+});
+
+/** Sockets that never touch the network: `fate` decides what becomes of each address. */
+function spyDial(options: {
+  settings?: AddressPolicySettings;
+  resolve: Resolve;
+  fate?: (address: string) => 'connect' | 'refuse' | 'silence';
+  connectTimeoutMs?: number;
+}) {
+  const dialled: string[] = [];
+  const sockets: Socket[] = [];
+  const dial = createDial({
+    policy: createAddressPolicy(options.settings ?? strict, options.resolve),
+    connectTimeoutMs: options.connectTimeoutMs ?? 200,
+    staggerMs: 10,
+    connect: ({ address }) => {
+      dialled.push(address);
+      const socket = new Socket();
+      sockets.push(socket);
+      const fate = options.fate?.(address) ?? 'connect';
+      if (fate === 'connect') setImmediate(() => socket.emit('connect'));
+      if (fate === 'refuse') setImmediate(() => socket.destroy(new Error(`ECONNREFUSED ${address}`)));
+      return socket;
+    },
+  });
+  return { dial, dialled, sockets };
+}
+
+const idle = new AbortController().signal;
+
+test('a forbidden target is never dialled', async () => {
+  for (const address of [
+    '127.0.0.1',
+    '169.254.169.254',
+    '10.0.0.1',
+    '::1',
+    'fd00:ec2::254',
+    '64:ff9b::7f00:1',
+  ]) {
+    const { dial, dialled } = spyDial({ resolve: async () => ['8.8.8.8', address] });
+    await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+    expect(dialled).toEqual([]);
+  }
+});
+
+test('a resolver that changes its answer between two calls changes nothing', async () => {
+  const answers = [['8.8.8.8'], ['127.0.0.1']];
+  let asked = 0;
+  const { dial, dialled } = spyDial({ resolve: async () => answers[asked++] ?? [] });
+  await dial('db.example', 5432, idle);
+  expect([asked, dialled]).toEqual([1, ['8.8.8.8']]);
+  await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+  expect([asked, dialled]).toEqual([2, ['8.8.8.8']]);
+});
+
+test('refused by policy, closed port, unknown host and silence look alike', async () => {
+  const cases = [
+    spyDial({ resolve: async () => ['127.0.0.1'] }),
+    spyDial({ resolve: async () => ['8.8.8.8'], fate: () => 'refuse' }),
+    spyDial({ resolve: async () => Promise.reject(new Error('ENOTFOUND db.example')) }),
+    spyDial({ resolve: async () => ['8.8.8.8'], fate: () => 'silence', connectTimeoutMs: 30 }),
+    spyDial({ resolve: () => new Promise(() => {}), connectTimeoutMs: 30 }),
+  ];
+  const errors = await Promise.all(
+    cases.map(({ dial }) => dial('db.example', 5432, idle).catch((err) => err)),
+  );
+  const outside = errors.map(({ code, message, stage, retryable, retryAfterMs }) => ({
+    code,
+    message,
+    stage,
+    retryable,
+    retryAfterMs,
+  }));
+  for (const seen of outside) expect(seen).toEqual(outside[0]);
+  expect(outside[0]?.message).not.toMatch(/db\.example|8\.8\.8\.8|127/);
+});
+
+test('a silent address costs one stagger, losers are destroyed', async () => {
+  const fate = (address: string) => (address === '2606:4700::1' ? 'silence' : 'connect');
+  const { dial, dialled, sockets } = spyDial({
+    resolve: async () => ['2606:4700::1', '2606:4700::2', '1.1.1.1'],
+    fate,
+  });
+  const socket = await dial('db.example', 5432, idle);
+  expect(dialled).toEqual(['2606:4700::1', '1.1.1.1']);
+  expect(socket).toBe(sockets[1]);
+  expect(sockets[0]?.destroyed).toBe(true);
+});
+
+test('a refusing address hands on to the next at once', async () => {
+  const { dial, dialled } = spyDial({
+    resolve: async () => ['1.1.1.1', '8.8.8.8'],
+    fate: (address) => (address === '1.1.1.1' ? 'refuse' : 'connect'),
+  });
+  await dial('db.example', 5432, idle);
+  expect(dialled).toEqual(['1.1.1.1', '8.8.8.8']);
+});
+
+test('the caller can call it off', async () => {
+  const controller = new AbortController();
+  const { dial, sockets } = spyDial({
+    resolve: async () => ['1.1.1.1'],
+    fate: () => 'silence',
+    connectTimeoutMs: 5_000,
+  });
+  const dialling = dial('db.example', 5432, controller.signal);
+  setTimeout(() => controller.abort(), 5);
+  await expect(dialling).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+  expect(sockets.every(({ destroyed }) => destroyed)).toBe(true);
+  await expect(dial('db.example', 5432, controller.signal)).rejects.toMatchObject({
+    code: 'SOURCE_UNREACHABLE',
+  });
+});
+
+test('really connects to a loopback server, also by an odd form', async () => {
+  const server = createServer((socket) => socket.end('hello'));
+  opened.push({ destroy: () => server.close() });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const dial = createDial({
+    policy: createAddressPolicy(embedded, async () => ['127.0.0.1']),
+    connectTimeoutMs: 1_000,
+  });
+  for (const host of ['127.0.0.1', 'localhost', '127.1', '::ffff:127.0.0.1']) {
+    const socket = await dial(host, port, idle);
+    opened.push(socket);
+    const [data] = await once(socket as EventEmitter, 'data');
+    expect(String(data)).toBe('hello');
+  }
+});
