@@ -96,7 +96,6 @@ export interface GetHubContentsRequest {
 
 export interface GetHubContentsResponse {
   root?: Node | undefined;
-  version: number;
 }
 
 export interface CreateFolderRequest {
@@ -273,7 +272,7 @@ export interface Query {
   createdAt?: Date | undefined;
   updatedAt?: Date | undefined;
   version: number;
-  /** What the source said of the query when it was saved, as JSON text; empty when it was not asked or did not answer. */
+  /** Columns and variable types as the source told them, as JSON text; empty when not asked for, or not known. */
   signatureJson: string;
 }
 
@@ -303,6 +302,8 @@ export interface ListQueriesResponse {
 
 export interface GetQueryRequest {
   queryId: string;
+  /** Asks for `signature_json`. */
+  signature: boolean;
 }
 
 export interface GetQueryResponse {
@@ -399,27 +400,6 @@ export interface RevokeKeyRequest {
 }
 
 export interface RevokeKeyResponse {
-}
-
-export interface AuditEvent {
-  eventId: string;
-  at?: Date | undefined;
-  keyId: string;
-  /** hub.create, query.execute, … */
-  action: string;
-  resourceId: string;
-  /** JSON text of names and counts, never of values. */
-  detailJson: string;
-}
-
-export interface ListAuditEventsRequest {
-  page?: Page | undefined;
-  resourceId?: string | undefined;
-}
-
-export interface ListAuditEventsResponse {
-  events: AuditEvent[];
-  total: number;
 }
 
 export interface BeginOperationRequest {
@@ -1311,16 +1291,13 @@ export const GetHubContentsRequest: MessageFns<GetHubContentsRequest> = {
 };
 
 function createBaseGetHubContentsResponse(): GetHubContentsResponse {
-  return { root: undefined, version: 0 };
+  return { root: undefined };
 }
 
 export const GetHubContentsResponse: MessageFns<GetHubContentsResponse> = {
   encode(message: GetHubContentsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.root !== undefined) {
       Node.encode(message.root, writer.uint32(10).fork()).join();
-    }
-    if (message.version !== 0) {
-      writer.uint32(16).uint32(message.version);
     }
     return writer;
   },
@@ -1344,14 +1321,6 @@ export const GetHubContentsResponse: MessageFns<GetHubContentsResponse> = {
             }
 
             message.root = Node.decode(reader, reader.uint32());
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.version = reader.uint32();
             continue;
           }
         }
@@ -3438,13 +3407,16 @@ export const ListQueriesResponse: MessageFns<ListQueriesResponse> = {
 };
 
 function createBaseGetQueryRequest(): GetQueryRequest {
-  return { queryId: "" };
+  return { queryId: "", signature: false };
 }
 
 export const GetQueryRequest: MessageFns<GetQueryRequest> = {
   encode(message: GetQueryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.queryId !== "") {
       writer.uint32(10).string(message.queryId);
+    }
+    if (message.signature !== false) {
+      writer.uint32(16).bool(message.signature);
     }
     return writer;
   },
@@ -3468,6 +3440,14 @@ export const GetQueryRequest: MessageFns<GetQueryRequest> = {
             }
 
             message.queryId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.signature = reader.bool();
             continue;
           }
         }
@@ -4491,221 +4471,6 @@ export const RevokeKeyResponse: MessageFns<RevokeKeyResponse> = {
   },
 };
 
-function createBaseAuditEvent(): AuditEvent {
-  return { eventId: "", at: undefined, keyId: "", action: "", resourceId: "", detailJson: "" };
-}
-
-export const AuditEvent: MessageFns<AuditEvent> = {
-  encode(message: AuditEvent, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.eventId !== "") {
-      writer.uint32(10).string(message.eventId);
-    }
-    if (message.at !== undefined) {
-      Timestamp.encode(toTimestamp(message.at), writer.uint32(18).fork()).join();
-    }
-    if (message.keyId !== "") {
-      writer.uint32(26).string(message.keyId);
-    }
-    if (message.action !== "") {
-      writer.uint32(34).string(message.action);
-    }
-    if (message.resourceId !== "") {
-      writer.uint32(42).string(message.resourceId);
-    }
-    if (message.detailJson !== "") {
-      writer.uint32(50).string(message.detailJson);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): AuditEvent {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseAuditEvent();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.eventId = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.keyId = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.action = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.resourceId = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.detailJson = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseListAuditEventsRequest(): ListAuditEventsRequest {
-  return { page: undefined, resourceId: undefined };
-}
-
-export const ListAuditEventsRequest: MessageFns<ListAuditEventsRequest> = {
-  encode(message: ListAuditEventsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.page !== undefined) {
-      Page.encode(message.page, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceId !== undefined) {
-      writer.uint32(18).string(message.resourceId);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): ListAuditEventsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListAuditEventsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.page = Page.decode(reader, reader.uint32());
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceId = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseListAuditEventsResponse(): ListAuditEventsResponse {
-  return { events: [], total: 0 };
-}
-
-export const ListAuditEventsResponse: MessageFns<ListAuditEventsResponse> = {
-  encode(message: ListAuditEventsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      AuditEvent.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.total !== 0) {
-      writer.uint32(16).uint32(message.total);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): ListAuditEventsResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListAuditEventsResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.events.push(AuditEvent.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.total = reader.uint32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
 function createBaseBeginOperationRequest(): BeginOperationRequest {
   return { idempotencyKey: "", operation: "", bodyMac: Buffer.alloc(0) };
 }
@@ -5023,7 +4788,7 @@ export const FinishOperationResponse: MessageFns<FinishOperationResponse> = {
 };
 
 /**
- * Hubs, folders, sources, queries, keys and the audit trail. Every call but Authenticate carries a principal; what
+ * Hubs, folders, sources, queries and keys. Every call but Authenticate carries a principal; what
  * belongs to another account is NOT_FOUND, as if it never existed. `version` is the ETag of a document; an
  * `expected_version` that is not the document's own fails with VERSION_MISMATCH.
  */
@@ -5255,17 +5020,6 @@ export const CatalogServiceService = {
     responseSerialize: (value: RevokeKeyResponse): Buffer => Buffer.from(RevokeKeyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RevokeKeyResponse => RevokeKeyResponse.decode(value),
   },
-  listAuditEvents: {
-    path: "/datahub.catalog.v1.CatalogService/ListAuditEvents" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ListAuditEventsRequest): Buffer =>
-      Buffer.from(ListAuditEventsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListAuditEventsRequest => ListAuditEventsRequest.decode(value),
-    responseSerialize: (value: ListAuditEventsResponse): Buffer =>
-      Buffer.from(ListAuditEventsResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ListAuditEventsResponse => ListAuditEventsResponse.decode(value),
-  },
   /** Opens the record of an operation that must happen at most once, before it is done. */
   beginOperation: {
     path: "/datahub.catalog.v1.CatalogService/BeginOperation" as const,
@@ -5318,7 +5072,6 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
   rotateKey: handleUnaryCall<RotateKeyRequest, RotateKeyResponse>;
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
-  listAuditEvents: handleUnaryCall<ListAuditEventsRequest, ListAuditEventsResponse>;
   /** Opens the record of an operation that must happen at most once, before it is done. */
   beginOperation: handleUnaryCall<BeginOperationRequest, BeginOperationResponse>;
   /** Keeps the answer of an operation for its repeats. */

@@ -98,6 +98,7 @@ export interface SaveSignatureResponse {
 }
 
 export interface ListSealedRequest {
+  /** `<account id>/<source id>` of the last one seen; empty for the first page. */
   afterSourceId: string;
   limit: number;
 }

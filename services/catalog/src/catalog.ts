@@ -1,0 +1,167 @@
+/** What every part of the catalog works with, and the two moves all of them share: load what is the caller's, update by compare and set. */
+
+import type { Collection, Doc } from '@datahub/document-store';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import type { CreateId } from '@datahub/service-kit/id';
+import type { ChangeFeed } from './changes.ts';
+import type { FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
+import { categoryOf, type Parent } from './folder.ts';
+import type { MakeContext } from './hub.ts';
+import type { CheckStatement } from './query.ts';
+import type { Seal } from './source.ts';
+import type { CatalogStore } from './store.ts';
+
+export interface Catalog {
+  store: CatalogStore;
+  nowMs: () => number;
+  createId: CreateId;
+  seal: Seal;
+  checkStatement: CheckStatement;
+  changes: ChangeFeed;
+}
+
+export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {
+  const principal = requirePrincipal(ctx);
+  return { accountId: principal.accountId, nowMs: catalog.nowMs(), createId: catalog.createId, principal };
+}
+
+const compareAndSetAttemptsMax = 50;
+
+interface Update<T extends Doc> {
+  collection: Collection<T>;
+  load: () => Promise<T>;
+  /** Returns the very document it was given when nothing changes. */
+  change: (doc: T) => T | Promise<T>;
+  expectedVersion?: number | undefined;
+}
+
+/** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
+export async function update<T extends Doc & { updatedAt: number | null }>(
+  catalog: Catalog,
+  { collection, load, change, expectedVersion }: Update<T>,
+): Promise<T> {
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const doc = await load();
+    requireVersion(doc, expectedVersion);
+    const changed = await change(doc);
+    if (changed === doc) return doc;
+    const next = { ...changed, version: doc.version + 1, updatedAt: catalog.nowMs() };
+    if (await collection.replace(next)) return next;
+  }
+  throw new HubError('UNAVAILABLE', 'Too many changes to the same thing at once. Try again.', {
+    retryable: true,
+  });
+}
+
+export function requireVersion(doc: Doc, expectedVersion: number | undefined): void {
+  if (expectedVersion === undefined || expectedVersion === doc.version) return;
+  throw new HubError(
+    'VERSION_MISMATCH',
+    'It was changed since it was read. Read it again, then repeat the change.',
+  );
+}
+
+/** The same words for what never existed and for what belongs to another account. */
+export function notFound(what: string): HubError {
+  return new HubError('NOT_FOUND', `There is no such ${what}.`);
+}
+
+export function requireHubAllowed(principal: Principal, hubId: string): void {
+  const allowed = principal.limits?.hubIds ?? [];
+  if (allowed.length > 0 && !allowed.includes(hubId)) {
+    throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
+  }
+}
+
+export async function loadHub(catalog: Catalog, principal: Principal, hubId: string): Promise<HubDoc> {
+  const hub = await catalog.store.hubs.get(principal.accountId, hubId);
+  if (hub === null || hub.deleting) throw notFound('hub');
+  requireHubAllowed(principal, hub.id);
+  return hub;
+}
+
+export const loadFolder = (catalog: Catalog, principal: Principal, id: string): Promise<FolderDoc> =>
+  loadInHub(catalog, principal, { collection: catalog.store.folders, id, what: 'folder' });
+
+export const loadSource = (catalog: Catalog, principal: Principal, id: string): Promise<SourceDoc> =>
+  loadInHub(catalog, principal, { collection: catalog.store.sources, id, what: 'source' });
+
+export async function loadQuery(catalog: Catalog, principal: Principal, id: string): Promise<QueryDoc> {
+  const query = await loadInHub(catalog, principal, { collection: catalog.store.queries, id, what: 'query' });
+  requireQueryAllowed(principal, id);
+  return query;
+}
+
+export function requireQueryAllowed(principal: Principal, queryId: string): void {
+  const allowed = principal.limits?.queryIds ?? [];
+  if (allowed.length > 0 && !allowed.includes(queryId)) {
+    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
+  }
+}
+
+interface Wanted<T extends Doc> {
+  collection: Collection<T>;
+  id: string;
+  what: string;
+}
+
+/** What stands in a hub that is being deleted is gone already. */
+async function loadInHub<T extends Doc & { hubId: string }>(
+  catalog: Catalog,
+  principal: Principal,
+  { collection, id, what }: Wanted<T>,
+): Promise<T> {
+  const doc = await collection.get(principal.accountId, id);
+  if (doc === null) throw notFound(what);
+  const hub = await catalog.store.hubs.get(principal.accountId, doc.hubId);
+  if (hub === null || hub.deleting) throw notFound(what);
+  requireHubAllowed(principal, doc.hubId);
+  return doc;
+}
+
+/** The parent that a request names, or the category when it names none. */
+export async function findParent(
+  catalog: Catalog,
+  hub: HubDoc,
+  wanted: { nodeId: string | undefined; nodeSubType: NodeSubType; pointer: string },
+): Promise<Parent> {
+  const category = wanted.nodeSubType === 'queries' ? hub.queriesNodeId : hub.sourcesNodeId;
+  if (wanted.nodeId === undefined || wanted.nodeId === category) {
+    return { nodeId: category, nodeSubType: wanted.nodeSubType };
+  }
+  const parent = categoryOf(hub, wanted.nodeId) ?? (await findFolder(catalog, hub, wanted.nodeId));
+  if (parent === undefined) throw notFound('parent node');
+  if (parent.nodeSubType !== wanted.nodeSubType) {
+    const detail = `is a node for ${parent.nodeSubType}, not for ${wanted.nodeSubType}`;
+    throw new HubError('VALIDATION', `${wanted.pointer} ${detail}.`, {
+      errors: [{ pointer: wanted.pointer, detail }],
+    });
+  }
+  return parent;
+}
+
+export async function findFolder(catalog: Catalog, hub: HubDoc, nodeId: string): Promise<Parent | undefined> {
+  const folder = await catalog.store.folders.get(hub.accountId, nodeId);
+  if (folder === null || folder.deleting || folder.hubId !== hub.id) return undefined;
+  return { nodeId: folder.id, nodeSubType: folder.nodeSubType };
+}
+
+/**
+ * Inserts a node, then looks whether its hub and its folder are still there. A deletion puts up its tombstone before it
+ * looks for content, so one of the two always sees the other.
+ */
+export async function insertInHub<T extends Doc & { hubId: string; parentNodeId: string }>(
+  catalog: Catalog,
+  collection: Collection<T>,
+  doc: T,
+): Promise<void> {
+  await collection.insert(doc);
+  const hub = await catalog.store.hubs.get(doc.accountId, doc.hubId);
+  if (hub !== null && !hub.deleting) {
+    if (categoryOf(hub, doc.parentNodeId) || (await findFolder(catalog, hub, doc.parentNodeId))) return;
+  }
+  await collection.delete(doc.accountId, doc.id);
+  throw notFound(hub === null || hub.deleting ? 'hub' : 'parent node');
+}

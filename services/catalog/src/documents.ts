@@ -1,0 +1,132 @@
+/** What the catalog keeps: one document a thing, each naming its parent, so that trees are derived and never stored. */
+
+import type { Doc } from '@datahub/document-store';
+
+interface Dated {
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  updatedAt: number | null;
+}
+
+export interface AccountDoc extends Doc {
+  /** Unique; `first` is the one that the first start makes. */
+  name: string;
+  createdAt: number;
+}
+
+export interface HubDoc extends Doc, Dated {
+  label: string;
+  /** 0 or 1. */
+  archived: number;
+  /** 0, or 1: a tombstone: from here on the hub and all in it are gone for callers; a sweep removes them. */
+  deleting: number;
+  /** The two category nodes, made with the hub. */
+  queriesNodeId: string;
+  sourcesNodeId: string;
+}
+
+export type NodeSubType = 'queries' | 'sources';
+
+export interface FolderDoc extends Doc, Dated {
+  hubId: string;
+  parentNodeId: string;
+  nodeSubType: NodeSubType;
+  label: string;
+  /** 1 while its emptiness is checked before it goes; nothing is created below it meanwhile. */
+  deleting: number;
+}
+
+export const engineNames = ['postgres', 'mysql', 'mariadb', 'mongodb'] as const;
+export type EngineName = (typeof engineNames)[number];
+
+export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;
+export type TlsMode = (typeof tlsModes)[number];
+
+/** An envelope that only the executor opens, and what callers are shown in its place. */
+export interface Secret {
+  sealed: string;
+  mask: string;
+}
+
+export interface SourceDoc extends Doc, Dated {
+  hubId: string;
+  parentNodeId: string;
+  label: string;
+  engine: EngineName;
+  host: string;
+  port: number;
+  database: string;
+  user: Secret;
+  password: Secret;
+  tls: { mode: TlsMode; ca?: string; cert?: string; key?: Secret };
+  pool: { max?: number; idleTimeoutMs?: number };
+  statementTimeoutMs: number | null;
+  /** The version at which anything changed that connections are made from. */
+  settingsVersion: number;
+}
+
+export interface VariableDoc {
+  key: string;
+  /** JSON texts, so that no digit is lost. */
+  valueJson?: string;
+  enumJson?: string;
+  type?: string;
+  required?: boolean;
+  description?: string;
+}
+
+export interface QueryDoc extends Doc, Dated {
+  hubId: string;
+  parentNodeId: string;
+  label: string;
+  sourceId: string;
+  /** Of the bound source, or the last one. */
+  engine: EngineName;
+  command: string;
+  query: string;
+  context: VariableDoc[];
+}
+
+export interface KeyLimitsDoc {
+  hubIds?: string[];
+  queryIds?: string[];
+  origins?: string[];
+  contextJson?: string;
+  ratePerMinute?: number;
+  maxRows?: number;
+}
+
+export interface KeyDoc extends Doc {
+  /** SHA-256 of the key in hexadecimal: the key itself is nowhere. */
+  hash: string;
+  name: string;
+  scopes: string[];
+  limits: KeyLimitsDoc;
+  lastCharacters: string;
+  createdAt: number;
+  expiresAt: number | null;
+  lastUsedAt: number | null;
+}
+
+/** What a source said of a query; its id is the query's. */
+export interface SignatureDoc extends Doc {
+  hubId: string;
+  /** The version of the query that was described. */
+  queryVersion: number;
+  signatureJson: string;
+}
+
+/** What is known of an operation that was asked for with an idempotency key. */
+export interface OperationDoc extends Doc {
+  /** HMAC of the body in hexadecimal. */
+  bodyMac: string;
+  /** 1 until it is known how it ended. */
+  open: number;
+  status: number;
+  contentType: string;
+  body?: Uint8Array;
+  kept: boolean;
+  note: string;
+  createdAt: number;
+  expiresAt: number;
+}

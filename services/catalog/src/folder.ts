@@ -1,0 +1,61 @@
+/** A folder in a hub's tree: pure rules. */
+
+import { createChecker } from './check.ts';
+import type { FolderDoc, HubDoc, NodeSubType } from './documents.ts';
+import type { MakeContext } from './hub.ts';
+
+/** A place below which nodes hang: a category of the hub, or a folder. */
+export interface Parent {
+  nodeId: string;
+  nodeSubType: NodeSubType;
+}
+
+export function categoryOf(hub: HubDoc, nodeId: string): Parent | undefined {
+  if (nodeId === hub.queriesNodeId) return { nodeId, nodeSubType: 'queries' };
+  if (nodeId === hub.sourcesNodeId) return { nodeId, nodeSubType: 'sources' };
+  return undefined;
+}
+
+export function makeFolder(
+  input: { label: string; hub: HubDoc; parent: Parent },
+  { accountId, nowMs, createId }: MakeContext,
+): FolderDoc {
+  const check = createChecker();
+  const folder: FolderDoc = {
+    id: createId('hrt', nowMs),
+    accountId,
+    version: 1,
+    hubId: input.hub.id,
+    parentNodeId: input.parent.nodeId,
+    nodeSubType: input.parent.nodeSubType,
+    label: check.label('/label', input.label),
+    deleting: 0,
+    createdAt: nowMs,
+    updatedAt: null,
+  };
+  check.done();
+  return folder;
+}
+
+export function patchFolder(
+  folder: FolderDoc,
+  patch: { label?: string | undefined; parentNodeId?: string | undefined },
+): FolderDoc {
+  const check = createChecker();
+  const label = patch.label === undefined ? folder.label : check.label('/label', patch.label);
+  check.done();
+  const parentNodeId = patch.parentNodeId ?? folder.parentNodeId;
+  return label === folder.label && parentNodeId === folder.parentNodeId
+    ? folder
+    : { ...folder, label, parentNodeId };
+}
+
+/** True when `folderId` stands at or above `fromId`: moving it there would cut a circle out of the tree. */
+export function isAbove(folderId: string, fromId: string, folders: ReadonlyMap<string, FolderDoc>): boolean {
+  let at: string | undefined = fromId;
+  for (let steps = 0; at !== undefined && steps <= folders.size; steps++) {
+    if (at === folderId) return true;
+    at = folders.get(at)?.parentNodeId;
+  }
+  return false;
+}

@@ -1,0 +1,72 @@
+/** API keys as documents: pure rules. */
+
+import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
+import { createChecker } from './check.ts';
+import type { KeyDoc, KeyLimitsDoc } from './documents.ts';
+import type { MakeContext } from './hub.ts';
+
+export const scopes = [
+  '*',
+  'hubs:read',
+  'hubs:write',
+  'sources:read',
+  'sources:write',
+  'queries:read',
+  'queries:write',
+  'queries:execute',
+  'queries:execute:write',
+  'classifiers:read',
+  'classifiers:write',
+  'classifiers:train',
+  'classifiers:predict',
+  'ai:summarize',
+  'keys:admin',
+] as const;
+
+export interface NewKey {
+  name: string;
+  scopes: string[];
+  limits: KeyLimitsDoc;
+  expiresAt: number | null;
+  /** A key that the operator brings. */
+  secret?: string;
+}
+
+export interface MadeKey {
+  doc: KeyDoc;
+  /** The key in full; kept nowhere. */
+  secret: string;
+}
+
+const listMax = 200;
+
+export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeContext): MadeKey {
+  const check = createChecker();
+  const name = check.label('/name', input.name);
+  const wanted = input.scopes.length === 0 ? ['*'] : input.scopes;
+  wanted.forEach((scope, index) => {
+    check.oneOf(`/scopes/${index}`, scope, scopes);
+  });
+  if (input.expiresAt !== null && input.expiresAt <= nowMs)
+    check.fault('/expiresAt', 'must lie in the future');
+  for (const list of ['hubIds', 'queryIds', 'origins'] as const) {
+    if ((input.limits[list]?.length ?? 0) > listMax)
+      check.fault(`/limits/${list}`, `must have at most ${listMax} entries`);
+  }
+  check.done();
+  const secret = input.secret ?? createApiKey();
+  const doc: KeyDoc = {
+    id: createId('key', nowMs),
+    accountId,
+    version: 1,
+    hash: hashApiKey(secret),
+    name,
+    scopes: [...new Set(wanted)],
+    limits: input.limits,
+    lastCharacters: secret.slice(-4),
+    createdAt: nowMs,
+    expiresAt: input.expiresAt,
+    lastUsedAt: null,
+  };
+  return { doc, secret };
+}

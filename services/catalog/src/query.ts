@@ -1,0 +1,135 @@
+/** A stored query: pure rules. */
+
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { type Checker, createChecker } from './check.ts';
+import type { EngineName, QueryDoc, VariableDoc } from './documents.ts';
+import type { MakeContext } from './hub.ts';
+
+export const variableTypes = [
+  'string',
+  'integer',
+  'bigint',
+  'number',
+  'decimal',
+  'boolean',
+  'date',
+  'timestamp',
+  'uuid',
+  'json',
+] as const;
+
+const allowedTypes = variableTypes.flatMap((type) => [type, `${type}[]`]);
+const keyShape = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const queryCharactersMax = 262_144;
+const variablesMax = 200;
+
+/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text and command do not go together for the engine. */
+export type CheckStatement = (query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context'>) => void;
+
+export interface NewQuery {
+  hubId: string;
+  parentNodeId: string;
+  label: string;
+  sourceId: string;
+  engine: EngineName;
+  query: string;
+  command?: string | undefined;
+  context?: Variable[] | undefined;
+}
+
+export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
+  const check = createChecker();
+  const query: QueryDoc = {
+    id: context.createId('q', context.nowMs),
+    accountId: context.accountId,
+    version: 1,
+    hubId: input.hubId,
+    parentNodeId: input.parentNodeId,
+    label: check.label('/label', input.label),
+    sourceId: input.sourceId,
+    engine: input.engine,
+    command: checkCommand(check, '/command', input.command ?? defaultCommand(input.engine)),
+    query: check.text('/query', input.query, { min: 1, max: queryCharactersMax }),
+    context: checkVariables(check, '/context', input.context ?? []),
+    createdAt: context.nowMs,
+    updatedAt: null,
+  };
+  check.done();
+  return query;
+}
+
+function defaultCommand(engine: EngineName): string {
+  return engine === 'mongodb' ? '' : 'SELECT';
+}
+
+export interface QueryPatch {
+  label?: string | undefined;
+  parentNodeId?: string | undefined;
+  command?: string | undefined;
+  context?: Variable[] | undefined;
+  query?: string | undefined;
+  source?: { id: string; engine: EngineName } | undefined;
+}
+
+/** The same document when the patch changes nothing. */
+export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
+  const check = createChecker();
+  const next: QueryDoc = {
+    ...query,
+    label: patch.label === undefined ? query.label : check.label('/meta/label', patch.label),
+    parentNodeId: patch.parentNodeId ?? query.parentNodeId,
+    command:
+      patch.command === undefined ? query.command : checkCommand(check, '/config/command', patch.command),
+    query:
+      patch.query === undefined
+        ? query.query
+        : check.text('/config/query/query', patch.query, { min: 1, max: queryCharactersMax }),
+    context:
+      patch.context === undefined ? query.context : checkVariables(check, '/config/context', patch.context),
+    sourceId: patch.source?.id ?? query.sourceId,
+    engine: patch.source?.engine ?? query.engine,
+  };
+  check.done();
+  const same = runText(next) === runText(query) && next.label === query.label;
+  return same && next.parentNodeId === query.parentNodeId ? query : next;
+}
+
+/** Everything that decides what an execution does, as one text to compare. */
+function runText(query: QueryDoc): string {
+  return JSON.stringify([query.command, query.query, query.context, query.sourceId, query.engine]);
+}
+
+function checkCommand(check: Checker, pointer: string, text: string): string {
+  const command = text.trim().toUpperCase();
+  if (!/^[A-Z]{0,32}$/.test(command)) check.fault(pointer, 'must be one SQL verb, such as SELECT or UPDATE');
+  return command;
+}
+
+function checkVariables(check: Checker, pointer: string, variables: Variable[]): VariableDoc[] {
+  if (variables.length > variablesMax) check.fault(pointer, `must have at most ${variablesMax} entries`);
+  const seen = new Set<string>();
+  return variables.slice(0, variablesMax).map((variable, index) => {
+    const at = `${pointer}/${index}`;
+    if (!keyShape.test(variable.key)) {
+      check.fault(
+        `${at}/key`,
+        'must be a letter or underscore, then up to 63 letters, digits or underscores',
+      );
+    }
+    if (seen.has(variable.key)) check.fault(`${at}/key`, 'stands in the list twice');
+    seen.add(variable.key);
+    if (variable.type !== undefined) check.oneOf(`${at}/type`, variable.type, allowedTypes);
+    return toVariableDoc(variable);
+  });
+}
+
+function toVariableDoc(variable: Variable): VariableDoc {
+  return {
+    key: variable.key,
+    ...(variable.valueJson === undefined ? {} : { valueJson: variable.valueJson }),
+    ...(variable.type === undefined ? {} : { type: variable.type }),
+    ...(variable.required === undefined ? {} : { required: variable.required }),
+    ...(variable.enumJson === undefined ? {} : { enumJson: variable.enumJson }),
+    ...(variable.description === undefined ? {} : { description: variable.description }),
+  };
+}

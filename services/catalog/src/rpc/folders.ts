@@ -1,0 +1,124 @@
+/** Folders below the two categories of a hub. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import {
+  type Catalog,
+  findFolder,
+  findParent,
+  insertInHub,
+  loadFolder,
+  loadHub,
+  makeContext,
+  notFound,
+  requireVersion,
+  update,
+} from '../catalog.ts';
+import type { FolderDoc } from '../documents.ts';
+import { categoryOf, isAbove, makeFolder, patchFolder } from '../folder.ts';
+import { toFolder } from './to-proto.ts';
+
+type FolderCalls = Pick<
+  Calls<typeof CatalogServiceService>,
+  'createFolder' | 'updateFolder' | 'deleteFolder'
+>;
+
+const foldersMax = 5_000;
+
+export function createFolderCalls(catalog: Catalog): FolderCalls {
+  const { store } = catalog;
+  return {
+    createFolder: async ({ hubId, label, parentNodeId }, ctx) => {
+      const context = makeContext(catalog, ctx);
+      const hub = await loadHub(catalog, context.principal, hubId);
+      const nodeId = parentNodeId ?? hub.queriesNodeId;
+      const parent = categoryOf(hub, nodeId) ?? (await findFolder(catalog, hub, nodeId));
+      if (parent === undefined) throw notFound('parent node');
+      await requireRoom(catalog, context.accountId, hubId);
+      const folder = makeFolder({ label, hub, parent }, context);
+      await insertInHub(catalog, store.folders, folder);
+      return { folder: toFolder(folder) };
+    },
+
+    updateFolder: async ({ nodeId, label, parentNodeId, expectedVersion }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const folder = await update(catalog, {
+        collection: store.folders,
+        load: () => loadFolder(catalog, principal, nodeId),
+        change: async (doc) => {
+          if (parentNodeId !== undefined)
+            await requirePlace(catalog, principal, { folder: doc, parentNodeId });
+          return patchFolder(doc, { label, parentNodeId });
+        },
+        expectedVersion,
+      });
+      return { folder: toFolder(folder) };
+    },
+
+    deleteFolder: async ({ nodeId, expectedVersion }, ctx) => {
+      await deleteFolder(catalog, requirePrincipal(ctx), { nodeId, expectedVersion });
+      return {};
+    },
+  };
+}
+
+async function requireRoom({ store }: Catalog, accountId: string, hubId: string): Promise<void> {
+  if ((await store.folders.count({ accountId, where: { hubId } })) < foldersMax) return;
+  throw new HubError('CONFLICT', `A hub has at most ${foldersMax} folders.`);
+}
+
+async function requirePlace(
+  catalog: Catalog,
+  principal: Principal,
+  { folder, parentNodeId }: { folder: FolderDoc; parentNodeId: string },
+): Promise<void> {
+  const hub = await loadHub(catalog, principal, folder.hubId);
+  await findParent(catalog, hub, {
+    nodeId: parentNodeId,
+    nodeSubType: folder.nodeSubType,
+    pointer: '/parentNodeId',
+  });
+  const folders = await catalog.store.folders.find({
+    accountId: folder.accountId,
+    where: { hubId: folder.hubId },
+    limit: foldersMax,
+  });
+  if (isAbove(folder.id, parentNodeId, new Map(folders.map((one) => [one.id, one])))) {
+    throw new HubError('CONFLICT', 'A folder cannot be moved into itself or below itself.');
+  }
+}
+
+/** The mark keeps new nodes out while the folder is looked through; see `insertInHub`. */
+async function deleteFolder(
+  catalog: Catalog,
+  principal: Principal,
+  request: { nodeId: string; expectedVersion?: number | undefined },
+): Promise<void> {
+  const { folders } = catalog.store;
+  const folder = await loadFolder(catalog, principal, request.nodeId);
+  requireVersion(folder, request.expectedVersion);
+  await requireEmpty(catalog, folder);
+  const marked = { ...folder, deleting: 1, version: folder.version + 1 };
+  if (!(await folders.replace(marked))) return deleteFolder(catalog, principal, request);
+  try {
+    await requireEmpty(catalog, folder);
+  } catch (err) {
+    await folders.replace({ ...folder, version: marked.version + 1 });
+    throw err;
+  }
+  await folders.delete(folder.accountId, folder.id);
+}
+
+async function requireEmpty({ store }: Catalog, folder: FolderDoc): Promise<void> {
+  const filter = { accountId: folder.accountId, where: { parentNodeId: folder.id } };
+  const counts = await Promise.all([
+    store.folders.count(filter),
+    store.sources.count(filter),
+    store.queries.count(filter),
+  ]);
+  if (counts.some((count) => count > 0)) {
+    throw new HubError('NOT_EMPTY', 'The folder is not empty. Move or delete what is in it first.');
+  }
+}

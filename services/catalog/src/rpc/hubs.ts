@@ -1,0 +1,133 @@
+/** Hubs and their trees. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import { type Catalog, loadHub, makeContext, requireVersion, update } from '../catalog.ts';
+import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
+import { makeHub, patchHub } from '../hub.ts';
+import { sweepHub } from '../sweep.ts';
+import { buildTree } from '../tree.ts';
+import { listPage } from './page.ts';
+import { toHub } from './to-proto.ts';
+
+type HubCalls = Pick<
+  Calls<typeof CatalogServiceService>,
+  'createHub' | 'listHubs' | 'getHub' | 'updateHub' | 'deleteHub' | 'getHubContents'
+>;
+
+/** Nodes of one kind in one hub that a tree shows. */
+const treeNodesMax = 50_000;
+
+export function createHubCalls(catalog: Catalog): HubCalls {
+  const { store } = catalog;
+  return {
+    createHub: async ({ label }, ctx) => {
+      const context = makeContext(catalog, ctx);
+      if (context.principal.limits?.hubIds.length)
+        throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
+      const hub = makeHub(label, context);
+      await store.hubs.insert(hub);
+      return { hub: toHub(hub) };
+    },
+
+    listHubs: async ({ page, archived }, ctx) => {
+      const { accountId, limits } = requirePrincipal(ctx);
+      const where = { deleting: 0, archived: archived ? 1 : 0 };
+      if (limits?.hubIds.length) {
+        const hubs = await Promise.all(limits.hubIds.map((id) => store.hubs.get(accountId, id)));
+        const allowed = hubs.filter(
+          (hub) => hub !== null && !hub.deleting && hub.archived === where.archived,
+        ) as HubDoc[];
+        const sorted = allowed.sort((a, b) => (a.id < b.id ? -1 : 1));
+        const from = page?.offset ?? 0;
+        return {
+          hubs: sorted.slice(from, from + (page?.limit ?? sorted.length)).map(toHub),
+          total: sorted.length,
+        };
+      }
+      const { docs, total } = await listPage(store.hubs, { accountId, where }, page);
+      return { hubs: docs.map(toHub), total };
+    },
+
+    getHub: async ({ hubId }, ctx) => ({ hub: toHub(await loadHub(catalog, requirePrincipal(ctx), hubId)) }),
+
+    updateHub: async ({ hubId, expectedVersion, ...patch }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const hub = await update(catalog, {
+        collection: store.hubs,
+        load: () => loadHub(catalog, principal, hubId),
+        change: (doc) => patchHub(doc, patch),
+        expectedVersion,
+      });
+      return { hub: toHub(hub) };
+    },
+
+    deleteHub: async ({ hubId, recursive, expectedVersion }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      await deleteHub(catalog, principal, { hubId, recursive, expectedVersion });
+      return {};
+    },
+
+    getHubContents: async ({ hubId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const hub = await loadHub(catalog, principal, hubId);
+      const page = { accountId: principal.accountId, where: { hubId }, limit: treeNodesMax };
+      const [folders, sources, queries] = await Promise.all([
+        store.folders.findSummaries(page),
+        store.sources.findSummaries(page),
+        store.queries.findSummaries(page),
+      ]);
+      return {
+        root: buildTree({
+          hub,
+          folders: folders as unknown as FolderDoc[],
+          sources: sources as unknown as SourceDoc[],
+          queries: queries as unknown as QueryDoc[],
+        }),
+      };
+    },
+  };
+}
+
+/**
+ * The tombstone hides the hub and all in it at once; the sweep then removes the documents. Without `recursive` the hub
+ * is looked through before and after the tombstone, so that nothing created meanwhile is lost.
+ */
+async function deleteHub(
+  catalog: Catalog,
+  principal: Principal,
+  request: { hubId: string; recursive: boolean; expectedVersion?: number | undefined },
+): Promise<void> {
+  const hub = await loadHub(catalog, principal, request.hubId);
+  requireVersion(hub, request.expectedVersion);
+  if (!request.recursive) await requireEmpty(catalog, hub);
+  const buried = { ...hub, deleting: 1, version: hub.version + 1 };
+  if (!(await catalog.store.hubs.replace(buried))) return deleteHub(catalog, principal, request);
+  if (!request.recursive) {
+    try {
+      await requireEmpty(catalog, hub);
+    } catch (err) {
+      await catalog.store.hubs.replace({ ...hub, version: buried.version + 1 });
+      throw err;
+    }
+  }
+  await catalog.changes.publish([hub.id]);
+  await sweepHub(catalog.store, buried);
+}
+
+async function requireEmpty({ store }: Catalog, hub: HubDoc): Promise<void> {
+  const filter = { accountId: hub.accountId, where: { hubId: hub.id } };
+  const counts = await Promise.all([
+    store.folders.count(filter),
+    store.sources.count(filter),
+    store.queries.count(filter),
+  ]);
+  if (counts.some((count) => count > 0)) {
+    throw new HubError(
+      'NOT_EMPTY',
+      'The hub is not empty. Delete what is in it first, or ask with ?recursive=true.',
+    );
+  }
+}

@@ -1,0 +1,68 @@
+/** For the executor alone: definitions with sealed credentials, and news of what changed. */
+
+import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import { type Catalog, loadQuery, loadSource } from '../catalog.ts';
+import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
+
+export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
+
+const pageMax = 1_000;
+
+export function createInternalCalls(catalog: Catalog, leaseMs: number): InternalCalls {
+  const { store } = catalog;
+  return {
+    resolveQuery: async ({ queryId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const query = await loadQuery(catalog, principal, queryId);
+      const source = await store.sources.get(principal.accountId, query.sourceId);
+      if (source === null) {
+        throw new HubError(
+          'SOURCE_GONE',
+          'The source of this query was deleted. Bind the query to another one.',
+        );
+      }
+      return { query: toResolvedQuery(query), source: toResolvedSource(source), leaseMs };
+    },
+
+    resolveSource: async ({ sourceId }, ctx) => ({
+      source: toResolvedSource(await loadSource(catalog, requirePrincipal(ctx), sourceId)),
+      leaseMs,
+    }),
+
+    watch: (requests, ctx) => catalog.changes.watch(requests, ctx.signal),
+
+    saveSignature: async ({ queryId, version, signatureJson }, ctx) => {
+      const { accountId, hubId } = await loadQuery(catalog, requirePrincipal(ctx), queryId);
+      const old = await store.signatures.get(accountId, queryId);
+      const doc = { id: queryId, accountId, hubId, queryVersion: version, signatureJson };
+      if (old === null) await store.signatures.insert({ ...doc, version: 1 });
+      else if (old.queryVersion < version)
+        await store.signatures.replace({ ...doc, version: old.version + 1 });
+      return {};
+    },
+
+    listSealed: async ({ afterSourceId, limit }) => {
+      const [accountId = '', id = ''] = afterSourceId.split('/');
+      const after = afterSourceId === '' ? undefined : { accountId, id };
+      const docs = await store.sources.scan({ after, limit: Math.min(limit || pageMax, pageMax) });
+      return { sources: docs.map(toResolvedSource) };
+    },
+
+    reseal: async ({ accountId, sourceId, expectedVersion, sealed }) => {
+      const source = await store.sources.get(accountId, sourceId);
+      if (source === null || source.version !== expectedVersion || sealed === undefined)
+        return { done: false };
+      const key = source.tls.key;
+      const done = await store.sources.replace({
+        ...source,
+        version: source.version + 1,
+        user: { ...source.user, sealed: sealed.user },
+        password: { ...source.password, sealed: sealed.password },
+        tls: key === undefined ? source.tls : { ...source.tls, key: { ...key, sealed: sealed.tlsKey } },
+      });
+      return { done };
+    },
+  };
+}

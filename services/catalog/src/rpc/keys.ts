@@ -1,0 +1,128 @@
+/** Keys: who a caller is, and the keys of an account. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import { type Catalog, makeContext, notFound, requireHubAllowed, requireQueryAllowed } from '../catalog.ts';
+import type { KeyDoc } from '../documents.ts';
+import { type MadeKey, makeKey } from '../key.ts';
+import { listPage } from './page.ts';
+import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
+
+type KeyCalls = Pick<
+  Calls<typeof CatalogServiceService>,
+  'authenticate' | 'createKey' | 'listKeys' | 'rotateKey' | 'revokeKey'
+>;
+
+const overlapDefaultMs = 3_600_000;
+const overlapMaxMs = 30 * 24 * 3_600_000;
+/** A key's last use is noted this coarsely, so that using it does not write each time. */
+const lastUsedStepMs = 60_000;
+
+export function createKeyCalls(catalog: Catalog): KeyCalls {
+  const { store } = catalog;
+  return {
+    authenticate: async ({ keySha256 }) => {
+      const hash = Buffer.from(keySha256).toString('hex');
+      const key = hash.length === 64 ? await store.keys.getUnique('hash', hash) : null;
+      if (key === null) throw new HubError('KEY_INVALID', 'This key is not known, or it was revoked.');
+      const nowMs = catalog.nowMs();
+      if (key.expiresAt !== null && key.expiresAt <= nowMs) {
+        throw new HubError('KEY_EXPIRED', 'This key has expired.');
+      }
+      noteUse(catalog, key, nowMs);
+      return {
+        principal: toPrincipal(key),
+        expiresAt: key.expiresAt === null ? undefined : new Date(key.expiresAt),
+      };
+    },
+
+    createKey: async ({ name, scopes, limits, expiresAt }, ctx) => {
+      const context = makeContext(catalog, ctx);
+      const narrowed = fromLimits(limits);
+      const made = makeKey(
+        { name, scopes, limits: narrowed, expiresAt: expiresAt?.getTime() ?? null },
+        context,
+      );
+      requireNoMore(context.principal, made.doc);
+      await store.keys.insert(made.doc);
+      return toCreated(made);
+    },
+
+    listKeys: async ({ page }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const { docs, total } = await listPage(store.keys, { accountId }, page);
+      return { keys: docs.map(toKey), total };
+    },
+
+    rotateKey: async ({ keyId, overlapSeconds }, ctx) => {
+      const context = makeContext(catalog, ctx);
+      const overlapMs = overlapSeconds === undefined ? overlapDefaultMs : overlapSeconds * 1000;
+      if (overlapMs > overlapMaxMs) {
+        const detail = `must be at most ${overlapMaxMs / 1000}`;
+        throw new HubError('VALIDATION', `/overlapSeconds ${detail}.`, {
+          errors: [{ pointer: '/overlapSeconds', detail }],
+        });
+      }
+      const old = await loadKey(catalog, context.accountId, keyId);
+      requireNoMore(context.principal, old);
+      const { name, scopes, limits, expiresAt } = old;
+      const made = makeKey({ name, scopes, limits, expiresAt }, context);
+      await store.keys.insert(made.doc);
+      const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
+      await endKey(catalog, old, endsAt);
+      return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
+    },
+
+    revokeKey: async ({ keyId }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      if (!(await store.keys.delete(accountId, keyId))) throw notFound('key');
+      return {};
+    },
+  };
+}
+
+function toCreated({ doc, secret }: MadeKey) {
+  return { key: toKey(doc), secret };
+}
+
+async function loadKey({ store }: Catalog, accountId: string, keyId: string): Promise<KeyDoc> {
+  const key = await store.keys.get(accountId, keyId);
+  if (key === null) throw notFound('key');
+  return key;
+}
+
+/** Last uses are noted meanwhile, so this repeats until its own write is the one that counts. */
+async function endKey(catalog: Catalog, key: KeyDoc, expiresAt: number): Promise<void> {
+  const current = await loadKey(catalog, key.accountId, key.id);
+  if (await catalog.store.keys.replace({ ...current, expiresAt, version: current.version + 1 })) return;
+  return endKey(catalog, key, expiresAt);
+}
+
+/** Nobody makes a key that may do more than the key it is made with. */
+function requireNoMore(principal: Principal, key: KeyDoc): void {
+  const all = principal.scopes.includes('*');
+  const beyond = key.scopes.find((scope) => !all && !principal.scopes.includes(scope));
+  if (beyond !== undefined) {
+    throw new HubError('SCOPE_DENIED', `A key cannot hand on the scope ${beyond}, which it does not have.`);
+  }
+  const { limits } = principal;
+  if (limits?.hubIds.length) {
+    if (!key.limits.hubIds)
+      throw new HubError('SCOPE_DENIED', 'A key limited to hubs makes only keys limited to them.');
+    for (const hubId of key.limits.hubIds) requireHubAllowed(principal, hubId);
+  }
+  if (limits?.queryIds.length) {
+    if (!key.limits.queryIds) {
+      throw new HubError('SCOPE_DENIED', 'A key limited to queries makes only keys limited to them.');
+    }
+    for (const queryId of key.limits.queryIds) requireQueryAllowed(principal, queryId);
+  }
+}
+
+/** In the background and without a second try: somebody else's note is as good. */
+function noteUse({ store }: Catalog, key: KeyDoc, nowMs: number): void {
+  if (key.lastUsedAt !== null && nowMs - key.lastUsedAt < lastUsedStepMs) return;
+  store.keys.replace({ ...key, lastUsedAt: nowMs, version: key.version + 1 }).catch(() => {});
+}

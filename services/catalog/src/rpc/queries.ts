@@ -1,0 +1,168 @@
+/** Stored queries. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import {
+  type Catalog,
+  findParent,
+  insertInHub,
+  loadHub,
+  loadQuery,
+  loadSource,
+  makeContext,
+  requireVersion,
+  update,
+} from '../catalog.ts';
+import type { QueryDoc, SourceDoc } from '../documents.ts';
+import { makeQuery, patchQuery } from '../query.ts';
+import { listPage } from './page.ts';
+import { toQuery } from './to-proto.ts';
+
+type QueryCalls = Pick<
+  Calls<typeof CatalogServiceService>,
+  'createQuery' | 'listQueries' | 'getQuery' | 'updateQuery' | 'deleteQuery'
+>;
+
+export function createQueryCalls(catalog: Catalog): QueryCalls {
+  const { store } = catalog;
+  return {
+    createQuery: async (request, ctx) => {
+      const context = makeContext(catalog, ctx);
+      if (context.principal.limits?.queryIds.length) {
+        throw new HubError('SCOPE_DENIED', 'This key may not create queries.');
+      }
+      const hub = await loadHub(catalog, context.principal, request.hubId);
+      const source = await loadSourceIn(catalog, context.principal, {
+        sourceId: request.sourceId,
+        hubId: hub.id,
+        pointer: '/sourceId',
+      });
+      const parent = await findParent(catalog, hub, {
+        nodeId: request.parentNodeId,
+        nodeSubType: 'queries',
+        pointer: '/parentNodeId',
+      });
+      const query = makeQuery(
+        {
+          hubId: hub.id,
+          parentNodeId: parent.nodeId,
+          label: request.label,
+          sourceId: source.id,
+          engine: source.engine,
+          query: request.query,
+          command: request.command,
+          context: request.context?.variables,
+        },
+        context,
+      );
+      catalog.checkStatement(query);
+      await insertInHub(catalog, store.queries, query);
+      return { query: toQuery(query) };
+    },
+
+    listQueries: async ({ hubId, page }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      await loadHub(catalog, principal, hubId);
+      const filter = { accountId: principal.accountId, where: { hubId } };
+      const { docs, total } = await listPage(store.queries, filter, page);
+      const allowed = principal.limits?.queryIds ?? [];
+      const visible = allowed.length > 0 ? docs.filter((doc) => allowed.includes(doc.id)) : docs;
+      return {
+        queries: visible.map((query) => toQuery(query)),
+        total: allowed.length > 0 ? visible.length : total,
+      };
+    },
+
+    getQuery: async ({ queryId, signature }, ctx) => {
+      const query = await loadQuery(catalog, requirePrincipal(ctx), queryId);
+      const described = signature ? await store.signatures.get(query.accountId, queryId) : null;
+      const current = described?.queryVersion === query.version ? described.signatureJson : '';
+      return { query: toQuery(query, current) };
+    },
+
+    updateQuery: async (request, ctx) => {
+      const principal = requirePrincipal(ctx);
+      let before: QueryDoc | undefined;
+      const query = await update(catalog, {
+        collection: store.queries,
+        load: async () => (before = await loadQuery(catalog, principal, request.queryId)),
+        change: (doc) => changeQuery(catalog, principal, { doc, request }),
+        expectedVersion: request.expectedVersion,
+      });
+      if (query.version !== before?.version) await catalog.changes.publish([query.id]);
+      return { query: toQuery(query) };
+    },
+
+    deleteQuery: async ({ queryId, expectedVersion }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const query = await loadQuery(catalog, principal, queryId);
+      requireVersion(query, expectedVersion);
+      const guard = expectedVersion === undefined ? {} : { version: expectedVersion };
+      if (!(await store.queries.delete(principal.accountId, queryId, guard))) {
+        requireVersion(await loadQuery(catalog, principal, queryId), expectedVersion);
+      }
+      await store.signatures.delete(principal.accountId, queryId);
+      await catalog.changes.publish([queryId]);
+      return {};
+    },
+  };
+}
+
+type UpdateRequest = Parameters<QueryCalls['updateQuery']>[0];
+
+async function changeQuery(
+  catalog: Catalog,
+  principal: Principal,
+  { doc, request }: { doc: QueryDoc; request: UpdateRequest },
+): Promise<QueryDoc> {
+  const { label, parentNodeId, command, query, sourceId } = request;
+  const source =
+    sourceId === undefined || sourceId === doc.sourceId
+      ? undefined
+      : await loadSourceIn(catalog, principal, {
+          sourceId,
+          hubId: doc.hubId,
+          pointer: '/config/source/sourceId',
+        });
+  if (parentNodeId !== undefined) {
+    const hub = await loadHub(catalog, principal, doc.hubId);
+    await findParent(catalog, hub, {
+      nodeId: parentNodeId,
+      nodeSubType: 'queries',
+      pointer: '/meta/parentNodeId',
+    });
+  }
+  const next = patchQuery(doc, {
+    label,
+    parentNodeId,
+    command,
+    query,
+    context: request.context?.variables,
+    source: source && { id: source.id, engine: source.engine },
+  });
+  // A stored text is taken as it is; a changed one must fit, so that a rename never fails over an old statement.
+  if (
+    next.query !== doc.query ||
+    next.command !== doc.command ||
+    next.engine !== doc.engine ||
+    next.context !== doc.context
+  ) {
+    catalog.checkStatement(next);
+  }
+  return next;
+}
+
+async function loadSourceIn(
+  catalog: Catalog,
+  principal: Principal,
+  wanted: { sourceId: string; hubId: string; pointer: string },
+): Promise<SourceDoc> {
+  const source = await loadSource(catalog, principal, wanted.sourceId);
+  if (source.hubId === wanted.hubId) return source;
+  const detail = 'is a source of another hub; a query and its source share one';
+  throw new HubError('VALIDATION', `${wanted.pointer} ${detail}.`, {
+    errors: [{ pointer: wanted.pointer, detail }],
+  });
+}

@@ -1,0 +1,119 @@
+/** Sources: connections to the users' databases, their secrets sealed before anything is stored. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import {
+  type Catalog,
+  findParent,
+  insertInHub,
+  loadHub,
+  loadSource,
+  makeContext,
+  requireVersion,
+  update,
+} from '../catalog.ts';
+import type { SourceDoc } from '../documents.ts';
+import { makeSource, patchSource } from '../source.ts';
+import { listPage } from './page.ts';
+import { toSource } from './to-proto.ts';
+
+type SourceCalls = Pick<
+  Calls<typeof CatalogServiceService>,
+  'createSource' | 'listSources' | 'getSource' | 'updateSource' | 'deleteSource'
+>;
+
+export function createSourceCalls(catalog: Catalog): SourceCalls {
+  const { store } = catalog;
+  return {
+    createSource: async (request, ctx) => {
+      const context = { ...makeContext(catalog, ctx), seal: catalog.seal };
+      const hub = await loadHub(catalog, context.principal, request.hubId);
+      const parent = await findParent(catalog, hub, {
+        nodeId: request.parentNodeId,
+        nodeSubType: 'sources',
+        pointer: '/parentNodeId',
+      });
+      const source = await makeSource(
+        {
+          hubId: hub.id,
+          parentNodeId: parent.nodeId,
+          label: request.label,
+          engine: request.engine,
+          settings: request.connectionSettings ?? {},
+        },
+        context,
+      );
+      await insertInHub(catalog, store.sources, source);
+      return { source: toSource(source) };
+    },
+
+    listSources: async ({ hubId, page }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      await loadHub(catalog, principal, hubId);
+      const { docs, total } = await listPage(
+        store.sources,
+        { accountId: principal.accountId, where: { hubId } },
+        page,
+      );
+      return { sources: docs.map(toSource), total };
+    },
+
+    getSource: async ({ sourceId }, ctx) => ({
+      source: toSource(await loadSource(catalog, requirePrincipal(ctx), sourceId)),
+    }),
+
+    updateSource: async (request, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const {
+        sourceId,
+        label,
+        engine,
+        parentNodeId,
+        connectionSettings: settings,
+        expectedVersion,
+      } = request;
+      let before: SourceDoc | undefined;
+      const source = await update(catalog, {
+        collection: store.sources,
+        load: async () => (before = await loadSource(catalog, principal, sourceId)),
+        change: async (doc) => {
+          if (engine !== undefined && engine !== doc.engine) await requireUnbound(catalog, doc);
+          if (parentNodeId !== undefined) {
+            const hub = await loadHub(catalog, principal, doc.hubId);
+            await findParent(catalog, hub, {
+              nodeId: parentNodeId,
+              nodeSubType: 'sources',
+              pointer: '/parentNodeId',
+            });
+          }
+          return patchSource(doc, { label, engine, parentNodeId, settings }, catalog.seal);
+        },
+        expectedVersion,
+      });
+      if (source.version !== before?.version) await catalog.changes.publish([source.id]);
+      return { source: toSource(source) };
+    },
+
+    deleteSource: async ({ sourceId, expectedVersion }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const source = await loadSource(catalog, principal, sourceId);
+      requireVersion(source, expectedVersion);
+      const guard = expectedVersion === undefined ? {} : { version: expectedVersion };
+      if (!(await store.sources.delete(principal.accountId, sourceId, guard))) {
+        requireVersion(await loadSource(catalog, principal, sourceId), expectedVersion);
+      }
+      await catalog.changes.publish([sourceId]);
+      return {};
+    },
+  };
+}
+
+async function requireUnbound({ store }: Catalog, source: SourceDoc): Promise<void> {
+  const bound = await store.queries.count({ accountId: source.accountId, where: { sourceId: source.id } });
+  if (bound === 0) return;
+  throw new HubError(
+    'CONFLICT',
+    `The engine cannot change while queries are bound to the source (${bound} now). Bind them to another source first.`,
+  );
+}

@@ -1,0 +1,157 @@
+/** Documents → messages, for the whole service. Secrets become masks here and nowhere else. */
+
+import type { Folder, Hub, Key, Query, Source, Tls, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { ResolvedQuery, ResolvedSource } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
+import type {
+  FolderDoc,
+  HubDoc,
+  KeyDoc,
+  KeyLimitsDoc,
+  QueryDoc,
+  SourceDoc,
+  VariableDoc,
+} from '../documents.ts';
+
+const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
+
+export function toHub(hub: HubDoc): Hub {
+  return {
+    hubId: hub.id,
+    label: hub.label,
+    archived: hub.archived === 1,
+    createdAt: toDate(hub.createdAt),
+    updatedAt: toDate(hub.updatedAt),
+    version: hub.version,
+  };
+}
+
+export function toFolder(folder: FolderDoc): Folder {
+  const { id, hubId, parentNodeId, nodeSubType, label, version } = folder;
+  return { nodeId: id, hubId, parentNodeId, nodeSubType, label, version };
+}
+
+export function toSource(source: SourceDoc): Source {
+  return {
+    sourceId: source.id,
+    accountId: source.accountId,
+    hubId: source.hubId,
+    parentNodeId: source.parentNodeId,
+    label: source.label,
+    engine: source.engine,
+    connectionSettings: {
+      host: source.host,
+      port: source.port,
+      database: source.database,
+      user: source.user.mask,
+      password: source.password.mask,
+      tls: { ...toTls(source), key: source.tls.key?.mask },
+      pool: source.pool,
+      statementTimeoutMs: source.statementTimeoutMs ?? undefined,
+    },
+    createdAt: toDate(source.createdAt),
+    updatedAt: toDate(source.updatedAt),
+    version: source.version,
+  };
+}
+
+function toTls({ tls }: SourceDoc): Tls {
+  return { mode: tls.mode, ca: tls.ca, cert: tls.cert };
+}
+
+export function toQuery(query: QueryDoc, signatureJson = ''): Query {
+  return {
+    queryId: query.id,
+    hubId: query.hubId,
+    label: query.label,
+    engine: query.engine,
+    command: query.command,
+    context: query.context.map(toVariable),
+    query: query.query,
+    sourceId: query.sourceId,
+    parentNodeId: query.parentNodeId,
+    createdAt: toDate(query.createdAt),
+    updatedAt: toDate(query.updatedAt),
+    version: query.version,
+    signatureJson,
+  };
+}
+
+function toVariable(variable: VariableDoc): Variable {
+  return { ...variable };
+}
+
+export function toResolvedQuery(query: QueryDoc): ResolvedQuery {
+  return {
+    queryId: query.id,
+    accountId: query.accountId,
+    hubId: query.hubId,
+    command: query.command,
+    query: query.query,
+    context: query.context.map(toVariable),
+    version: query.version,
+  };
+}
+
+export function toResolvedSource(source: SourceDoc): ResolvedSource {
+  return {
+    sourceId: source.id,
+    accountId: source.accountId,
+    hubId: source.hubId,
+    engine: source.engine,
+    host: source.host,
+    port: source.port,
+    database: source.database,
+    tls: toTls(source),
+    sealed: {
+      user: source.user.sealed,
+      password: source.password.sealed,
+      tlsKey: source.tls.key?.sealed ?? '',
+    },
+    pool: source.pool,
+    statementTimeoutMs: source.statementTimeoutMs ?? undefined,
+    settingsVersion: String(source.settingsVersion),
+    version: source.version,
+  };
+}
+
+export function toKey(key: KeyDoc): Key {
+  return {
+    keyId: key.id,
+    name: key.name,
+    scopes: key.scopes,
+    limits: toLimits(key.limits),
+    lastCharacters: key.lastCharacters,
+    createdAt: toDate(key.createdAt),
+    expiresAt: toDate(key.expiresAt),
+    lastUsedAt: toDate(key.lastUsedAt),
+    version: key.version,
+  };
+}
+
+export function toPrincipal(key: KeyDoc): Principal {
+  return { accountId: key.accountId, keyId: key.id, scopes: key.scopes, limits: toLimits(key.limits) };
+}
+
+function toLimits(limits: KeyLimitsDoc): KeyLimits {
+  return {
+    hubIds: limits.hubIds ?? [],
+    queryIds: limits.queryIds ?? [],
+    origins: limits.origins ?? [],
+    contextJson: limits.contextJson ?? '',
+    ratePerMinute: limits.ratePerMinute,
+    maxRows: limits.maxRows,
+  };
+}
+
+/** The other way, for a new key: what is empty narrows nothing and is not kept. */
+export function fromLimits(limits: KeyLimits | undefined): KeyLimitsDoc {
+  return {
+    ...(limits?.hubIds.length ? { hubIds: limits.hubIds } : {}),
+    ...(limits?.queryIds.length ? { queryIds: limits.queryIds } : {}),
+    ...(limits?.origins.length ? { origins: limits.origins } : {}),
+    ...(limits?.contextJson ? { contextJson: limits.contextJson } : {}),
+    ...(limits?.ratePerMinute === undefined ? {} : { ratePerMinute: limits.ratePerMinute }),
+    ...(limits?.maxRows === undefined ? {} : { maxRows: limits.maxRows }),
+  };
+}

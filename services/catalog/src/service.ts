@@ -1,0 +1,80 @@
+/** The composition of the catalog: store, rules and calls. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Calls } from '@datahub/service-kit/call';
+import { createIdFactory } from '@datahub/service-kit/id';
+import type { Logger } from '@datahub/service-kit/logger';
+import { type Bootstrapped, bootstrap } from './bootstrap.ts';
+import type { Catalog } from './catalog.ts';
+import { createChangeFeed } from './changes.ts';
+import type { CatalogConfig } from './config.ts';
+import type { CheckStatement } from './query.ts';
+import { createFolderCalls } from './rpc/folders.ts';
+import { createHubCalls } from './rpc/hubs.ts';
+import { createInternalCalls, type InternalCalls } from './rpc/internal.ts';
+import { createKeyCalls } from './rpc/keys.ts';
+import { createOperationCalls } from './rpc/operations.ts';
+import { createQueryCalls } from './rpc/queries.ts';
+import { createSourceCalls } from './rpc/sources.ts';
+import type { Seal } from './source.ts';
+import { openCatalogStore } from './store.ts';
+import { sweepLeftovers } from './sweep.ts';
+
+export interface CatalogDeps {
+  logger: Logger;
+  nowMs: () => number;
+  seal: Seal;
+  checkStatement: CheckStatement;
+}
+
+export interface CatalogService {
+  calls: Calls<typeof CatalogServiceService>;
+  internal: InternalCalls;
+  bootstrapped: Bootstrapped;
+  health(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const expirySweepMs = 60_000;
+const expirySweepMax = 1_000;
+
+export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Promise<CatalogService> {
+  const store = await openCatalogStore(config.storeUrl);
+  const createId = createIdFactory({ namespace: config.namespace });
+  const changes = createChangeFeed({
+    instanceId: createId('evt', deps.nowMs()),
+    leaseMs: config.leaseMs,
+    mayMissHolders: () => false,
+  });
+  const catalog: Catalog = { store, createId, changes, ...deps };
+  const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() });
+  if (bootstrapped.addedKey)
+    deps.logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
+
+  const upkeep = setInterval(() => {
+    store.operations.sweepExpired(deps.nowMs(), expirySweepMax).catch((err) => {
+      deps.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');
+    });
+  }, expirySweepMs);
+  upkeep.unref();
+  sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
+
+  return {
+    calls: {
+      ...createHubCalls(catalog),
+      ...createFolderCalls(catalog),
+      ...createSourceCalls(catalog),
+      ...createQueryCalls(catalog),
+      ...createKeyCalls(catalog),
+      ...createOperationCalls(catalog),
+    },
+    internal: createInternalCalls(catalog, config.leaseMs),
+    bootstrapped,
+    health: () => store.health(),
+    close: async () => {
+      clearInterval(upkeep);
+      changes.close();
+      await store.close();
+    },
+  };
+}

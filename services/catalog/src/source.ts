@@ -1,0 +1,273 @@
+/** A source: pure rules, but for the sealing of its secrets, which is handed in. */
+
+import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
+import { type Checker, createChecker } from './check.ts';
+import {
+  type EngineName,
+  engineNames,
+  type Secret,
+  type SourceDoc,
+  type TlsMode,
+  tlsModes,
+} from './documents.ts';
+import type { MakeContext } from './hub.ts';
+import { looksLikeMask, maskKey, maskPassword, maskUser } from './mask.ts';
+
+export type SecretField = 'user' | 'password' | 'tls.key';
+
+/** What an envelope is bound to: it opens for this source at this address and for nothing else. */
+export interface SealBinding {
+  sourceId: string;
+  engine: string;
+  host: string;
+  port: number;
+  tlsMode: string;
+  field: SecretField;
+}
+
+export type Seal = (plain: string, binding: SealBinding) => Promise<string>;
+
+const bounds = {
+  port: { min: 1, max: 65_535 },
+  poolMax: { min: 1, max: 100 },
+  idleTimeoutMs: { min: 1_000, max: 3_600_000 },
+  statementTimeoutMs: { min: 1, max: 3_600_000 },
+  text: { min: 1, max: 255 },
+  user: { min: 1, max: 128 },
+  password: { min: 0, max: 1_024 },
+  pem: { min: 1, max: 65_536 },
+};
+
+type PlainSettings = Pick<
+  SourceDoc,
+  'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs'
+>;
+
+export interface NewSource {
+  hubId: string;
+  parentNodeId: string;
+  label: string;
+  engine: string;
+  settings: ConnectionSettings;
+}
+
+export async function makeSource(
+  input: NewSource,
+  context: MakeContext & { seal: Seal },
+): Promise<SourceDoc> {
+  const check = createChecker();
+  const { settings } = input;
+  const label = check.label('/label', input.label);
+  const plain = checkPlain(check, { engine: input.engine, settings });
+  const user = newSecret(check, 'user', settings.user ?? '');
+  const password = newSecret(check, 'password', settings.password ?? '');
+  const key = settings.tls?.key ? newSecret(check, 'tls.key', settings.tls.key) : undefined;
+  check.done();
+  const id = context.createId('src', context.nowMs);
+  const seal = sealFor({ ...plain, id }, context.seal);
+  return {
+    id,
+    accountId: context.accountId,
+    version: 1,
+    hubId: input.hubId,
+    parentNodeId: input.parentNodeId,
+    label,
+    ...plain,
+    user: await seal('user', user),
+    password: await seal('password', password),
+    tls: key === undefined ? plain.tls : { ...plain.tls, key: await seal('tls.key', key) },
+    settingsVersion: 1,
+    createdAt: context.nowMs,
+    updatedAt: null,
+  };
+}
+
+export interface SourcePatch {
+  label?: string | undefined;
+  parentNodeId?: string | undefined;
+  engine?: string | undefined;
+  settings?: ConnectionSettings | undefined;
+}
+
+/** The same document when the patch changes nothing; the current masks stand for "as it is". */
+export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: Seal): Promise<SourceDoc> {
+  const check = createChecker();
+  const label = patch.label === undefined ? source.label : check.label('/label', patch.label);
+  const parentNodeId = patch.parentNodeId ?? source.parentNodeId;
+  const settings = patch.settings ?? {};
+  const plain = checkPlain(check, { engine: patch.engine ?? source.engine, settings, current: source });
+  const fresh = {
+    user: changedSecret(check, 'user', settings.user, source.user),
+    password: changedSecret(check, 'password', settings.password, source.password),
+    key: changedSecret(check, 'tls.key', settings.tls?.key, source.tls.key),
+  };
+  if (isMoved(source, plain)) requireSecretsAgain(check, source, fresh);
+  check.done();
+
+  const sealed = sealFor({ ...plain, id: source.id }, seal);
+  const user = fresh.user === undefined ? source.user : await sealed('user', fresh.user);
+  const password = fresh.password === undefined ? source.password : await sealed('password', fresh.password);
+  const key =
+    fresh.key === undefined
+      ? source.tls.key
+      : fresh.key === ''
+        ? undefined
+        : await sealed('tls.key', fresh.key);
+  const tls = { ...plain.tls, ...(key === undefined ? {} : { key }) };
+  const next = { ...source, label, parentNodeId, ...plain, user, password, tls };
+  const reconnects = connectionText(next) !== connectionText(source);
+  if (!reconnects && label === source.label && parentNodeId === source.parentNodeId) return source;
+  return reconnects ? { ...next, settingsVersion: source.version + 1 } : next;
+}
+
+/** Everything that connections are made from, as one text to compare. */
+function connectionText(source: SourceDoc): string {
+  const { engine, host, port, database, user, password, tls, pool, statementTimeoutMs } = source;
+  const key = tls.key?.sealed;
+  return JSON.stringify([
+    [engine, host, port, database, user.sealed, password.sealed, tls.mode, tls.ca, tls.cert, key],
+    [pool.max, pool.idleTimeoutMs, statementTimeoutMs],
+  ]);
+}
+
+function sealFor(source: Pick<SourceDoc, 'id' | 'engine' | 'host' | 'port' | 'tls'>, seal: Seal) {
+  return async (field: SecretField, plain: string): Promise<Secret> => ({
+    sealed: await seal(plain, {
+      sourceId: source.id,
+      engine: source.engine,
+      host: source.host,
+      port: source.port,
+      tlsMode: source.tls.mode,
+      field,
+    }),
+    mask: field === 'user' ? maskUser(plain) : field === 'password' ? maskPassword(plain) : maskKey(),
+  });
+}
+
+const pointerOf = (name: string) => `/connectionSettings/${name.replace('.', '/')}`;
+
+function newSecret(check: Checker, field: SecretField, value: string): string {
+  if (looksLikeMask(value)) check.fault(pointerOf(field), 'is a mask, not a value');
+  return check.text(pointerOf(field), value, boundsOf(field));
+}
+
+function boundsOf(field: SecretField): { min: number; max: number } {
+  return field === 'user' ? bounds.user : field === 'password' ? bounds.password : bounds.pem;
+}
+
+/** Undefined when the secret stays as it is. */
+function changedSecret(
+  check: Checker,
+  field: SecretField,
+  ...[value, current]: [string | undefined, Secret | undefined]
+): string | undefined {
+  if (value === undefined || value === current?.mask) return undefined;
+  if (field === 'tls.key' && value === '') return '';
+  if (looksLikeMask(value)) {
+    check.fault(
+      pointerOf(field),
+      'is a mask, but not the one of the value in force; send the value or leave it out',
+    );
+    return undefined;
+  }
+  return check.text(pointerOf(field), value, boundsOf(field));
+}
+
+function isMoved(source: SourceDoc, next: PlainSettings): boolean {
+  return (
+    source.engine !== next.engine ||
+    source.host !== next.host ||
+    source.port !== next.port ||
+    source.tls.mode !== next.tls.mode
+  );
+}
+
+const whyAgain =
+  'must be sent again when engine, host, port or TLS mode change, because it is sealed to the old ones';
+
+function requireSecretsAgain(
+  check: Checker,
+  source: SourceDoc,
+  fresh: { user?: string | undefined; password?: string | undefined; key?: string | undefined },
+): void {
+  if (fresh.user === undefined) check.fault(pointerOf('user'), whyAgain);
+  if (fresh.password === undefined) check.fault(pointerOf('password'), whyAgain);
+  if (fresh.key === undefined && source.tls.key) check.fault(pointerOf('tls.key'), whyAgain);
+}
+
+function checkPlain(
+  check: Checker,
+  input: { engine: string; settings: ConnectionSettings; current?: SourceDoc },
+): PlainSettings {
+  const { settings, current } = input;
+  return {
+    engine: check.oneOf<EngineName>('/engine', input.engine, engineNames),
+    host: settings.host === undefined && current ? current.host : checkHost(check, settings.host ?? ''),
+    port: check.integer(pointerOf('port'), settings.port ?? current?.port ?? 0, bounds.port),
+    database: check.text(pointerOf('database'), settings.database ?? current?.database ?? '', bounds.text),
+    tls: checkTls(check, settings, current),
+    pool: checkPool(check, settings, current),
+    statementTimeoutMs:
+      checkOptional(check, {
+        name: 'statementTimeoutMs',
+        value: settings.statementTimeoutMs ?? current?.statementTimeoutMs ?? undefined,
+        within: bounds.statementTimeoutMs,
+      }) ?? null,
+  };
+}
+
+/** Only the shape; whether the address may be dialled is the executor's to say, at each connection. */
+function checkHost(check: Checker, text: string): string {
+  const host = text.trim();
+  if (!/^[\p{L}\p{N}._:%[\]-]{1,253}$/u.test(host)) {
+    check.fault(pointerOf('host'), 'must be a host name or an IP address');
+  }
+  return host;
+}
+
+function checkTls(
+  check: Checker,
+  settings: ConnectionSettings,
+  current: SourceDoc | undefined,
+): SourceDoc['tls'] {
+  const mode = settings.tls?.mode || current?.tls.mode || 'prefer';
+  const ca = checkPem(check, 'tls.ca', settings.tls?.ca ?? current?.tls.ca);
+  const cert = checkPem(check, 'tls.cert', settings.tls?.cert ?? current?.tls.cert);
+  return {
+    mode: check.oneOf<TlsMode>(pointerOf('tls.mode'), mode, tlsModes),
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+  };
+}
+
+/** An empty text takes the certificate away. */
+function checkPem(check: Checker, name: string, value: string | undefined): string | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (!value.includes('-----BEGIN ')) check.fault(pointerOf(name), 'must be a PEM text');
+  return check.text(pointerOf(name), value, bounds.pem);
+}
+
+function checkPool(
+  check: Checker,
+  settings: ConnectionSettings,
+  current: SourceDoc | undefined,
+): SourceDoc['pool'] {
+  const max = checkOptional(check, {
+    name: 'pool.max',
+    value: settings.pool?.max ?? current?.pool.max,
+    within: bounds.poolMax,
+  });
+  const idleTimeoutMs = checkOptional(check, {
+    name: 'pool.idleTimeoutMs',
+    value: settings.pool?.idleTimeoutMs ?? current?.pool.idleTimeoutMs,
+    within: bounds.idleTimeoutMs,
+  });
+  return { ...(max === undefined ? {} : { max }), ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }) };
+}
+
+function checkOptional(
+  check: Checker,
+  { name, value, within }: { name: string; value: number | undefined; within: { min: number; max: number } },
+): number | undefined {
+  return value === undefined ? undefined : check.integer(pointerOf(name), value, within);
+}

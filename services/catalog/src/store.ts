@@ -1,0 +1,63 @@
+/** The catalog's collections over a document store: which fields are looked up, and what the tree needs of each. */
+
+import { type Collection, type DocumentStore, openDocumentStore } from '@datahub/document-store';
+import type {
+  AccountDoc,
+  FolderDoc,
+  HubDoc,
+  KeyDoc,
+  OperationDoc,
+  QueryDoc,
+  SignatureDoc,
+  SourceDoc,
+} from './documents.ts';
+
+export interface CatalogStore {
+  accounts: Collection<AccountDoc>;
+  keys: Collection<KeyDoc>;
+  hubs: Collection<HubDoc>;
+  folders: Collection<FolderDoc>;
+  sources: Collection<SourceDoc>;
+  queries: Collection<QueryDoc>;
+  signatures: Collection<SignatureDoc>;
+  operations: Collection<OperationDoc>;
+  health(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openCatalogStore(url: string): Promise<CatalogStore> {
+  const store: DocumentStore = await openDocumentStore(url, [
+    { name: 'accounts', indexes: [], unique: ['name'] },
+    { name: 'keys', indexes: [], unique: ['hash'] },
+    { name: 'hubs', indexes: ['archived', 'deleting'] },
+    {
+      name: 'folders',
+      indexes: ['hubId', 'parentNodeId'],
+      summary: { by: 'hubId', fields: ['parentNodeId', 'label', 'nodeSubType'] },
+    },
+    {
+      name: 'sources',
+      indexes: ['hubId', 'parentNodeId'],
+      summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
+    },
+    {
+      name: 'queries',
+      indexes: ['hubId', 'parentNodeId', 'sourceId'],
+      summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
+    },
+    { name: 'signatures', indexes: ['hubId'] },
+    { name: 'operations', indexes: [], bytes: ['body'], expires: 'expiresAt' },
+  ]);
+  return {
+    accounts: store.collection('accounts'),
+    keys: store.collection('keys'),
+    hubs: store.collection('hubs'),
+    folders: store.collection('folders'),
+    sources: store.collection('sources'),
+    queries: store.collection('queries'),
+    signatures: store.collection('signatures'),
+    operations: store.collection('operations'),
+    health: () => store.health(),
+    close: () => store.close(),
+  };
+}
