@@ -1,0 +1,67 @@
+import { isAccountId, isId, refuse, toScalar } from './document.ts';
+import type { Filter, Page, Scalar } from './document-store.ts';
+import type { Shape } from './spec.ts';
+
+/** A filter after every value in it was checked; what remains cannot be anything but data. */
+export interface CheckedFilter {
+  accountId: string;
+  /** In the order of `shape.indexes`. */
+  where: { name: string; value: Scalar }[];
+  /** `from` is inclusive; `after` and `before` are exclusive. */
+  from?: string;
+  after?: string;
+  before?: string;
+}
+
+export interface CheckedPage extends CheckedFilter {
+  limit: number;
+  offset: number;
+  descending: boolean;
+}
+
+/** Null for a filter that no document can match, as one with an impossible id. */
+export function checkFilter(shape: Shape, filter: Filter): CheckedFilter | null {
+  if (!isAccountId(filter.accountId)) return null;
+  const where = checkWhere(shape, filter.where ?? {});
+  const checked: CheckedFilter = { accountId: filter.accountId, where };
+  const { idPrefix, afterId, beforeId } = filter;
+  for (const id of [idPrefix, afterId, beforeId]) if (id !== undefined && !isId(id)) return null;
+  if (idPrefix !== undefined) checked.from = idPrefix;
+  if (afterId !== undefined) checked.after = afterId;
+  // DEL is no character of an id and sorts after all that are, so it ends the range of a prefix.
+  const prefixEnd = idPrefix === undefined ? undefined : `${idPrefix}\u007f`;
+  const before = smaller(beforeId, prefixEnd);
+  if (before !== undefined) checked.before = before;
+  return checked;
+}
+
+function smaller(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a < b ? a : b;
+}
+
+export function checkPage(shape: Shape, page: Page): CheckedPage | null {
+  const { limit, offset = 0, descending = false } = page;
+  checkCount('limit', limit);
+  checkCount('offset', offset);
+  const filter = checkFilter(shape, page);
+  return filter === null ? null : { ...filter, limit, offset, descending };
+}
+
+export function checkCount(name: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 0) throw refuse(`${name} must be a whole number from 0`);
+}
+
+function checkWhere(shape: Shape, where: Record<string, Scalar>): CheckedFilter['where'] {
+  const asked = new Map(Object.entries(where));
+  for (const name of asked.keys()) {
+    if (!shape.indexes.includes(name)) throw new TypeError(`${shape.name} has no index on ${name}.`);
+  }
+  return shape.indexes
+    .filter((name) => asked.has(name))
+    .map((name) => ({ name, value: toScalar(name, asked.get(name)) }));
+}
+
+export function checkStep(by: number): void {
+  if (typeof by !== 'number' || !Number.isFinite(by)) throw refuse('a counter moves by a finite number');
+}

@@ -1,0 +1,34 @@
+import type { CollectionSpec, DocumentStore } from './document-store.ts';
+
+export type {
+  Collection,
+  CollectionSpec,
+  DeleteGuard,
+  Doc,
+  DocumentStore,
+  Filter,
+  Page,
+  Position,
+  Scalar,
+  Summary,
+} from './document-store.ts';
+export { documentSizeMax, idLengthMax } from './document-store.ts';
+
+/**
+ * Opens the store that the URL names: `sqlite:` and a path, `sqlite::memory:`, or `mongodb://…`, `mongodb+srv://…`.
+ * Only the adapter in use is loaded: the driver of the other one would cost start time and memory for nothing.
+ */
+export async function openDocumentStore(
+  url: string,
+  collections: readonly CollectionSpec[],
+): Promise<DocumentStore> {
+  if (url.startsWith('sqlite:')) {
+    const { openSqliteStore } = await import('./sqlite.ts');
+    return openSqliteStore(url.slice('sqlite:'.length), collections);
+  }
+  if (/^mongodb(\+srv)?:\/\//.test(url)) {
+    const { openMongodbStore } = await import('./mongodb.ts');
+    return openMongodbStore(url, collections);
+  }
+  throw new TypeError('A store URL starts with sqlite: or mongodb://.');
+}

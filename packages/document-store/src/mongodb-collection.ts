@@ -1,0 +1,140 @@
+import type { Collection as MongodbCollection } from 'mongodb';
+import { encode, isAccountId, isId } from './document.ts';
+import type { Collection, Doc } from './document-store.ts';
+import { checkCount, checkFilter, checkPage, checkStep } from './filter.ts';
+import type { Kept } from './mongodb-documents.ts';
+import { fromKept, keyOf, toKept, toMongodbFilter, toSet, toSummary } from './mongodb-documents.ts';
+import type { Shape } from './spec.ts';
+import { checkDeclared } from './spec.ts';
+
+/** Runs a call to the server, turning what it throws into the hub's errors. */
+export type Call = <R>(work: () => Promise<R>) => Promise<R>;
+
+export function createMongodbCollection<T extends Doc>(
+  kept: MongodbCollection<Kept>,
+  shape: Shape,
+  call: Call,
+): Collection<T> {
+  return { ...createReading<T>(kept, shape, call), ...createWriting<T>(kept, shape, call) };
+}
+
+function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, call: Call) {
+  const toDoc = (found: Kept): T => fromKept<T>(shape, found);
+  const summaryFields = {
+    _id: 0,
+    id: 1,
+    ...Object.fromEntries(shape.summaryFields.map((name) => [name, 1])),
+  };
+
+  return {
+    async get(accountId, id) {
+      if (!isAccountId(accountId) || !isId(id)) return null;
+      const filter = { _id: { $eq: keyOf(accountId, id) }, accountId: { $eq: accountId } };
+      const found = await call(() => kept.findOne(filter));
+      return found === null ? null : toDoc(found);
+    },
+    async getUnique(field, value) {
+      checkDeclared(shape, 'unique', field);
+      if (typeof value !== 'string') return null;
+      const found = await call(() => kept.findOne({ [field]: { $eq: value } }));
+      return found === null ? null : toDoc(found);
+    },
+    async find(page) {
+      const checked = checkPage(shape, page);
+      // The server reads a limit of zero as no limit.
+      if (checked === null || checked.limit === 0) return [];
+      const { offset, limit, descending } = checked;
+      const cursor = kept.find(toMongodbFilter(checked), {
+        sort: { id: descending ? -1 : 1 },
+        skip: offset,
+        limit,
+      });
+      return (await call(() => cursor.toArray())).map(toDoc);
+    },
+    async findSummaries(page) {
+      const checked = checkPage(shape, page);
+      if (checked === null || checked.limit === 0) return [];
+      const { offset, limit, descending } = checked;
+      const options = {
+        sort: { id: descending ? -1 : 1 },
+        skip: offset,
+        limit,
+        projection: summaryFields,
+      } as const;
+      const cursor = kept.find(toMongodbFilter(checked), options);
+      return (await call(() => cursor.toArray())).map((found) => toSummary(shape, found));
+    },
+    async count({ accountId, where = {} }) {
+      const checked = checkFilter(shape, { accountId, where });
+      return checked === null ? 0 : call(() => kept.countDocuments(toMongodbFilter(checked)));
+    },
+    async scan({ after, limit }) {
+      checkCount('limit', limit);
+      if (limit === 0) return [];
+      const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
+      const cursor = kept.find(filter, { sort: { _id: 1 }, limit });
+      return (await call(() => cursor.toArray())).map(toDoc);
+    },
+  } satisfies Partial<Collection<T>>;
+}
+
+function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, call: Call) {
+  /** Deletes by key what a bounded read chose, repeating the condition: a change in between keeps a document. */
+  async function deleteChosen(condition: object, sort: Record<string, 1>, limit: number): Promise<number> {
+    if (limit === 0) return 0;
+    const cursor = kept.find(condition, { sort, limit, projection: { _id: 1 } });
+    const keys = (await call(() => cursor.toArray())).map((found) => found._id);
+    if (keys.length === 0) return 0;
+    const result = await call(() => kept.deleteMany({ ...condition, _id: { $in: keys } }));
+    return result.deletedCount;
+  }
+
+  return {
+    async insert(doc) {
+      const stored = toKept(shape, encode(shape, doc));
+      await call(() => kept.insertOne(stored));
+    },
+    async insertMany(docs) {
+      const stored = docs.map((doc) => toKept(shape, encode(shape, doc)));
+      if (stored.length > 0) await call(() => kept.insertMany(stored, { ordered: true }));
+    },
+    async replace(doc) {
+      const stored = encode(shape, doc);
+      const filter = versionFilter(stored.accountId, stored.id, stored.version - 1);
+      const result = await call(() => kept.updateOne(filter, { $set: toSet(shape, stored) }));
+      return result.matchedCount === 1;
+    },
+    async delete(accountId, id, { version, zero } = {}) {
+      if (zero !== undefined) checkDeclared(shape, 'counters', zero);
+      if (!isAccountId(accountId) || !isId(id)) return false;
+      const guard = zero === undefined ? {} : { [zero]: { $eq: 0 } };
+      const result = await call(() => kept.deleteOne({ ...versionFilter(accountId, id, version), ...guard }));
+      return result.deletedCount === 1;
+    },
+    async deleteMany(filter) {
+      checkCount('limit', filter.limit);
+      const checked = checkFilter(shape, filter);
+      return checked === null ? 0 : deleteChosen(toMongodbFilter(checked), { id: 1 }, filter.limit);
+    },
+    async add(accountId, id, counter, by) {
+      checkDeclared(shape, 'counters', counter);
+      checkStep(by);
+      if (!isAccountId(accountId) || !isId(id)) return null;
+      const options = { returnDocument: 'after', projection: { [counter]: 1 } } as const;
+      const filter = versionFilter(accountId, id, undefined);
+      const found = await call(() => kept.findOneAndUpdate(filter, { $inc: { [counter]: by } }, options));
+      return found === null ? null : Number(found[counter]);
+    },
+    async sweepExpired(nowMs, limit) {
+      checkCount('limit', limit);
+      const { expires } = shape;
+      if (expires === undefined) return 0;
+      return deleteChosen({ [expires]: { $lte: nowMs } }, { [expires]: 1 }, limit);
+    },
+  } satisfies Partial<Collection<T>>;
+}
+
+function versionFilter(accountId: string, id: string, version: number | undefined) {
+  const filter = { _id: { $eq: keyOf(accountId, id) }, accountId: { $eq: accountId } };
+  return version === undefined ? filter : { ...filter, version: { $eq: version } };
+}

@@ -1,0 +1,44 @@
+import { HubError } from '@datahub/service-kit/error';
+import {
+  MongoAPIError,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+} from 'mongodb';
+
+const duplicateKey = 11000;
+/** No primary, shutting down, write concern not reached, out of disk: it may pass without a change on our side. */
+const passing = new Set([
+  6, 7, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 262, 317, 358, 9001, 10107, 11600, 11602, 13435, 13436,
+  14031,
+]);
+const refusedLogin = new Set([13, 18]);
+
+/** The driver's texts name hosts and users, so they stay in `cause`. */
+export function fromMongodb(err: unknown): unknown {
+  if (!(err instanceof MongoError)) return err;
+  if (err instanceof MongoServerError && err.code === duplicateKey) {
+    return new HubError('CONFLICT', 'Something with this id or unique value exists already.', { cause: err });
+  }
+  if (err instanceof MongoServerError && refusedLogin.has(Number(err.code))) {
+    return unavailable(
+      'The store refuses the log-in of the hub. The operator must check the store URL.',
+      err,
+    );
+  }
+  return isPassing(err) ? unavailable('The store cannot be reached now.', err) : err;
+}
+
+/** A driver error that is no answer of a server is about the way to it: closed pools, timeouts, broken sockets. */
+function isPassing(err: MongoError): boolean {
+  if (err instanceof MongoNetworkError || err instanceof MongoServerSelectionError) return true;
+  if (err instanceof MongoServerError) {
+    return passing.has(Number(err.code)) || err.hasErrorLabel('RetryableWriteError');
+  }
+  return !(err instanceof MongoAPIError) || err.name === 'MongoNotConnectedError';
+}
+
+export function unavailable(message: string, cause?: unknown): HubError {
+  return new HubError('UNAVAILABLE', message, { cause, retryable: true, retryAfterMs: 1000 });
+}

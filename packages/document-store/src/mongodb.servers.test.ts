@@ -1,0 +1,87 @@
+import { createServer } from 'node:net';
+import { MongoClient } from 'mongodb';
+import { afterAll, describe, expect, it } from 'vitest';
+import { describeDocumentStore } from './conformance.ts';
+import type { CollectionSpec, Doc } from './index.ts';
+import { openDocumentStore } from './index.ts';
+import { openMongodbStore } from './mongodb.ts';
+
+const serverUrl = process.env.MONGODB_URL;
+const databases: string[] = [];
+
+/** A database of its own for each use, on the server that the URL names. */
+function freshUrl(): string {
+  const url = new URL(serverUrl ?? '');
+  const name = `store_test_${process.pid}_${databases.length}`;
+  databases.push(name);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+afterAll(async () => {
+  if (serverUrl === undefined) return;
+  const client = new MongoClient(serverUrl);
+  for (const name of databases) await client.db(name).dropDatabase();
+  await client.close();
+});
+
+const unavailable = expect.objectContaining({ code: 'UNAVAILABLE' });
+const specs: CollectionSpec[] = [{ name: 'notes', indexes: ['topic'] }];
+
+interface Note extends Doc {
+  topic: string;
+  stars?: number;
+}
+
+describe.skipIf(serverUrl === undefined)('with MONGODB_URL, as set in the environment', () => {
+  describeDocumentStore('MongoDB', (conformanceSpecs) => openDocumentStore(freshUrl(), conformanceSpecs));
+
+  it('shows a write of one replica to the next read of another', async () => {
+    const url = freshUrl();
+    const [one, two] = [await openMongodbStore(url, specs), await openMongodbStore(url, specs)];
+    await one.collection<Note>('notes').insert({ id: 'n', accountId: 'a', version: 1, topic: 't' });
+    expect(await two.collection<Note>('notes').get('a', 'n')).toMatchObject({ topic: 't' });
+    await one.close();
+    await expect(one.collection('notes').get('a', 'n')).rejects.toEqual(unavailable);
+    await two.close();
+  });
+
+  it('derives fields anew when a collection gets more of them, and refuses a newer format', async () => {
+    const url = freshUrl();
+    const old = await openMongodbStore(url, [{ name: 'notes' }]);
+    await old.collection<Note>('notes').insert({ id: 'n', accountId: 'a', version: 1, topic: 't' });
+    await old.close();
+    const store = await openMongodbStore(url, [{ ...specs[0], name: 'notes', counters: ['stars'] }]);
+    expect(await store.collection('notes').count({ accountId: 'a', where: { topic: 't' } })).toBe(1);
+    expect(await store.collection('notes').add('a', 'n', 'stars', 1)).toBe(1);
+    await store.close();
+    const client = new MongoClient(url);
+    await client
+      .db()
+      .collection<{ _id: string }>('datahub_meta')
+      .updateOne({ _id: 'format' }, { $set: { format: 2 } });
+    await client.close();
+    await expect(openMongodbStore(url, specs)).rejects.toThrow(/format 2.*Start a newer hub/);
+  });
+});
+
+describe('without a server', () => {
+  it('says in bounded time that the store cannot be reached', async () => {
+    const startMs = performance.now();
+    const opening = openMongodbStore('mongodb://127.0.0.1:1/', specs, { serverSelectionTimeoutMs: 300 });
+    await expect(opening).rejects.toEqual(unavailable);
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+  });
+
+  it('gives up on a server that accepts and never answers', async () => {
+    const server = createServer(() => undefined).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const opening = openMongodbStore(`mongodb://127.0.0.1:${port}/`, specs, {
+      serverSelectionTimeoutMs: 500,
+    });
+    await expect(opening).rejects.toEqual(unavailable);
+    server.close();
+  });
+});

@@ -1,0 +1,63 @@
+import type { CollectionSpec } from './document-store.ts';
+
+/** A specification with every list present and the derived ones worked out. */
+export interface Shape {
+  name: string;
+  indexes: readonly string[];
+  unique: readonly string[];
+  counters: readonly string[];
+  bytes: readonly string[];
+  summaryBy: string | undefined;
+  summaryFields: readonly string[];
+  expires: string | undefined;
+  /** Fields kept beside the body: indexed, unique, summary and expiry ones, each once. */
+  fields: readonly string[];
+}
+
+const nameShape = /^[a-z][A-Za-z0-9]{0,62}$/;
+const reserved = new Set(['id', 'accountId', 'version', 'body']);
+
+/** A wrong specification is a fault of the program, so it throws a plain error when the store is opened. */
+export function toShapes(specs: readonly CollectionSpec[]): Shape[] {
+  const shapes = specs.map(toShape);
+  const names = new Set(shapes.map((shape) => shape.name.toLowerCase()));
+  if (names.size !== shapes.length) throw new TypeError('Two collections have the same name.');
+  return shapes;
+}
+
+function toShape(spec: CollectionSpec): Shape {
+  const { name, indexes = [], unique = [], counters = [], bytes = [], summary, expires } = spec;
+  const summaryFields = summary?.fields ?? [];
+  const expiry = expires === undefined ? [] : [expires];
+  const fields = [...new Set([...indexes, ...unique, ...summaryFields, ...expiry])];
+  checkNames(name, [...fields, ...counters, ...bytes]);
+  if (summary !== undefined && !indexes.includes(summary.by)) {
+    throw new TypeError(`Collection ${name}: the summary is by ${summary.by}, which is not an index.`);
+  }
+  return {
+    name,
+    indexes,
+    unique,
+    counters,
+    bytes,
+    summaryBy: summary?.by,
+    summaryFields,
+    expires,
+    fields,
+  };
+}
+
+function checkNames(name: string, fields: string[]): void {
+  for (const word of [name, ...fields]) {
+    if (!nameShape.test(word)) throw new TypeError(`Collection ${name}: ${word} is not a usable name.`);
+  }
+  const folded = new Set(fields.map((field) => field.toLowerCase()));
+  if (folded.size !== fields.length || fields.some((field) => reserved.has(field))) {
+    throw new TypeError(`Collection ${name}: a field is named twice or has a reserved name.`);
+  }
+}
+
+/** A name that was not declared is a fault of the program. */
+export function checkDeclared(shape: Shape, list: 'unique' | 'counters', name: string): void {
+  if (!shape[list].includes(name)) throw new TypeError(`${shape.name} does not list ${name} in ${list}.`);
+}

@@ -1,0 +1,114 @@
+import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { HubError } from '@datahub/service-kit/error';
+import type { CollectionSpec, DocumentStore } from './document-store.ts';
+import { toShapes } from './spec.ts';
+import { createSqliteCollection } from './sqlite-collection.ts';
+import { createCommits } from './sqlite-commits.ts';
+import { fromSqlite, isLocked, unavailable } from './sqlite-errors.ts';
+import { createPrepare } from './sqlite-reads.ts';
+import { prepareSchema } from './sqlite-schema.ts';
+
+export interface SqliteOptions {
+  /** The most pages of 4 KiB the file may take; SQLite's own bound when absent. */
+  pagesMax?: number;
+}
+
+/**
+ * The embedded store: one SQLite file, write-ahead log, every acknowledged commit fsynced. The file belongs to one
+ * process at a time, held by an exclusive lock that ends with the process, however it ends.
+ *
+ * @param path a file, made with its directory when missing, or `:memory:`
+ */
+export function openSqliteStore(
+  path: string,
+  specs: readonly CollectionSpec[],
+  options: SqliteOptions = {},
+): DocumentStore {
+  const shapes = toShapes(specs);
+  const db = openFile(path, options);
+  try {
+    prepareSchema(db, shapes);
+    return createStore(db, shapes);
+  } catch (err) {
+    db.close();
+    throw fromSqlite(err);
+  }
+}
+
+function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
+  if (path !== ':memory:') makeFile(path);
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: false });
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    db.exec('PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864');
+    if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
+    // Takes the lock now, so that a second process fails here and not at its first write.
+    db.exec('BEGIN IMMEDIATE; COMMIT');
+    return db;
+  } catch (err) {
+    db?.close();
+    if (!isLocked(err)) throw fromSqlite(err);
+    throw new HubError(
+      'UNAVAILABLE',
+      'Another process has the store file open. An embedded store serves one process: stop the other one, or use MongoDB for several.',
+      { cause: err },
+    );
+  }
+}
+
+/** Only the owner may read the file. It is opened only to be made: closing it again would drop a lock on it. */
+function makeFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (err) {
+    if (err instanceof Error && 'code' in err && err.code === 'EEXIST') return;
+    throw unavailable('The store file cannot be made. Check the directory in the store URL.', err);
+  }
+}
+
+function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>): DocumentStore {
+  const collections = new Map<string, ReturnType<typeof createSqliteCollection>>();
+  const commits = createCommits(db, () => {
+    for (const collection of collections.values()) collection.forget();
+  });
+  const prepare = createPrepare(db);
+  for (const shape of shapes) {
+    collections.set(shape.name, createSqliteCollection({ prepare, commits, isOpen: () => db.isOpen }, shape));
+  }
+  return {
+    collection(name) {
+      const found = collections.get(name);
+      if (found === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
+      return found.typed();
+    },
+    async health() {
+      if (!db.isOpen) throw unavailable('The store is closed.');
+      // After a failed commit only a commit can tell that the disk is well again.
+      if (commits.failure() !== undefined) {
+        await commits.run(() =>
+          prepare('INSERT OR REPLACE INTO probe (id, at) VALUES (1, unixepoch())').run(),
+        );
+      }
+    },
+    async backup(path) {
+      if (!db.isOpen) throw unavailable('The store is closed.');
+      const partial = `${path}.partial`;
+      try {
+        await backup(db, partial, { rate: 1024 });
+        renameSync(partial, path);
+      } catch (err) {
+        rmSync(partial, { force: true });
+        throw unavailable('The backup could not be written. Check the path and the space there.', err);
+      }
+    },
+    async close() {
+      if (!db.isOpen) return;
+      commits.close();
+      db.close();
+    },
+  };
+}
