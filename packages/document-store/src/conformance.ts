@@ -113,6 +113,18 @@ function describeWrites({ items, account }: Context): void {
     expect(await items().get(accountId, 'missing')).toBeNull();
   });
 
+  it('loses no update of writers that read, change and replace', async () => {
+    const accountId = account();
+    await items().insert(item(accountId, 'a', { data: 0 }));
+    async function increment(): Promise<void> {
+      const doc = (await items().get(accountId, 'a')) as Item;
+      const next = { ...doc, version: doc.version + 1, data: Number(doc.data) + 1 };
+      if (!(await items().replace(next))) await increment();
+    }
+    await Promise.all(Array.from({ length: 12 }, increment));
+    expect(await items().get(accountId, 'a')).toMatchObject({ version: 13, data: 12 });
+  });
+
   it('drops a field that the replacing document no longer has', async () => {
     const accountId = account();
     await items().insert(

@@ -7,18 +7,26 @@ import { fromKept, keyOf, toKept, toMongodbFilter, toSet, toSummary } from './mo
 import type { Shape } from './spec.ts';
 import { checkDeclared } from './spec.ts';
 
-/** Runs a call to the server, turning what it throws into the hub's errors. */
-export type Call = <R>(work: () => Promise<R>) => Promise<R>;
+export interface Calls {
+  /** Runs a call to the server, turning what it throws into the hub's errors. */
+  call<R>(work: () => Promise<R>): Promise<R>;
+  /**
+   * The same for a change of one document, one after the other. MongoDB needs no turns; FerretDB 1 reads and then
+   * writes, so that of two updates that race both can be answered as done and one be lost. Turns make it right for
+   * one process.
+   */
+  change<R>(key: string, work: () => Promise<R>): Promise<R>;
+}
 
 export function createMongodbCollection<T extends Doc>(
   kept: MongodbCollection<Kept>,
   shape: Shape,
-  call: Call,
+  calls: Calls,
 ): Collection<T> {
-  return { ...createReading<T>(kept, shape, call), ...createWriting<T>(kept, shape, call) };
+  return { ...createReading<T>(kept, shape, calls), ...createWriting<T>(kept, shape, calls) };
 }
 
-function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, call: Call) {
+function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, { call }: Calls) {
   const toDoc = (found: Kept): T => fromKept<T>(shape, found);
   const summaryFields = {
     _id: 0,
@@ -78,7 +86,11 @@ function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
   } satisfies Partial<Collection<T>>;
 }
 
-function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, call: Call) {
+function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, calls: Calls) {
+  const { call } = calls;
+  const change = <R>(accountId: string, id: string, work: () => Promise<R>) =>
+    calls.change(`${shape.name} ${keyOf(accountId, id)}`, work);
+
   /** Deletes by key what a bounded read chose, repeating the condition: a change in between keeps a document. */
   async function deleteChosen(condition: object, sort: Record<string, 1>, limit: number): Promise<number> {
     if (limit === 0) return 0;
@@ -101,14 +113,16 @@ function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
     async replace(doc) {
       const stored = encode(shape, doc);
       const filter = versionFilter(stored.accountId, stored.id, stored.version - 1);
-      const result = await call(() => kept.updateOne(filter, { $set: toSet(shape, stored) }));
+      const set = { $set: toSet(shape, stored) };
+      const result = await change(stored.accountId, stored.id, () => kept.updateOne(filter, set));
       return result.matchedCount === 1;
     },
     async delete(accountId, id, { version, zero } = {}) {
       if (zero !== undefined) checkDeclared(shape, 'counters', zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
       const guard = zero === undefined ? {} : { [zero]: { $eq: 0 } };
-      const result = await call(() => kept.deleteOne({ ...versionFilter(accountId, id, version), ...guard }));
+      const filter = { ...versionFilter(accountId, id, version), ...guard };
+      const result = await change(accountId, id, () => kept.deleteOne(filter));
       return result.deletedCount === 1;
     },
     async deleteMany(filter) {
@@ -120,9 +134,10 @@ function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
       checkDeclared(shape, 'counters', counter);
       checkStep(by);
       if (!isAccountId(accountId) || !isId(id)) return null;
-      const options = { returnDocument: 'after', projection: { [counter]: 1 } } as const;
+      const options = { returnDocument: 'after' } as const;
       const filter = versionFilter(accountId, id, undefined);
-      const found = await call(() => kept.findOneAndUpdate(filter, { $inc: { [counter]: by } }, options));
+      const step = { $inc: { [counter]: by } };
+      const found = await change(accountId, id, () => kept.findOneAndUpdate(filter, step, options));
       return found === null ? null : Number(found[counter]);
     },
     async sweepExpired(nowMs, limit) {

@@ -18,7 +18,7 @@ const refusedLogin = new Set([13, 18]);
 /** The driver's texts name hosts and users, so they stay in `cause`. */
 export function fromMongodb(err: unknown): unknown {
   if (!(err instanceof MongoError)) return err;
-  if (err instanceof MongoServerError && err.code === duplicateKey) {
+  if (err instanceof MongoServerError && isDuplicate(err)) {
     return new HubError('CONFLICT', 'Something with this id or unique value exists already.', { cause: err });
   }
   if (err instanceof MongoServerError && refusedLogin.has(Number(err.code))) {
@@ -28,6 +28,11 @@ export function fromMongodb(err: unknown): unknown {
     );
   }
   return isPassing(err) ? unavailable('The store cannot be reached now.', err) : err;
+}
+
+/** FerretDB on SQLite answers an update that meets a unique value with an internal error and SQLite's words. */
+function isDuplicate(err: MongoServerError): boolean {
+  return err.code === duplicateKey || (err.code === 1 && err.message.includes('UNIQUE constraint failed'));
 }
 
 /** A driver error that is no answer of a server is about the way to it: closed pools, timeouts, broken sockets. */

@@ -1,12 +1,13 @@
 import type { MongoClientOptions } from 'mongodb';
 import { MongoClient } from 'mongodb';
 import type { CollectionSpec, DocumentStore } from './document-store.ts';
-import type { Call } from './mongodb-collection.ts';
+import type { Calls } from './mongodb-collection.ts';
 import { createMongodbCollection } from './mongodb-collection.ts';
 import type { Kept } from './mongodb-documents.ts';
 import { fromMongodb, unavailable } from './mongodb-errors.ts';
 import { prepareMongodb } from './mongodb-schema.ts';
 import { toShapes } from './spec.ts';
+import { createTurns } from './turns.ts';
 
 /** The database of a URL that names none. */
 const defaultDatabase = 'datahub';
@@ -36,7 +37,7 @@ export async function openMongodbStore(
   const named = /^[a-z+]+:\/\/[^/]*\/[^?]/.test(url);
   const db = client.db(named ? undefined : defaultDatabase);
   let open = true;
-  const call: Call = async (work) => {
+  const call: Calls['call'] = async (work) => {
     if (!open) throw unavailable('The store is closed.');
     try {
       return await work();
@@ -44,6 +45,8 @@ export async function openMongodbStore(
       throw fromMongodb(err);
     }
   };
+  const turns = createTurns();
+  const calls: Calls = { call, change: (key, work) => turns(key, () => call(work)) };
   try {
     await call(() => prepareMongodb(db, shapes));
   } catch (err) {
@@ -55,7 +58,7 @@ export async function openMongodbStore(
     collection(name) {
       const shape = byName.get(name);
       if (shape === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
-      return createMongodbCollection(db.collection<Kept>(name), shape, call);
+      return createMongodbCollection(db.collection<Kept>(name), shape, calls);
     },
     async health() {
       await call(() => db.command({ ping: 1 }));
