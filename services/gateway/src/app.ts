@@ -1,0 +1,221 @@
+/** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
+
+import { randomUUID } from 'node:crypto';
+import { HubError, toHubError } from '@datahub/service-kit/error';
+import cors from '@fastify/cors';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Auth } from './auth.ts';
+import type { GatewayConfig } from './config.ts';
+import type { GatewayEvents } from './events.ts';
+import { parseJsonBody } from './json-body.ts';
+import type { Limits } from './limits.ts';
+import { problemHeaders, toProblem } from './problems.ts';
+import { RequestContext } from './request.ts';
+import { type Readiness, registerHealth } from './routes/health.ts';
+import { listRoutes, type Route } from './routes/index.ts';
+import { buildOpenApi } from './routes/openapi.ts';
+import type { Upstreams } from './upstreams.ts';
+import { toValidationError } from './validation.ts';
+
+export interface AppDeps {
+  upstreams: Upstreams;
+  auth: Auth;
+  limits: Limits;
+  events: GatewayEvents;
+  readiness: Readiness;
+}
+
+const exposedHeaders =
+  'etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy';
+const allowedHeaders =
+  'x-service-api-key, content-type, accept, if-match, idempotency-key, x-request-id, traceparent';
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
+const requestIdShape = /^[\w.:-]{1,128}$/;
+
+export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: false,
+    disableRequestLogging: true,
+    bodyLimit: config.bodyBytesMax,
+    requestTimeout: 30_000,
+    connectionTimeout: 0,
+    keepAliveTimeout: 72_000,
+    maxParamLength: 256,
+    http: { maxHeaderSize: 16_384, headersTimeout: 15_000 },
+    genReqId: requestIdOf,
+    exposeHeadRoutes: true,
+    ajv: {
+      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+    },
+    schemaErrorFormatter: (errors, where) => toValidationError(errors as never, where),
+    frameworkErrors: (err, request, reply) => sendProblem(deps, request, reply as FastifyReply, err),
+  });
+  await app.register(cors, {
+    origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
+    methods,
+    allowedHeaders,
+    exposedHeaders,
+    maxAge: 86_400,
+    strictPreflight: false,
+    optionsSuccessStatus: 204,
+  });
+  app.decorateRequest('context', null as never);
+  app.decorateRequest('parsed', undefined);
+  readBodies(app);
+  app.addHook('onRequest', async (request, reply) => {
+    request.context = new RequestContext(request, {
+      response: reply.raw,
+      timeoutMs: config.requestTimeoutMs,
+    });
+    reply.header('x-request-id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => deps.events.answered(request, reply));
+  app.setErrorHandler((err, request, reply) => sendProblem(deps, request, reply, err));
+
+  const routes = listRoutes(deps.upstreams, config);
+  registerHealth(app, deps.readiness, () => buildOpenApi(routes));
+  await app.register(async (v1) => registerV1(v1, { routes, config, deps }));
+  return app;
+}
+
+function requestIdOf(raw: { headers: Record<string, unknown> }): string {
+  const given = raw.headers['x-request-id'];
+  return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID();
+}
+
+/** JSON alone is read; a DELETE may say JSON and send nothing. */
+function readBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    try {
+      const parsed = parseJsonBody(body as Buffer);
+      request.parsed = parsed;
+      done(null, parsed.value);
+    } catch (err) {
+      done(err as Error);
+    }
+  });
+}
+
+/** The order of checks: key, size and media type, scope, schema, then ownership. */
+function registerV1(
+  app: FastifyInstance,
+  { routes, config, deps }: { routes: Route[]; config: GatewayConfig; deps: AppDeps },
+): void {
+  app.addHook('onRequest', async (request, reply) => authenticate(request, reply, deps));
+  app.addHook('preValidation', async (request) => {
+    requireScope(request);
+    requireBody(request);
+  });
+  app.setNotFoundHandler((request) => refuseUnknown(request, routes));
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: route.url,
+      handler: route.handler,
+      ...(route.body === undefined ? {} : { schema: { body: bodySchema(route) } }),
+      ...(route.largeBody ? { bodyLimit: config.largeBodyBytesMax } : {}),
+      config: { scope: route.scope },
+    });
+  }
+}
+
+/** Fastify hands an absent body to the validator as null. */
+function bodySchema(route: Route): object {
+  return route.bodyOptional ? { anyOf: [route.body, { type: 'null' }] } : (route.body as object);
+}
+
+async function authenticate(request: FastifyRequest, reply: FastifyReply, deps: AppDeps): Promise<void> {
+  const address = request.ip;
+  deps.limits.requireTolerance(address);
+  let principal: RequestContext['principal'];
+  try {
+    const found = deps.auth.principalOf(request.headers['x-service-api-key']);
+    principal = found instanceof Promise ? await found : found;
+  } catch (err) {
+    if (err instanceof HubError && err.code.startsWith('KEY_')) deps.limits.noteRefusedKey(address);
+    throw err;
+  }
+  request.context.principal = principal;
+  const origins = principal.limits?.origins ?? [];
+  const { origin } = request.headers;
+  if (origins.length > 0 && (origin === undefined || !origins.includes(origin))) {
+    throw new HubError('SCOPE_DENIED', 'This key may not be used from this origin.');
+  }
+  deps.limits.admit(principal, reply);
+}
+
+function requireScope(request: FastifyRequest): void {
+  const { scope } = request.routeOptions.config;
+  const granted = request.context.principal?.scopes ?? [];
+  if (scope === undefined || granted.includes('*') || granted.includes(scope)) return;
+  // What a query does is known only where it runs: the executor looks for the scope of writes.
+  if (scope === 'queries:execute' && granted.includes('queries:execute:write')) return;
+  throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+}
+
+/** A body where one is needed, said in a plain sentence rather than the validator's. */
+function requireBody(request: FastifyRequest): void {
+  if (request.body !== undefined && request.body !== null) return;
+  request.body = null;
+  const schema = request.routeOptions.schema?.body as { anyOf?: unknown } | undefined;
+  if (schema === undefined || schema.anyOf !== undefined) return;
+  throw new HubError('VALIDATION', 'This needs a JSON body.', {
+    errors: [{ pointer: '', detail: 'is missing' }],
+  });
+}
+
+function refuseUnknown(request: FastifyRequest, routes: Route[]): never {
+  const path = request.url.split('?', 1)[0] as string;
+  const allowed = routes.filter(({ url }) => matches(url, path)).map(({ method }) => method as string);
+  if (allowed.length === 0)
+    throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists them all.');
+  if (allowed.includes('GET')) allowed.push('HEAD');
+  const list = [...new Set([...allowed, 'OPTIONS'])].join(', ');
+  throw Object.assign(new HubError('METHOD_NOT_ALLOWED', `This path takes ${list}.`), { allow: list });
+}
+
+function matches(url: string, path: string): boolean {
+  const [pattern, parts] = [url.split('/'), path.split('/')];
+  return (
+    pattern.length === parts.length && pattern.every((part, i) => part.startsWith(':') || part === parts[i])
+  );
+}
+
+function sendProblem(
+  deps: AppDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  err: unknown,
+): FastifyReply {
+  const hubError = fromFramework(err);
+  deps.events.failed(request, hubError);
+  const problem = toProblem(hubError, { path: request.url.split('?', 1)[0] as string, id: request.id });
+  const { allow } = hubError as HubError & { allow?: string };
+  return reply
+    .code(problem.status)
+    .headers({
+      'x-request-id': request.id,
+      ...problemHeaders(hubError),
+      ...(allow === undefined ? {} : { allow }),
+    })
+    .send(JSON.stringify(problem));
+}
+
+/** Fastify's own refusals in our words. */
+function fromFramework(err: unknown): HubError {
+  if (err instanceof HubError) return err;
+  const { code, statusCode } = err as { code?: string; statusCode?: number };
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new HubError('TOO_LARGE', 'The body is larger than this takes.');
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
+  }
+  if (statusCode === 414 || code === 'FST_ERR_MAX_PARAM_LENGTH')
+    return new HubError('NOT_FOUND', 'There is no such thing.');
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new HubError('VALIDATION', 'The request is malformed.', { cause: err });
+  }
+  return toHubError(err);
+}

@@ -1,0 +1,66 @@
+/** The gateway's settings. */
+
+import { type Environment, readSettings } from '@datahub/service-kit/settings';
+
+export interface GatewayConfig {
+  host: string;
+  port: number;
+  /** The port of `/metrics`; 0 turns it off. */
+  metricsPort: number;
+  /** `*`, or the origins that browsers may call from. */
+  corsOrigins: string[];
+  bodyBytesMax: number;
+  /** For summaries and training. */
+  largeBodyBytesMax: number;
+  /** The whole budget of one request. */
+  requestTimeoutMs: number;
+  /** How long a positive answer about a key is good, and how long beyond while the catalog is away. */
+  keyCacheMs: number;
+  keyCacheAwayMs: number;
+  /** Requests a minute for a key without a rate of its own; 0 for no limit. */
+  ratePerMinute: number;
+  /** Refused keys a minute and address. */
+  unknownKeysPerMinute: number;
+  /** How long an answer whose reader takes nothing is kept open. */
+  stallTimeoutMs: number;
+  /** How long streams may go on after SIGTERM. */
+  drainMs: number;
+}
+
+export function readGatewayConfig(env: Environment): GatewayConfig {
+  return readSettings(env, (reader) => ({
+    host: reader.text('HOST', '127.0.0.1'),
+    port: reader.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
+    metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: 9090, min: 0, max: 65_535 }),
+    corsOrigins: reader.list('DATAHUB_CORS_ORIGINS', ['*']),
+    bodyBytesMax: reader.integer('DATAHUB_BODY_BYTES_MAX', {
+      fallback: 1_048_576,
+      min: 1_024,
+      max: 67_108_864,
+    }),
+    largeBodyBytesMax: reader.integer('DATAHUB_LARGE_BODY_BYTES_MAX', {
+      fallback: 8_388_608,
+      min: 1_024,
+      max: 67_108_864,
+    }),
+    requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS', {
+      fallback: 60_000,
+      min: 100,
+      max: 3_600_000,
+    }),
+    keyCacheMs: reader.integer('DATAHUB_KEY_CACHE_MS', { fallback: 4_000, min: 0, max: 5_000 }),
+    keyCacheAwayMs: reader.integer('DATAHUB_KEY_CACHE_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
+    ratePerMinute: reader.integer('DATAHUB_RATE_PER_MINUTE', { fallback: 0, min: 0, max: 100_000_000 }),
+    unknownKeysPerMinute: reader.integer('DATAHUB_UNKNOWN_KEYS_PER_MINUTE', {
+      fallback: 100,
+      min: 1,
+      max: 1_000_000,
+    }),
+    stallTimeoutMs: reader.integer('DATAHUB_STALL_TIMEOUT_MS', {
+      fallback: 60_000,
+      min: 1_000,
+      max: 3_600_000,
+    }),
+    drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
+  }));
+}

@@ -1,0 +1,95 @@
+/** Bodies: strict UTF-8, bounded depth, and numbers that keep their digits where variables are concerned. */
+
+import { HubError } from '@datahub/service-kit/error';
+
+const depthMax = 64;
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** Numbers that a double may not give back as they were written: many digits, exponents, trailing zeros, minus zero. */
+const risky = /\d{16}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
+
+export interface ParsedBody {
+  value: unknown;
+  /** Kept only when it may hold numbers whose digits would be lost. */
+  exactText?: string;
+}
+
+export function parseJsonBody(bytes: Buffer): ParsedBody {
+  const text = decode(bytes);
+  if (text.length > depthMax) requireShallow(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (err) {
+    throw malformed(whereJsonBreaks(err), err);
+  }
+  return risky.test(text) ? { value, exactText: text } : { value };
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (err) {
+    throw malformed('it is not valid UTF-8', err);
+  }
+}
+
+function malformed(why: string, cause: unknown): HubError {
+  return new HubError('VALIDATION', `The body is not valid JSON: ${why}.`, {
+    errors: [{ pointer: '', detail: why }],
+    cause,
+  });
+}
+
+/** Only the position: the engine's own text repeats parts of the body. */
+function whereJsonBreaks(err: unknown): string {
+  const position = /position (\d+)/.exec(String(err))?.[1];
+  return position === undefined
+    ? 'it ends too early or holds an unexpected token'
+    : `unexpected token at position ${position}`;
+}
+
+function requireShallow(text: string): void {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 0x5c) i++;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) inString = true;
+    else if (code === 0x7b || code === 0x5b) {
+      if (++depth > depthMax) throw malformed(`it is nested deeper than ${depthMax} levels`, undefined);
+    } else if (code === 0x7d || code === 0x5d) depth--;
+  }
+}
+
+type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
+interface ExactJson {
+  parse(text: string, reviver: Reviver): unknown;
+  rawJSON(text: string): unknown;
+}
+
+/**
+ * The JSON text of one member of the body, with every number as the caller wrote it. The path was validated before.
+ * Undefined when the member is absent.
+ */
+export function exactMember(body: ParsedBody, path: readonly string[]): string | undefined {
+  const root = body.exactText === undefined ? body.value : parseExact(body.exactText);
+  let at: unknown = root;
+  for (const name of path) {
+    const holds = typeof at === 'object' && at !== null && Object.hasOwn(at, name);
+    at = holds ? (at as Record<string, unknown>)[name] : undefined;
+  }
+  return at === undefined ? undefined : JSON.stringify(at);
+}
+
+/** The same body with numbers that print as they were written; for members that are passed on as JSON text. */
+export function parseExact(text: string): unknown {
+  const exact = JSON as unknown as ExactJson;
+  return exact.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source
+      ? exact.rawJSON(source)
+      : value,
+  );
+}

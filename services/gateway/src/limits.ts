@@ -1,0 +1,79 @@
+/** How often a key, and an address without a good key, may ask. Token buckets in memory, bounded in number. */
+
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { HubError } from '@datahub/service-kit/error';
+import type { FastifyReply } from 'fastify';
+
+export interface LimitsOptions {
+  /** For keys without a rate of their own; 0 for no limit. */
+  ratePerMinute: number;
+  unknownKeysPerMinute: number;
+  bucketsMax?: number;
+  /** Monotonic, in milliseconds. */
+  now?: () => number;
+}
+
+export interface Limits {
+  /** Takes one request off the key's budget and says in headers what is left. Throws RATE_LIMITED. */
+  admit(principal: Principal, reply: FastifyReply): void;
+  /** Throws RATE_LIMITED while an address has sent too many bad keys. */
+  requireTolerance(address: string): void;
+  noteRefusedKey(address: string): void;
+}
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+const minuteMs = 60_000;
+
+export function createLimits(options: LimitsOptions): Limits {
+  const { bucketsMax = 50_000, now = () => performance.now() } = options;
+  const keys = new Map<string, Bucket>();
+  const addresses = new Map<string, Bucket>();
+
+  /** The bucket, filled up to this moment; one that was not used for long makes way for new ones. */
+  const bucketOf = (buckets: Map<string, Bucket>, name: string, perMinute: number): Bucket => {
+    const at = now();
+    let bucket = buckets.get(name);
+    if (bucket === undefined) {
+      if (buckets.size >= bucketsMax) buckets.delete(buckets.keys().next().value as string);
+      bucket = { tokens: perMinute, filledAt: at };
+      buckets.set(name, bucket);
+    }
+    bucket.tokens = Math.min(perMinute, bucket.tokens + ((at - bucket.filledAt) * perMinute) / minuteMs);
+    bucket.filledAt = at;
+    return bucket;
+  };
+
+  const refuse = (bucket: Bucket, perMinute: number): HubError =>
+    new HubError('RATE_LIMITED', `At most ${perMinute} requests a minute. Try again later.`, {
+      retryable: true,
+      retryAfterMs: ((1 - bucket.tokens) * minuteMs) / perMinute,
+    });
+
+  return {
+    admit: (principal, reply) => {
+      const perMinute = principal.limits?.ratePerMinute ?? options.ratePerMinute;
+      if (perMinute === 0) return;
+      const bucket = bucketOf(keys, principal.keyId, perMinute);
+      const admitted = bucket.tokens >= 1;
+      if (admitted) bucket.tokens -= 1;
+      const resetSeconds = Math.ceil(((perMinute - bucket.tokens) * 60) / perMinute);
+      reply.header('ratelimit-policy', `"default";q=${perMinute};w=60`);
+      reply.header('ratelimit', `"default";r=${Math.floor(bucket.tokens)};t=${resetSeconds}`);
+      if (!admitted) throw refuse(bucket, perMinute);
+    },
+
+    requireTolerance: (address) => {
+      if (!addresses.has(address)) return;
+      const bucket = bucketOf(addresses, address, options.unknownKeysPerMinute);
+      if (bucket.tokens < 1) throw refuse(bucket, options.unknownKeysPerMinute);
+    },
+
+    noteRefusedKey: (address) => {
+      bucketOf(addresses, address, options.unknownKeysPerMinute).tokens -= 1;
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/** What the gateway adds to a request: who calls, and for how long the caller waits. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { CallContext } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ParsedBody } from './json-body.ts';
+
+/** The context of one HTTP request. Its signal is made when somebody first asks for it: most requests never do. */
+export class RequestContext implements CallContext {
+  principal: Principal | undefined;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+  readonly deadlineAt: number;
+  readonly #response: ServerResponse;
+  #signal: AbortSignal | undefined;
+
+  constructor(request: FastifyRequest, options: { response: ServerResponse; timeoutMs: number }) {
+    this.requestId = request.id;
+    this.traceparent = traceparentOf(request.raw);
+    this.deadlineAt = performance.now() + options.timeoutMs;
+    this.#response = options.response;
+  }
+
+  /** Fires when the client has gone before its answer was whole, or the budget is used up. */
+  get signal(): AbortSignal {
+    this.#signal ??= this.#watch();
+    return this.#signal;
+  }
+
+  #watch(): AbortSignal {
+    const controller = new AbortController();
+    const response = this.#response;
+    const timer = setTimeout(
+      () =>
+        controller.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.')),
+      Math.max(0, this.deadlineAt - performance.now()),
+    );
+    const closed = () => {
+      clearTimeout(timer);
+      if (!response.writableFinished) controller.abort(new HubError('CANCELLED', 'The client has gone.'));
+    };
+    if (response.closed) closed();
+    else response.once('close', closed);
+    return controller.signal;
+  }
+}
+
+const traceparentShape = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+function traceparentOf({ headers }: IncomingMessage): string | undefined {
+  const value = headers.traceparent;
+  return typeof value === 'string' && traceparentShape.test(value) ? value : undefined;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    context: RequestContext;
+    /** The body as it was sent, where its numbers matter digit by digit. */
+    parsed: ParsedBody | undefined;
+  }
+  interface FastifyContextConfig {
+    /** What the key must allow; undefined for none. */
+    scope?: string | undefined;
+  }
+}
+
+export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+/** The version named by `If-Match`; undefined for none or `*`. */
+export function expectedVersion(request: FastifyRequest): number | undefined {
+  const header = request.headers['if-match'];
+  if (header === undefined || header === '*') return undefined;
+  const version = /^"(\d{1,10})"$/.exec(header)?.[1];
+  if (version === undefined) {
+    throw new HubError(
+      'VERSION_MISMATCH',
+      'If-Match must hold one strong ETag as the hub gave it, such as "3".',
+    );
+  }
+  return Number(version);
+}
+
+export function setVersion(reply: FastifyReply, version: number | undefined): void {
+  if (version !== undefined) reply.header('etag', `"${version}"`);
+}

@@ -1,0 +1,143 @@
+/** Classifiers: trained one example at a time, at any time. */
+
+import type { Prediction } from '@datahub/proto/ml/v1/ml';
+import { HubError } from '@datahub/service-kit/error';
+import type { FastifyRequest } from 'fastify';
+import { readPage, setPageHeaders } from '../paging.ts';
+import type { Handler } from '../request.ts';
+import { object, readOnly } from '../schemas.ts';
+import { toClassifierJson, toListedClassifierJson } from '../to-json.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const paging = { limitMax: 10_000 };
+const batchMax = 10_000;
+const text = { type: 'string' } as const;
+const label = { type: 'string', minLength: 1, maxLength: 1_000 } as const;
+
+export const createClassifierBody = object({
+  name: { type: ['string', 'null'], maxLength: 1_000 },
+  ...readOnly('classifierId', 'createdAt', 'updatedAt', 'classes'),
+});
+
+export const trainBody = object({
+  label,
+  context: text,
+  examples: {
+    type: 'array',
+    minItems: 1,
+    maxItems: batchMax,
+    items: object({ label, context: text }, ['label', 'context']),
+  },
+});
+
+export const predictBody = object({
+  context: text,
+  contexts: { type: 'array', minItems: 1, maxItems: batchMax, items: text },
+});
+
+/** The reference lists a text here that nothing uses. */
+export const deleteClassBody = object({ context: {} });
+
+interface TrainBody {
+  label?: string;
+  context?: string;
+  examples?: { label: string; context: string }[];
+}
+
+const classifierIdOf = (request: FastifyRequest) => (request.params as { classifierId: string }).classifierId;
+
+export function createClassifierHandlers({ ml }: Upstreams) {
+  return {
+    create: async (request) => {
+      const { name } = (request.body ?? {}) as { name?: string | null };
+      const { classifier } = await ml.createClassifier({ name: name ?? '' }, request.context);
+      return { id: classifier?.classifierId };
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const { classifiers, total } = await ml.listClassifiers(page, request.context);
+      setPageHeaders(reply, page, total);
+      return classifiers.map(toListedClassifierJson);
+    },
+
+    get: async (request) => {
+      const { classifier } = await ml.getClassifier(
+        { classifierId: classifierIdOf(request) },
+        request.context,
+      );
+      return classifier === undefined ? {} : toClassifierJson(classifier);
+    },
+
+    remove: async (request) => {
+      await ml.deleteClassifier({ classifierId: classifierIdOf(request) }, request.context);
+      return {};
+    },
+
+    train: async (request) => {
+      const body = request.body as TrainBody;
+      const classifierId = classifierIdOf(request);
+      if (body.examples !== undefined) {
+        requireAlone(body, 'examples', ['label', 'context']);
+        const { classes } = await ml.train(
+          { classifierId, examples: body.examples, eventId: '' },
+          request.context,
+        );
+        return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
+      }
+      const { label, context } = requireMembers(body, ['label', 'context']);
+      const example = { label, context };
+      const { classes } = await ml.train({ classifierId, examples: [example], eventId: '' }, request.context);
+      return { classId: classes[0]?.classId, observations: classes[0]?.observations };
+    },
+
+    predict: async (request) => {
+      const body = request.body as { context?: string; contexts?: string[] };
+      const classifierId = classifierIdOf(request);
+      if (body.contexts !== undefined) {
+        requireAlone(body, 'contexts', ['context']);
+        const { predictions } = await ml.predict({ classifierId, contexts: body.contexts }, request.context);
+        return { predictions: predictions.map(toPredictionJson) };
+      }
+      const contexts = [requireMembers(body, ['context']).context];
+      const { predictions } = await ml.predict({ classifierId, contexts }, request.context);
+      return predictions[0] === undefined ? {} : toPredictionJson(predictions[0]);
+    },
+
+    removeClass: async (request) => {
+      const { classId } = request.params as { classId: string };
+      await ml.deleteClass({ classifierId: classifierIdOf(request), classId }, request.context);
+      return {};
+    },
+
+    evaluation: async (request) => {
+      const { examples, accuracy, calibrationError } = await ml.getEvaluation(
+        { classifierId: classifierIdOf(request) },
+        request.context,
+      );
+      return { examples, accuracy: accuracy ?? null, calibrationError: calibrationError ?? null };
+    },
+  } satisfies Record<string, Handler>;
+}
+
+function toPredictionJson({ scores }: Prediction) {
+  const [best] = scores;
+  return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores };
+}
+
+/** The members that make a single call; all that are missing are named at once. */
+function requireMembers<N extends string>(body: Partial<Record<N, string>>, names: N[]): Record<N, string> {
+  const errors = names
+    .filter((name) => body[name] === undefined)
+    .map((name) => ({ pointer: `/${name}`, detail: 'is missing' }));
+  if (errors.length > 0) throw new HubError('VALIDATION', `${errors[0]?.pointer} is missing.`, { errors });
+  return body as Record<N, string>;
+}
+
+function requireAlone(body: object, name: string, others: string[]): void {
+  const errors = others
+    .filter((other) => Object.hasOwn(body, other))
+    .map((other) => ({ pointer: `/${other}`, detail: `cannot be sent together with ${name}` }));
+  if (errors.length > 0)
+    throw new HubError('VALIDATION', `${errors[0]?.pointer} ${errors[0]?.detail}.`, { errors });
+}

@@ -1,0 +1,200 @@
+/** Runs a stored query: bytes from the executor go to the client as they are. */
+
+import type { ServerResponse } from 'node:http';
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { Format } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { exactMember } from '../json-body.ts';
+import type { Handler } from '../request.ts';
+import { id, object } from '../schemas.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+export const executeBody = object(
+  {
+    queryId: id,
+    context: { type: 'object' },
+    options: object({
+      timeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
+      maxRows: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
+      maxAffected: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
+      dryRun: { type: 'boolean' },
+      meta: { type: 'boolean' },
+      numbers: { type: 'string', enum: ['auto', 'string'] },
+    }),
+  },
+  ['queryId'],
+);
+
+interface ExecuteBody {
+  queryId: string;
+  context?: object;
+  options?: {
+    timeoutMs?: number;
+    maxRows?: number;
+    maxAffected?: number;
+    dryRun?: boolean;
+    meta?: boolean;
+    numbers?: 'auto' | 'string';
+  };
+}
+
+interface Written {
+  format: Format;
+  contentType: string;
+}
+
+const json: Written = { format: Format.FORMAT_JSON, contentType: 'application/json; charset=utf-8' };
+const formats = new Map<string, Written>([
+  ['application/json', json],
+  [
+    'application/x-ndjson',
+    { format: Format.FORMAT_NDJSON, contentType: 'application/x-ndjson; charset=utf-8' },
+  ],
+  ['text/csv', { format: Format.FORMAT_CSV, contentType: 'text/csv; charset=utf-8; header=present' }],
+  ['application/*', json],
+  ['*/*', json],
+]);
+
+/** The first of the formats named by `Accept` that the hub writes, by weight, then by place. */
+export function chooseFormat(accept: string | undefined): Written {
+  if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
+  const wanted = accept
+    .split(',')
+    .map((part) => {
+      const [type = '', ...parameters] = part
+        .trim()
+        .toLowerCase()
+        .split(/\s*;\s*/);
+      const weight = parameters
+        .map((parameter) => /^q=([\d.]+)$/.exec(parameter)?.[1])
+        .find((q) => q !== undefined);
+      return { type, weight: weight === undefined ? 1 : Number(weight) };
+    })
+    .filter(({ type, weight }) => weight > 0 && formats.has(type))
+    .sort((a, b) => b.weight - a.weight);
+  const chosen = formats.get(wanted[0]?.type ?? '');
+  if (chosen !== undefined) return chosen;
+  throw new HubError('NOT_ACCEPTABLE', 'Answers come as application/json, application/x-ndjson or text/csv.');
+}
+
+const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
+
+export function createExecuteHandler({ executor }: Upstreams, options: { stallTimeoutMs: number }): Handler {
+  return async (request, reply) => {
+    const body = request.body as ExecuteBody;
+    const { format, contentType } = chooseFormat(request.headers.accept);
+    const answer = new StreamedAnswer(request, reply, { contentType, ...options });
+    await executor
+      .execute(
+        {
+          queryId: body.queryId,
+          contextJson: contextJson(request, body),
+          options: body.options === undefined ? noOptions : toOptions(body.options),
+          format,
+        },
+        request.context,
+        answer,
+      )
+      .catch((err) => answer.fail(err));
+    return answer.finish();
+  };
+}
+
+function contextJson(request: FastifyRequest, body: ExecuteBody): string {
+  if (body.context === undefined) return '';
+  if (request.parsed?.exactText === undefined) return JSON.stringify(body.context);
+  return exactMember(request.parsed, ['context']) ?? '';
+}
+
+function toOptions({ numbers, dryRun = false, meta = false, ...rest }: NonNullable<ExecuteBody['options']>) {
+  return { ...rest, dryRun, meta, numbersAsStrings: numbers === 'string' };
+}
+
+/**
+ * The first chunk is held back until the answer is whole or a turn of the event loop has gone by: a small answer goes
+ * out in one piece with its length, a large one streams. A failure after that destroys the connection, so that what the
+ * client has never looks complete.
+ */
+class StreamedAnswer implements ExecutionReply {
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  readonly #response: ServerResponse;
+  readonly #options: { contentType: string; stallTimeoutMs: number };
+  #held: Buffer | undefined;
+  #streaming = false;
+  #onDrain: () => void = () => {};
+  #stall: NodeJS.Timeout | undefined;
+
+  constructor(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    options: { contentType: string; stallTimeoutMs: number },
+  ) {
+    this.#request = request;
+    this.#reply = reply;
+    this.#response = reply.raw;
+    this.#options = options;
+  }
+
+  chunk(bytes: Buffer): boolean {
+    if (this.#streaming) return this.#write(bytes);
+    if (this.#held === undefined) {
+      this.#held = bytes;
+      setImmediate(() => this.#startStream());
+      return true;
+    }
+    this.#startStream();
+    return this.#write(bytes);
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  /** Before anything was sent the failure is the answer; after that the connection ends without completing the body. */
+  fail(err: unknown): void {
+    clearTimeout(this.#stall);
+    if (!this.#streaming) {
+      this.#held = undefined;
+      throw err;
+    }
+    this.#request.log.warn({ event: 'execution.broken', err }, 'an answer broke off');
+    this.#response.destroy();
+  }
+
+  finish(): FastifyReply {
+    clearTimeout(this.#stall);
+    const held = this.#held;
+    this.#held = undefined;
+    if (!this.#streaming) {
+      return this.#reply.header('content-type', this.#options.contentType).send(held ?? Buffer.alloc(0));
+    }
+    this.#response.end();
+    return this.#reply;
+  }
+
+  #startStream(): void {
+    const held = this.#held;
+    if (this.#streaming || held === undefined) return;
+    this.#held = undefined;
+    this.#streaming = true;
+    this.#reply.header('content-type', this.#options.contentType).hijack();
+    for (const [name, value] of Object.entries(this.#reply.getHeaders())) {
+      if (value !== undefined) this.#response.setHeader(name, value);
+    }
+    this.#response.writeHead(200);
+    this.#response.on('drain', () => {
+      clearTimeout(this.#stall);
+      this.#onDrain();
+    });
+    this.#write(held);
+  }
+
+  #write(bytes: Buffer): boolean {
+    if (this.#response.destroyed || this.#response.write(bytes)) return true;
+    clearTimeout(this.#stall);
+    this.#stall = setTimeout(() => this.#response.destroy(), this.#options.stallTimeoutMs);
+    return false;
+  }
+}

@@ -1,0 +1,55 @@
+/** Folders below the categories of a hub. */
+
+import type { Folder } from '@datahub/proto/catalog/v1/catalog';
+import type { FastifyRequest } from 'fastify';
+import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { id, label, object, readOnly } from '../schemas.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+export const createFolderBody = object({ label, parentNodeId: id }, ['label']);
+export const updateFolderBody = object({
+  label,
+  parentNodeId: id,
+  ...readOnly('hubId', 'nodeId', 'nodeType', 'nodeSubType', 'children'),
+});
+
+interface FolderBody {
+  label?: string;
+  parentNodeId?: string;
+}
+
+const nodeIdOf = (request: FastifyRequest) => (request.params as { nodeId: string }).nodeId;
+
+export function createFolderHandlers({ catalog }: Upstreams) {
+  return {
+    create: async (request, reply) => {
+      const { hubId } = request.params as { hubId: string };
+      const body = request.body as FolderBody & { label: string };
+      const { folder } = await catalog.createFolder({ hubId, ...body }, request.context);
+      setVersion(reply, folder?.version);
+      return folder === undefined ? {} : toFolderJson(folder);
+    },
+
+    update: async (request, reply) => {
+      const { label, parentNodeId } = request.body as FolderBody;
+      const { folder } = await catalog.updateFolder(
+        { nodeId: nodeIdOf(request), label, parentNodeId, expectedVersion: expectedVersion(request) },
+        request.context,
+      );
+      setVersion(reply, folder?.version);
+      return folder === undefined ? {} : toFolderJson(folder);
+    },
+
+    remove: async (request) => {
+      await catalog.deleteFolder(
+        { nodeId: nodeIdOf(request), expectedVersion: expectedVersion(request) },
+        request.context,
+      );
+      return {};
+    },
+  } satisfies Record<string, Handler>;
+}
+
+function toFolderJson({ hubId, nodeId, parentNodeId, nodeSubType, label }: Folder) {
+  return { hubId, nodeId, parentNodeId, nodeType: 'folder', nodeSubType, label };
+}

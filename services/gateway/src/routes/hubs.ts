@@ -1,0 +1,80 @@
+/** Hubs and their trees. */
+
+import type { FastifyRequest } from 'fastify';
+import { readPage, setPageHeaders } from '../paging.ts';
+import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { label, object, readOnly } from '../schemas.ts';
+import { toHubJson, toNodeJson } from '../to-json.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const paging = { limitDefault: 10, limitMax: 20 };
+
+export const createHubBody = object({ label }, ['label']);
+export const updateHubBody = object({ label, ...readOnly('hubId', 'archived', 'createdAt', 'updatedAt') }, [
+  'label',
+]);
+
+const hubIdOf = (request: FastifyRequest) => (request.params as { hubId: string }).hubId;
+
+export function createHubHandlers({ catalog }: Upstreams) {
+  const handlers = {
+    create: async (request, reply) => {
+      const { hub } = await catalog.createHub(request.body as { label: string }, request.context);
+      setVersion(reply, hub?.version);
+      return toHubJson(hub);
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const archived = (request.query as { archived?: string }).archived === '1';
+      const { hubs, total } = await catalog.listHubs({ page, archived }, request.context);
+      setPageHeaders(reply, page, total);
+      return hubs.map(toHubJson);
+    },
+
+    get: async (request, reply) => {
+      const { hub } = await catalog.getHub({ hubId: hubIdOf(request) }, request.context);
+      setVersion(reply, hub?.version);
+      return toHubJson(hub);
+    },
+
+    update: async (request, reply) => {
+      const { label } = request.body as { label: string };
+      const { hub } = await catalog.updateHub(
+        { hubId: hubIdOf(request), label, expectedVersion: expectedVersion(request) },
+        request.context,
+      );
+      setVersion(reply, hub?.version);
+      return {};
+    },
+
+    remove: async (request) => {
+      const recursive = (request.query as { recursive?: string }).recursive === 'true';
+      await catalog.deleteHub(
+        { hubId: hubIdOf(request), recursive, expectedVersion: expectedVersion(request) },
+        request.context,
+      );
+      return {};
+    },
+
+    contents: async (request) => {
+      const hubId = hubIdOf(request);
+      const { root } = await catalog.getHubContents({ hubId }, request.context);
+      return root === undefined ? {} : toNodeJson(root, hubId);
+    },
+
+    archive: (request, reply) => setArchived(request, reply, true),
+    unarchive: (request, reply) => setArchived(request, reply, false),
+  } satisfies Record<string, Handler>;
+
+  async function setArchived(request: FastifyRequest, reply: Parameters<Handler>[1], archived: boolean) {
+    const { hub } = await catalog.updateHub(
+      { hubId: hubIdOf(request), archived, expectedVersion: expectedVersion(request) },
+      request.context,
+    );
+    setVersion(reply, hub?.version);
+    return toHubJson(hub);
+  }
+
+  return handlers;
+}

@@ -1,0 +1,92 @@
+/** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
+
+import type { Handler } from '../request.ts';
+import type { Upstreams } from '../upstreams.ts';
+import {
+  createClassifierBody,
+  createClassifierHandlers,
+  deleteClassBody,
+  predictBody,
+  trainBody,
+} from './classifiers.ts';
+import { createExecuteHandler, executeBody } from './execute.ts';
+import { createFolderBody, createFolderHandlers, updateFolderBody } from './folders.ts';
+import { createHubBody, createHubHandlers, updateHubBody } from './hubs.ts';
+import { createKeyBody, createKeyHandlers, rotateKeyBody } from './keys.ts';
+import { createQueryBody, createQueryHandlers, updateQueryBody } from './queries.ts';
+import { createSourceBody, createSourceHandlers, updateSourceBody } from './sources.ts';
+import { createSummarizeHandler, summarizeBody } from './summarize.ts';
+
+export interface Route {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  url: string;
+  scope: string;
+  summary: string;
+  handler: Handler;
+  body?: object;
+  /** The body may be left out. */
+  bodyOptional?: boolean;
+  /** Names of members of the query string, for the documentation. */
+  query?: string[];
+  /** Takes bodies of the larger bound. */
+  largeBody?: boolean;
+}
+
+export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: number }): Route[] {
+  const hubs = createHubHandlers(upstreams);
+  const folders = createFolderHandlers(upstreams);
+  const sources = createSourceHandlers(upstreams);
+  const queries = createQueryHandlers(upstreams);
+  const keys = createKeyHandlers(upstreams);
+  const classifiers = createClassifierHandlers(upstreams);
+  const execute = createExecuteHandler(upstreams, options);
+  const summarize = createSummarizeHandler(upstreams);
+  const paged = ['offset', 'limit'];
+
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', body: createHubBody, handler: hubs.create },
+    { method: 'GET', url: '/v1/hubs', scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], handler: hubs.list },
+    { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', handler: hubs.get },
+    { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', body: updateHubBody, handler: hubs.update },
+    { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', query: ['recursive'], handler: hubs.remove },
+    { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', handler: hubs.contents },
+    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', handler: hubs.archive },
+    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', handler: hubs.unarchive },
+
+    { method: 'POST', url: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', body: createFolderBody, handler: folders.create },
+    { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', body: updateFolderBody, handler: folders.update },
+    { method: 'DELETE', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', handler: folders.remove },
+
+    { method: 'POST', url: '/v1/sources', scope: 'sources:write', summary: 'Create a source', body: createSourceBody, handler: sources.create },
+    { method: 'GET', url: '/v1/sources', scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], handler: sources.list },
+    { method: 'GET', url: '/v1/sources/:sourceId', scope: 'sources:read', summary: 'Get a source', handler: sources.get },
+    { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: updateSourceBody, handler: sources.update },
+    { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', handler: sources.remove },
+    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', handler: sources.test },
+    { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', handler: sources.schema },
+
+    { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', body: createQueryBody, handler: queries.create },
+    { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], handler: queries.list },
+    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: executeBody, handler: execute },
+    { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], handler: queries.get },
+    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: updateQueryBody, handler: queries.update },
+    { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', handler: queries.remove },
+
+    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: createClassifierBody, bodyOptional: true, handler: classifiers.create },
+    { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, handler: classifiers.list },
+    { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', handler: classifiers.get },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', handler: classifiers.remove },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, largeBody: true, handler: classifiers.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, largeBody: true, handler: classifiers.predict },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, handler: classifiers.removeClass },
+    { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', handler: classifiers.evaluation },
+
+    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, largeBody: true, handler: summarize },
+
+    { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: createKeyBody, handler: keys.create },
+    { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, handler: keys.list },
+    { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', body: rotateKeyBody, bodyOptional: true, handler: keys.rotate },
+    { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', handler: keys.revoke },
+  ];
+}

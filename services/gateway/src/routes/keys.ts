@@ -1,0 +1,109 @@
+/** Keys of the caller's account. */
+
+import type { KeyLimits } from '@datahub/proto/common/v1/principal';
+import { HubError } from '@datahub/service-kit/error';
+import type { FastifyRequest } from 'fastify';
+import { exactMember } from '../json-body.ts';
+import { readPage, setPageHeaders } from '../paging.ts';
+import type { Handler } from '../request.ts';
+import { id, label, object, readOnly } from '../schemas.ts';
+import { toKeyJson, toTimestamp } from '../to-json.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const paging = { limitMax: 10_000 };
+const ids = { type: 'array', minItems: 1, maxItems: 200, items: id } as const;
+const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+export const createKeyBody = object(
+  {
+    name: label,
+    scopes: { type: 'array', minItems: 1, maxItems: 50, items: { type: 'string', maxLength: 64 } },
+    limits: object({
+      hubIds: ids,
+      queryIds: ids,
+      origins: {
+        type: 'array',
+        minItems: 1,
+        maxItems: 200,
+        items: { type: 'string', pattern: '^https?://[^/?#\\s]+$' },
+      },
+      context: { type: 'object', maxProperties: 200 },
+      ratePerMinute: { type: 'integer', minimum: 1, maximum: 100_000_000 },
+      maxRows: { type: 'integer', minimum: 1, maximum: 4_294_967_295 },
+    }),
+    expiresAt: { type: ['string', 'null'], maxLength: 40 },
+    ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
+  },
+  ['name'],
+);
+
+export const rotateKeyBody = object({ overlapSeconds: { type: 'integer', minimum: 0, maximum: 2_592_000 } });
+
+interface KeyBody {
+  name: string;
+  scopes?: string[];
+  limits?: Partial<Omit<KeyLimits, 'contextJson'>> & { context?: object };
+  expiresAt?: string | null;
+}
+
+const keyIdOf = (request: FastifyRequest) => (request.params as { keyId: string }).keyId;
+
+export function createKeyHandlers({ catalog }: Upstreams) {
+  return {
+    create: async (request) => {
+      const { name, scopes = [], expiresAt } = request.body as KeyBody;
+      const { key, secret } = await catalog.createKey(
+        { name, scopes, limits: toLimits(request), expiresAt: toDate(expiresAt) },
+        request.context,
+      );
+      if (key === undefined) return {};
+      const { keyId, limits, createdAt, expiresAt: ends, ...rest } = toKeyJson(key);
+      return { keyId, key: secret, name: rest.name, scopes: rest.scopes, limits, createdAt, expiresAt: ends };
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const { keys, total } = await catalog.listKeys({ page }, request.context);
+      setPageHeaders(reply, page, total);
+      return keys.map(toKeyJson);
+    },
+
+    rotate: async (request) => {
+      const { overlapSeconds } = (request.body ?? {}) as { overlapSeconds?: number };
+      const { key, secret, previousExpiresAt } = await catalog.rotateKey(
+        { keyId: keyIdOf(request), overlapSeconds },
+        request.context,
+      );
+      return key === undefined
+        ? {}
+        : { ...toKeyJson(key), key: secret, previousExpiresAt: toTimestamp(previousExpiresAt) };
+    },
+
+    revoke: async (request) => {
+      await catalog.revokeKey({ keyId: keyIdOf(request) }, request.context);
+      return {};
+    },
+  } satisfies Record<string, Handler>;
+}
+
+function toLimits(request: FastifyRequest): KeyLimits {
+  const { limits = {} } = request.body as KeyBody;
+  const contextJson =
+    request.parsed === undefined ? undefined : exactMember(request.parsed, ['limits', 'context']);
+  return {
+    hubIds: limits.hubIds ?? [],
+    queryIds: limits.queryIds ?? [],
+    origins: limits.origins ?? [],
+    contextJson: limits.context === undefined ? '' : (contextJson ?? ''),
+    ratePerMinute: limits.ratePerMinute,
+    maxRows: limits.maxRows,
+  };
+}
+
+function toDate(text: string | null | undefined): Date | undefined {
+  if (text === undefined || text === null) return undefined;
+  const date = new Date(text);
+  if (timestampShape.test(text) && !Number.isNaN(date.getTime())) return date;
+  const detail = 'must be an ISO 8601 timestamp with a zone, such as 2027-01-31T00:00:00.000Z';
+  throw new HubError('VALIDATION', `/expiresAt ${detail}.`, { errors: [{ pointer: '/expiresAt', detail }] });
+}

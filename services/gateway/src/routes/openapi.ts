@@ -1,0 +1,97 @@
+/** OpenAPI 3.1, built from the very list that the routes are registered from. */
+
+import { kinds } from '../problems.ts';
+import type { Route } from './index.ts';
+
+export function buildOpenApi(routes: Route[]): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.url.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = operation(route);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Data Hub',
+      version: '1',
+      description: 'Stored SQL as a safe HTTP API, with text classifiers and summaries in the same hub.',
+    },
+    security: [{ key: [] }],
+    paths,
+    components: {
+      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
+      schemas: { Problem: problem() },
+    },
+  };
+}
+
+function operation(route: Route): object {
+  return {
+    summary: route.summary,
+    operationId: operationId(route),
+    description: `Needs the scope \`${route.scope}\`.`,
+    parameters: [...pathParameters(route.url), ...(route.query ?? []).map(queryParameter)],
+    ...(route.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: route.bodyOptional !== true,
+            content: { 'application/json': { schema: route.body } },
+          },
+        }),
+    responses: {
+      200: { description: 'Done', content: { 'application/json': {} } },
+      default: {
+        description: 'A problem',
+        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
+    },
+  };
+}
+
+function operationId({ method, url }: Route): string {
+  const words = url.split('/').filter((part) => part !== '' && part !== 'v1' && !part.startsWith(':'));
+  const one = url.includes(':') ? 'One' : '';
+  return [method.toLowerCase(), ...words.map((word) => word[0]?.toUpperCase() + word.slice(1)), one].join('');
+}
+
+function pathParameters(url: string): object[] {
+  return [...url.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1, maxLength: 256 },
+  }));
+}
+
+const numeric = new Set(['offset', 'limit']);
+
+function queryParameter(name: string): object {
+  const schema = numeric.has(name) ? { type: 'integer', minimum: 0 } : { type: 'string' };
+  return { name, in: 'query', required: name === 'hubId', schema };
+}
+
+function problem(): object {
+  const text = { type: 'string' };
+  return {
+    type: 'object',
+    required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
+    properties: {
+      type: text,
+      title: text,
+      status: { type: 'integer' },
+      detail: text,
+      instance: text,
+      code: { type: 'string', enum: Object.keys(kinds) },
+      requestId: text,
+      errors: { type: 'array', items: { type: 'object', properties: { pointer: text, detail: text } } },
+      stage: { type: 'string', enum: ['queue', 'connect', 'prepare', 'execute', 'stream'] },
+      retryable: { type: 'boolean' },
+      sql: {
+        type: 'object',
+        properties: { state: text, line: { type: 'integer' }, column: { type: 'integer' } },
+      },
+    },
+  };
+}

@@ -1,0 +1,144 @@
+/** Sources: connections to the users' databases. */
+
+import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
+import { HubError } from '@datahub/service-kit/error';
+import type { FastifyRequest } from 'fastify';
+import { readPage, setPageHeaders } from '../paging.ts';
+import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { id, label, object, readOnly } from '../schemas.ts';
+import { toCreatedSourceJson, toListedSourceJson, toSourceJson } from '../to-json.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const paging = { limitMax: 10_000 };
+
+const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb', 'mongodb'] } as const;
+const pem = { type: 'string', maxLength: 65_536 } as const;
+const settings = {
+  host: { type: 'string', minLength: 1, maxLength: 253 },
+  port: { type: 'integer', minimum: 1, maximum: 65_535 },
+  database: { type: 'string', minLength: 1, maxLength: 255 },
+  user: { type: 'string', minLength: 1, maxLength: 128 },
+  password: { type: 'string', maxLength: 1_024 },
+  tls: object({
+    mode: { type: 'string', enum: ['disable', 'prefer', 'require', 'verify-full'] },
+    ca: pem,
+    cert: pem,
+    key: pem,
+  }),
+  pool: object({
+    max: { type: 'integer', minimum: 1, maximum: 100 },
+    idleTimeoutMs: { type: 'integer', minimum: 1_000, maximum: 3_600_000 },
+  }),
+  statementTimeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
+} as const;
+
+const driver = { type: 'null' } as const;
+
+export const createSourceBody = object(
+  {
+    hubId: id,
+    label,
+    engine,
+    driver,
+    connectionSettings: object(settings, ['host', 'port', 'database', 'user', 'password']),
+    parentNodeId: id,
+    ...readOnly('sourceId', 'accountId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
+  },
+  ['hubId', 'label', 'engine', 'connectionSettings'],
+);
+
+export const updateSourceBody = object({
+  label,
+  engine,
+  driver,
+  connectionSettings: object(settings),
+  parentNodeId: id,
+  ...readOnly('sourceId', 'accountId', 'hubId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
+});
+
+interface SourceBody {
+  hubId: string;
+  label: string;
+  engine: string;
+  connectionSettings: SettingsBody;
+  parentNodeId?: string;
+}
+
+type SettingsBody = Omit<ConnectionSettings, 'tls'> & {
+  tls?: { mode?: string; ca?: string; cert?: string; key?: string };
+};
+
+/** A TLS object without a mode leaves the mode as it is; the contract says so with an empty text. */
+function toSettings(body: SettingsBody): ConnectionSettings {
+  return { ...body, tls: body.tls && { mode: '', ...body.tls } };
+}
+
+const sourceIdOf = (request: FastifyRequest) => (request.params as { sourceId: string }).sourceId;
+
+export function createSourceHandlers({ catalog, executor }: Upstreams) {
+  return {
+    create: async (request, reply) => {
+      const { hubId, label, engine, connectionSettings, parentNodeId } = request.body as SourceBody;
+      const { source } = await catalog.createSource(
+        { hubId, label, engine, connectionSettings: toSettings(connectionSettings), parentNodeId },
+        request.context,
+      );
+      setVersion(reply, source?.version);
+      return source === undefined ? {} : toCreatedSourceJson(source);
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const { hubId } = request.query as { hubId?: string };
+      if (typeof hubId !== 'string' || hubId === '') {
+        throw new HubError('VALIDATION', 'query/hubId is missing.', {
+          errors: [{ pointer: 'query/hubId', detail: 'is missing' }],
+        });
+      }
+      const { sources, total } = await catalog.listSources({ hubId, page }, request.context);
+      setPageHeaders(reply, page, total);
+      return sources.map(toListedSourceJson);
+    },
+
+    get: async (request, reply) => {
+      const { source } = await catalog.getSource({ sourceId: sourceIdOf(request) }, request.context);
+      setVersion(reply, source?.version);
+      return source === undefined ? {} : toSourceJson(source);
+    },
+
+    update: async (request, reply) => {
+      const { label, engine, connectionSettings, parentNodeId } = request.body as Partial<SourceBody>;
+      const { source } = await catalog.updateSource(
+        {
+          sourceId: sourceIdOf(request),
+          label,
+          engine,
+          parentNodeId,
+          connectionSettings: connectionSettings && toSettings(connectionSettings),
+          expectedVersion: expectedVersion(request),
+        },
+        request.context,
+      );
+      setVersion(reply, source?.version);
+      return source === undefined ? {} : toSourceJson(source);
+    },
+
+    remove: async (request) => {
+      await catalog.deleteSource(
+        { sourceId: sourceIdOf(request), expectedVersion: expectedVersion(request) },
+        request.context,
+      );
+      return {};
+    },
+
+    test: async (request) => {
+      const { latencyMs, serverVersion } = await executor.testSource(
+        { sourceId: sourceIdOf(request) },
+        request.context,
+      );
+      return { ok: true, latencyMs: Math.round(latencyMs * 1_000) / 1_000, serverVersion };
+    },
+
+    schema: async (request) => executor.readSchema({ sourceId: sourceIdOf(request) }, request.context),
+  } satisfies Record<string, Handler>;
+}

@@ -1,0 +1,74 @@
+/** The composition of the gateway: app, listener, metrics port. */
+
+import { createServer } from 'node:http';
+import type { Logger } from '@datahub/service-kit/logger';
+import { createApp } from './app.ts';
+import { createAuth } from './auth.ts';
+import type { GatewayConfig } from './config.ts';
+import { createGatewayEvents } from './events.ts';
+import { createLimits } from './limits.ts';
+import type { Readiness } from './routes/health.ts';
+import type { Upstreams } from './upstreams.ts';
+
+export interface GatewayDeps {
+  logger: Logger;
+  upstreams: Upstreams;
+  readiness: Readiness;
+}
+
+export interface Gateway {
+  /** The public port. */
+  port: number;
+  metricsPort: number;
+  close(): Promise<void>;
+}
+
+export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
+  const events = createGatewayEvents(deps.logger);
+  const auth = createAuth({
+    catalog: deps.upstreams.catalog,
+    cacheMs: config.keyCacheMs,
+    awayMs: config.keyCacheAwayMs,
+  });
+  let draining = false;
+  const readiness: Readiness = { missing: async () => (draining ? ['gateway'] : deps.readiness.missing()) };
+  const app = await createApp(config, { ...deps, auth, limits: createLimits(config), events, readiness });
+  await app.listen({ host: config.host, port: config.port });
+  const metrics = await openMetrics(config, events);
+  let closing: Promise<void> | undefined;
+
+  const close = async (): Promise<void> => {
+    draining = true;
+    const cut = setTimeout(() => app.server.closeAllConnections(), config.drainMs);
+    await app.close();
+    clearTimeout(cut);
+    await metrics.close();
+  };
+
+  return {
+    port: (app.server.address() as { port: number }).port,
+    metricsPort: metrics.port,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** Metrics have a port of their own, so that they are never on the public one. */
+async function openMetrics(config: GatewayConfig, events: ReturnType<typeof createGatewayEvents>) {
+  if (config.metricsPort === 0) return { port: 0, close: async () => {} };
+  const server = createServer(async (request, response) => {
+    if (request.url !== '/metrics') return response.writeHead(404).end();
+    response.setHeader('content-type', events.registry.contentType);
+    return response.end(await events.registry.metrics());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(config.metricsPort, config.host, resolve);
+  });
+  return {
+    port: (server.address() as { port: number }).port,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
