@@ -1,0 +1,73 @@
+/**
+ * A sealed secret as text: `v1:<key id>:<encapsulated key>:<ciphertext>`, both parts base64url. HPKE (RFC 9180) in base
+ * mode with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The plain text is padded, so that its length is
+ * not told.
+ */
+
+import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core';
+
+export type SecretField = 'user' | 'password' | 'tls.key';
+
+/** What an envelope is bound to: it opens for this source at this address and for nothing else. */
+export interface SealBinding {
+  sourceId: string;
+  engine: string;
+  host: string;
+  port: number;
+  tlsMode: string;
+  field: SecretField;
+}
+
+export interface Envelope {
+  keyId: string;
+  encapsulated: Buffer;
+  ciphertext: Buffer;
+}
+
+const version = 'v1';
+const paddingBytes = 64;
+
+/** Separates these envelopes from everything else the same keys might ever seal. */
+export const sealingInfo = new TextEncoder().encode('datahub source credential v1');
+
+export function createSuite(): CipherSuite {
+  return new CipherSuite({
+    kem: new DhkemX25519HkdfSha256(),
+    kdf: new HkdfSha256(),
+    aead: new Aes256Gcm(),
+  });
+}
+
+/** JSON keeps the members apart, whatever they contain. */
+export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> {
+  const { sourceId, engine, host, port, tlsMode, field } = binding;
+  return new TextEncoder().encode(JSON.stringify([sourceId, engine, host, port, tlsMode, field]));
+}
+
+export function toText({ keyId, encapsulated, ciphertext }: Envelope): string {
+  return [version, keyId, encapsulated.toString('base64url'), ciphertext.toString('base64url')].join(':');
+}
+
+/** Undefined when the text is no envelope in its one spelling. */
+export function parseEnvelope(text: string): Envelope | undefined {
+  const [found, keyId = '', encapsulated = '', ciphertext = ''] = text.split(':');
+  const envelope = {
+    keyId,
+    encapsulated: Buffer.from(encapsulated, 'base64url'),
+    ciphertext: Buffer.from(ciphertext, 'base64url'),
+  };
+  return found === version && toText(envelope) === text ? envelope : undefined;
+}
+
+/** One marker byte, then zeros up to the next block. */
+export function pad(plain: string): Uint8Array<ArrayBuffer> {
+  const bytes = new TextEncoder().encode(plain);
+  const padded = new Uint8Array(Math.ceil((bytes.length + 1) / paddingBytes) * paddingBytes);
+  padded.set(bytes);
+  padded[bytes.length] = 0x80;
+  return padded;
+}
+
+export function unpad(padded: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(padded.subarray(0, padded.lastIndexOf(0x80)));
+}

@@ -1,0 +1,95 @@
+/** Sealing keys as texts: `<key id>:<base64url>`, the id made from the public key, so that a pair always agrees. */
+
+import { createHash, randomUUID } from 'node:crypto';
+import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { createSuite } from './envelope.ts';
+
+export interface KeyPair {
+  publicKey: string;
+  privateKey: string;
+}
+
+export async function generateKeyPair(): Promise<KeyPair> {
+  const { kem } = createSuite();
+  const pair = await kem.generateKeyPair();
+  const publicBytes = Buffer.from(await kem.serializePublicKey(pair.publicKey));
+  const privateBytes = Buffer.from(await kem.serializePrivateKey(pair.privateKey));
+  const id = idOf(publicBytes);
+  return {
+    publicKey: `${id}:${publicBytes.toString('base64url')}`,
+    privateKey: `${id}:${privateBytes.toString('base64url')}`,
+  };
+}
+
+/** The public key that belongs to a private one. */
+export async function publicKeyOf(privateKey: string): Promise<string> {
+  const { bytes } = parseKey(privateKey);
+  const { kem } = createSuite();
+  const key = await crypto.subtle.importKey('pkcs8', toPkcs8(bytes), { name: 'X25519' }, true, [
+    'deriveBits',
+  ]);
+  const { x } = await crypto.subtle.exportKey('jwk', key);
+  const publicBytes = Buffer.from(x ?? '', 'base64url');
+  await kem.deserializePublicKey(toArrayBuffer(publicBytes));
+  return `${idOf(publicBytes)}:${publicBytes.toString('base64url')}`;
+}
+
+/**
+ * The private keys in a file, one a line, newest first. Where there is no file, one is made with a new key, readable by
+ * its owner alone.
+ */
+export async function loadKeyFile(path: string): Promise<string[]> {
+  await makeKeyFile(path);
+  await chmod(path, 0o600);
+  const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '');
+}
+
+/** Whole or not at all, and never over a file that is there: whoever starts beside us reads the same keys. */
+async function makeKeyFile(path: string): Promise<void> {
+  const { privateKey } = await generateKeyPair();
+  const draft = `${path}.${randomUUID()}`;
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(draft, `${privateKey}\n`, { mode: 0o600, flag: 'wx' });
+  try {
+    await link(draft, path);
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
+  } finally {
+    await rm(draft);
+  }
+}
+
+/** A fault of a key given by setting; undefined when it is well formed. Never repeats the key. */
+export function faultOfKey(text: string): string | undefined {
+  try {
+    parseKey(text);
+    return undefined;
+  } catch (err) {
+    return (err as Error).message;
+  }
+}
+
+export function parseKey(text: string): { id: string; bytes: Buffer } {
+  const [id = '', key = '', ...rest] = text.split(':');
+  const bytes = Buffer.from(key, 'base64url');
+  if (rest.length > 0 || !/^[\w-]{1,64}$/.test(id) || bytes.length !== 32) {
+    throw new Error('A sealing key has the form <id>:<32 bytes as base64url>.');
+  }
+  return { id, bytes };
+}
+
+/** WebCrypto takes and gives plain ArrayBuffers; Node's buffers are views into shared ones. */
+export function toArrayBuffer(bytes: Uint8Array): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
+}
+
+function idOf(publicBytes: Buffer): string {
+  return createHash('sha256').update(publicBytes).digest('hex').slice(0, 16);
+}
+
+/** RFC 8410: the fixed head of an X25519 private key, then its 32 bytes. */
+function toPkcs8(bytes: Buffer): ArrayBuffer {
+  return toArrayBuffer(Buffer.concat([Buffer.from('302e020100300506032b656e04220420', 'hex'), bytes]));
+}

@@ -1,0 +1,65 @@
+/** The executor's side: the only one that can open what was sealed. */
+
+import type { webcrypto } from 'node:crypto';
+import { HubError } from '@datahub/service-kit/error';
+import {
+  createSuite,
+  parseEnvelope,
+  type SealBinding,
+  sealingInfo,
+  toAssociatedData,
+  unpad,
+} from './envelope.ts';
+import { parseKey, toArrayBuffer } from './key-pair.ts';
+
+export interface Opener {
+  /** The plain text; rejects with UNAVAILABLE when the envelope was altered, moved, or sealed to a key not held. */
+  open(text: string, binding: SealBinding): Promise<string>;
+  /** The key that new envelopes should be sealed to. */
+  readonly currentKeyId: string;
+}
+
+/** Opens what was sealed to any of `privateKeys`, each `<id>:<base64url>`. Rejects when there is none or one is malformed. */
+export async function createOpener(privateKeys: readonly string[]): Promise<Opener> {
+  const suite = createSuite();
+  const keys = new Map<string, webcrypto.CryptoKey>();
+  for (const text of privateKeys) {
+    const { id, bytes } = parseKey(text);
+    keys.set(id, await suite.kem.deserializePrivateKey(toArrayBuffer(bytes)));
+  }
+  const [currentKeyId] = keys.keys();
+  if (currentKeyId === undefined) throw new Error('There is no private key to open credentials with.');
+  return {
+    currentKeyId,
+    open: async (text, binding) => {
+      const envelope = parseEnvelope(text);
+      const recipientKey = envelope && keys.get(envelope.keyId);
+      if (envelope === undefined || recipientKey === undefined)
+        throw cannotOpen(`No key for ${envelope?.keyId ?? 'this text'}.`);
+      try {
+        const enc = toArrayBuffer(envelope.encapsulated);
+        const recipient = await suite.createRecipientContext({ recipientKey, enc, info: sealingInfo.buffer });
+        const plain = await recipient.open(
+          toArrayBuffer(envelope.ciphertext),
+          toAssociatedData(binding).buffer,
+        );
+        return unpad(new Uint8Array(plain));
+      } catch (err) {
+        throw cannotOpen(err);
+      }
+    },
+  };
+}
+
+/** Which key an envelope is sealed to; undefined for what is no envelope. */
+export function keyIdOf(text: string): string | undefined {
+  return parseEnvelope(text)?.keyId;
+}
+
+function cannotOpen(cause: unknown): HubError {
+  return new HubError(
+    'UNAVAILABLE',
+    'The stored credentials of this source cannot be opened with the keys this hub has. Send user and password again, or give the executor the key they were sealed to.',
+    { cause, stage: 'connect', retryable: false },
+  );
+}
