@@ -48,7 +48,7 @@ export function encode(shape: Shape, doc: Doc): Stored {
   const fields = shape.fields.map((name) => toScalar(name, source.get(name)));
   checkUnique(shape, fields);
   const body = JSON.stringify(Object.fromEntries(source));
-  checkSize(body, bytes);
+  checkSize([body, ...fields.map(String)], bytes);
   return { id: doc.id, accountId: doc.accountId, version: doc.version, body, fields, counters, bytes };
 }
 
@@ -92,8 +92,10 @@ function checkUnique(shape: Shape, fields: Scalar[]): void {
   }
 }
 
-function checkSize(body: string, bytes: (Uint8Array | null)[]): void {
-  const size = bytes.reduce((sum, part) => sum + (part?.byteLength ?? 0), Buffer.byteLength(body));
+/** Indexed fields count twice: they are kept beside the body as well. */
+function checkSize(texts: string[], bytes: (Uint8Array | null)[]): void {
+  const textSize = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const size = bytes.reduce((sum, part) => sum + (part?.byteLength ?? 0), textSize);
   if (size <= documentSizeMax) return;
   throw new HubError(
     'TOO_LARGE',

@@ -1,5 +1,8 @@
+import type { Counts } from './counts.ts';
+import { createCounts } from './counts.ts';
+import type { Stored } from './document.ts';
 import { encode, isAccountId, isId } from './document.ts';
-import type { Collection, Doc } from './document-store.ts';
+import type { Collection, Doc, Scalar } from './document-store.ts';
 import { checkCount, checkFilter, checkPage, checkStep } from './filter.ts';
 import type { Shape } from './spec.ts';
 import { checkDeclared } from './spec.ts';
@@ -15,29 +18,19 @@ interface Context {
   isOpen: () => boolean;
 }
 
-/** Accounts whose number of documents is kept in memory, a collection. */
-const countedAccountsMax = 10_000;
-
 export function createSqliteCollection(context: Context, shape: Shape) {
-  /**
-   * Numbers of documents by account. Counting a million index entries takes tens of milliseconds, and this process
-   * alone writes the file, so a number once counted is kept current.
-   */
-  const counts = new Map<string, number>();
-  function counted(accountId: string, by: number): void {
-    const known = counts.get(accountId);
-    if (known !== undefined) counts.set(accountId, known + by);
-  }
+  const counts = createCounts(shape);
   return {
     typed: <T extends Doc>(): Collection<T> => ({
       ...createReading<T>(context, shape, counts),
-      ...createWriting<T>(context, shape, { counted, forget: () => counts.clear() }),
+      ...createWriting<T>(context, shape, counts),
     }),
-    forget: () => counts.clear(),
+    /** Counts that include work which was undone are wrong. */
+    forget: () => counts.forget(),
   };
 }
 
-function createReading<T extends Doc>(context: Context, shape: Shape, counts: Map<string, number>) {
+function createReading<T extends Doc>(context: Context, shape: Shape, counts: Counts) {
   const reads = createReads<T>(context.prepare, shape);
   async function read<R>(work: () => R): Promise<R> {
     if (!context.isOpen()) throw unavailable('The store is closed.');
@@ -46,14 +39,6 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Ma
     } catch (err) {
       throw fromSqlite(err);
     }
-  }
-  function countAll(accountId: string): number {
-    const known = counts.get(accountId);
-    if (known !== undefined) return known;
-    if (counts.size >= countedAccountsMax) counts.clear();
-    const count = reads.count({ accountId, where: [] });
-    counts.set(accountId, count);
-    return count;
   }
   return {
     get: (accountId, id) =>
@@ -76,8 +61,7 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Ma
     count: ({ accountId, where = {} }) =>
       read(() => {
         const checked = checkFilter(shape, { accountId, where });
-        if (checked === null) return 0;
-        return checked.where.length === 0 ? countAll(accountId) : reads.count(checked);
+        return checked === null ? 0 : counts.read(checked, () => reads.count(checked));
       }),
     scan: ({ after, limit }) =>
       read(() => {
@@ -87,49 +71,52 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Ma
   } satisfies Partial<Collection<T>>;
 }
 
-interface Counting {
-  counted(accountId: string, by: number): void;
-  forget(): void;
-}
-
-function createWriting<T extends Doc>({ prepare, commits }: Context, shape: Shape, counting: Counting) {
+function createWriting<T extends Doc>({ prepare, commits }: Context, shape: Shape, counts: Counts) {
   const writes = createWrites(prepare, shape);
+  function inserted({ accountId, fields }: Stored): void {
+    counts.changed(accountId, fields, 1);
+  }
+  /** Runs a change of one document that may move it from one count to another. */
+  function tracked(accountId: string, id: string, work: () => Scalar[] | boolean): boolean {
+    const before = counts.keeps(accountId) ? writes.fieldsOf(accountId, id) : null;
+    const after = work();
+    if (after === false) return false;
+    if (before !== null) counts.changed(accountId, before, -1);
+    if (before !== null && after !== true) counts.changed(accountId, after, 1);
+    return true;
+  }
   return {
     async insert(doc) {
       const stored = encode(shape, doc);
       await commits.run(() => {
         writes.insert(stored);
-        counting.counted(stored.accountId, 1);
+        inserted(stored);
       });
     },
     async insertMany(docs) {
       const stored = docs.map((doc) => encode(shape, doc));
       await commits.run(() => {
         writes.insertMany(stored);
-        for (const { accountId } of stored) counting.counted(accountId, 1);
+        for (const one of stored) inserted(one);
       });
     },
     async replace(doc) {
       const stored = encode(shape, doc);
-      return commits.run(() => writes.replace(stored));
+      const { accountId, id, fields } = stored;
+      return commits.run(() => tracked(accountId, id, () => writes.replace(stored) && fields));
     },
     async delete(accountId, id, guard = {}) {
       if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
-      return commits.run(() => {
-        const deleted = writes.delete(accountId, id, guard);
-        if (deleted) counting.counted(accountId, -1);
-        return deleted;
-      });
+      return commits.run(() => tracked(accountId, id, () => writes.delete(accountId, id, guard)));
     },
     async deleteMany(filter) {
       checkCount('limit', filter.limit);
       const checked = checkFilter(shape, filter);
       if (checked === null) return 0;
       return commits.run(() => {
-        const deleted = writes.deleteMany(checked, filter.limit);
-        counting.counted(checked.accountId, -deleted);
-        return deleted;
+        counts.forget(checked.accountId);
+        return writes.deleteMany(checked, filter.limit);
       });
     },
     async add(accountId, id, counter, by) {
@@ -141,7 +128,7 @@ function createWriting<T extends Doc>({ prepare, commits }: Context, shape: Shap
     async sweepExpired(nowMs, limit) {
       checkCount('limit', limit);
       return commits.run(() => {
-        counting.forget();
+        counts.forget();
         return writes.sweepExpired(nowMs, limit);
       });
     },

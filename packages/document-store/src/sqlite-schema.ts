@@ -110,9 +110,10 @@ function createIndexes(db: DatabaseSync, shape: Shape): void {
   // Skipping an offset or counting reads this narrow index, not the rows with their bodies.
   db.exec(`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (account_id, id)`);
   for (const name of shape.indexes) {
-    const covered =
-      name === shape.summaryBy ? shape.summaryFields.map((field) => `, ${fieldColumn(field)}`) : [];
-    const columns = `account_id, ${fieldColumn(name)}, id${covered.join('')}`;
+    // The other indexed fields ride along, so that a filter by several fields needs no look at the rows either.
+    const riding = new Set([...shape.indexes, ...(name === shape.summaryBy ? shape.summaryFields : [])]);
+    riding.delete(name);
+    const columns = ['account_id', fieldColumn(name), 'id', ...[...riding].map(fieldColumn)].join(', ');
     db.exec(`CREATE INDEX ${indexOf(shape, name)} ON ${table} (${columns})`);
   }
   for (const name of shape.unique) {

@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { Stored } from './document.ts';
-import type { DeleteGuard } from './document-store.ts';
+import type { DeleteGuard, Scalar } from './document-store.ts';
 import type { CheckedFilter } from './filter.ts';
 import type { Shape } from './spec.ts';
 import type { Prepare } from './sqlite-reads.ts';
@@ -13,6 +13,8 @@ export interface Writes {
   /** All or none. */
   insertMany(docs: readonly Stored[]): void;
   replace(doc: Stored): boolean;
+  /** In the order of `shape.fields`. */
+  fieldsOf(accountId: string, id: string): Scalar[] | null;
   delete(accountId: string, id: string, guard: DeleteGuard): boolean;
   deleteMany(filter: CheckedFilter, limit: number): number;
   add(accountId: string, id: string, counter: string, by: number): number | null;
@@ -34,6 +36,7 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
   ];
   const insertSql = `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`;
   const sets = ['version', 'body', ...fields, ...bytes].map((column) => `${column} = ?`).join(', ');
+  const fieldsSql = `SELECT ${fields.join(', ') || 'NULL'} FROM ${table} WHERE account_id = ? AND id = ?`;
   const replaceSql = `UPDATE ${table} SET ${sets} WHERE account_id = ? AND id = ? AND version = ?`;
 
   function insert(doc: Stored): void {
@@ -60,6 +63,10 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
     },
     replace({ accountId, id, version, body, fields: values, bytes: parts }) {
       return run(replaceSql, [version, body, ...values, ...parts, accountId, id, version - 1]) === 1;
+    },
+    fieldsOf(accountId, id) {
+      const row = prepare(fieldsSql).get(accountId, id) as unknown as Scalar[] | undefined;
+      return row ?? null;
     },
     delete(accountId, id, { version, zero }) {
       const values: SQLInputValue[] = [accountId, id];
