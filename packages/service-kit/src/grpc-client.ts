@@ -18,6 +18,8 @@ export interface GrpcClientOptions {
   /** Authenticates this caller at the other side. */
   serviceToken?: string | undefined;
   credentials?: ChannelCredentials | undefined;
+  /** The name in the other side's certificate, where `address` is an IP address. */
+  serverName?: string | undefined;
 }
 
 export interface GrpcClient<Service> {
@@ -50,11 +52,10 @@ export function createGrpcClient<Service extends object>(
   service: Service,
   options: GrpcClientOptions,
 ): GrpcClient<Service> {
-  const client = new Client(
-    options.address,
-    options.credentials ?? credentials.createInsecure(),
-    channelOptions,
-  );
+  const client = new Client(options.address, options.credentials ?? credentials.createInsecure(), {
+    ...channelOptions,
+    ...(options.serverName === undefined ? {} : { 'grpc.ssl_target_name_override': options.serverName }),
+  });
   const calls = Object.fromEntries(
     Object.entries(service as unknown as ServiceDescription).map(([name, method]) => {
       const descriptor = method as unknown as Descriptor;

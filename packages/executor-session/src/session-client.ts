@@ -1,0 +1,163 @@
+/**
+ * The gateway's end of one session: executions of one event-loop turn go out in one message over one stream. The
+ * stream is opened by the first call and opened again after it ended.
+ */
+
+import type {
+  ExecuteRequest,
+  ExecutorServiceService,
+  SessionCall,
+  SessionReply,
+  SessionRequest,
+  SessionWindow,
+} from '@datahub/proto/executor/v1/executor';
+import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import { fromErrorDetail } from '@datahub/service-kit/error-wire';
+import type { ExecutionReply } from './executor.ts';
+import { windowBytes } from './session-server.ts';
+import { createTurnQueue } from './turn-queue.ts';
+
+export interface Session {
+  /** Executions under way. */
+  readonly pending: number;
+  /** False once the stream has ended or the other side is draining: new calls belong elsewhere. */
+  readonly open: boolean;
+  execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
+  close(): void;
+}
+
+interface Pending {
+  reply: ExecutionReply;
+  settle: (err?: unknown) => void;
+  /** Bytes that came and were not yet acknowledged. */
+  unsettled: number;
+}
+
+type Item = { call: SessionCall } | { cancelled: number } | { window: SessionWindow };
+
+/** Acknowledged in portions of this size, so that small answers need no acknowledgement at all. */
+const creditBytes = windowBytes / 4;
+
+export function openSession(
+  calls: Pick<Calls<typeof ExecutorServiceService>, 'session'>,
+  onEnd: (err: unknown) => void,
+): Session {
+  const outgoing = createTurnQueue<Item>();
+  const pending = new Map<number, Pending>();
+  const stop = new AbortController();
+  let sequence = 0;
+  let open = true;
+
+  const end = (err: unknown) => {
+    if (!open && pending.size === 0) return;
+    open = false;
+    outgoing.close();
+    const gone = new HubError(
+      'UNAVAILABLE',
+      'The executor went away. Whether the statement ran is not known.',
+      {
+        cause: err,
+        retryable: true,
+      },
+    );
+    for (const call of [...pending.values()]) call.settle(gone);
+    onEnd(err);
+  };
+
+  const read = async () => {
+    const ctx = { ...createCallContext({ timeoutMs: 1 }), deadlineAt: Infinity, signal: stop.signal };
+    for await (const { replies, draining } of calls.session(toRequests(outgoing), ctx)) {
+      for (const reply of replies) take(reply);
+      if (draining) {
+        open = false;
+        if (pending.size === 0) break;
+      }
+      if (!open && pending.size === 0) break;
+    }
+  };
+
+  const take = ({ sequence: number, chunk, done, error }: SessionReply) => {
+    const call = pending.get(number);
+    if (call === undefined) return;
+    if (chunk.length > 0) deliver(number, call, chunk);
+    if (error !== undefined) call.settle(fromErrorDetail(error));
+    else if (done) call.settle();
+  };
+
+  const deliver = (number: number, call: Pending, chunk: Buffer) => {
+    call.unsettled += chunk.length;
+    const room = call.reply.chunk(chunk);
+    if (room && call.unsettled >= creditBytes) acknowledge(number, call);
+  };
+
+  const acknowledge = (number: number, call: Pending) => {
+    if (call.unsettled === 0) return;
+    outgoing.push({ window: { sequence: number, bytes: call.unsettled } });
+    call.unsettled = 0;
+  };
+
+  read().then(() => end(undefined), end);
+
+  return {
+    get pending() {
+      return pending.size;
+    },
+    get open() {
+      return open;
+    },
+    execute: (request, ctx, reply) =>
+      new Promise<void>((resolve, reject) => {
+        if (ctx.signal.aborted) return reject(ctx.signal.reason);
+        sequence = (sequence + 1) >>> 0;
+        const number = sequence;
+        const cancel = () => {
+          outgoing.push({ cancelled: number });
+          call.settle(ctx.signal.reason);
+        };
+        const call: Pending = {
+          reply,
+          unsettled: 0,
+          settle: (err) => {
+            pending.delete(number);
+            ctx.signal.removeEventListener('abort', cancel);
+            if (err === undefined) resolve();
+            else reject(err);
+          },
+        };
+        pending.set(number, call);
+        ctx.signal.addEventListener('abort', cancel, { once: true });
+        reply.onDrain(() => acknowledge(number, call));
+        outgoing.push({ call: toCall(number, request, ctx) });
+      }),
+    close: () => {
+      outgoing.close();
+      stop.abort();
+    },
+  };
+}
+
+function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): SessionCall {
+  return {
+    sequence,
+    principal: ctx.principal,
+    request,
+    deadlineMs: Math.max(1, Math.ceil(ctx.deadlineAt - performance.now())),
+    requestId: ctx.requestId,
+    traceparent: ctx.traceparent ?? '',
+  };
+}
+
+async function* toRequests(
+  outgoing: ReturnType<typeof createTurnQueue<Item>>,
+): AsyncIterable<SessionRequest> {
+  for (let items = await outgoing.take(false); items !== undefined; items = await outgoing.take(false)) {
+    const request: SessionRequest = { calls: [], cancelled: [], windows: [] };
+    for (const item of items) {
+      if ('call' in item) request.calls.push(item.call);
+      else if ('cancelled' in item) request.cancelled.push(item.cancelled);
+      else request.windows.push(item.window);
+    }
+    yield request;
+  }
+}

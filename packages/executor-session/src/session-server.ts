@@ -1,0 +1,219 @@
+/**
+ * The executor's end of a session: many executions over one stream, everything that became ready in one turn of the
+ * event loop in one message. grpc-js costs per message and per stream, so this is what makes the hop cheap.
+ */
+
+import type {
+  ExecuteRequest,
+  ExecuteResponse,
+  SessionCall,
+  SessionReply,
+  SessionRequest,
+  SessionResponse,
+} from '@datahub/proto/executor/v1/executor';
+import type { CallContext } from '@datahub/service-kit/call';
+import { HubError, toHubError } from '@datahub/service-kit/error';
+import { toErrorDetail } from '@datahub/service-kit/error-wire';
+import type { ExecutionReply, Executor } from './executor.ts';
+import { createTurnQueue, type TurnQueue } from './turn-queue.ts';
+
+/** Bytes of one answer that may be on their way before the receiver says that it took some. */
+export const windowBytes = 1_048_576;
+
+interface Running {
+  controller: AbortController;
+  timer: NodeJS.Timeout;
+  /** Bytes that the receiver has not taken yet. */
+  outstanding: number;
+  onDrain: () => void;
+}
+
+export interface SessionServerOptions {
+  /** Executions of one session at the same time. */
+  callsMax: number;
+  /** Fires when no new calls should come: the process is stopping. */
+  draining: AbortSignal;
+  onFailure: (err: unknown, requestId: string) => void;
+}
+
+/** The `session` method of the executor's service. */
+export async function* serveSession(
+  executor: Pick<Executor, 'execute'>,
+  requests: AsyncIterable<SessionRequest>,
+  ctx: CallContext & { options: SessionServerOptions },
+): AsyncIterable<SessionResponse> {
+  const replies = createTurnQueue<SessionReply>();
+  const running = new Map<number, Running>();
+  const session = { executor, replies, running, options: ctx.options };
+  const drain = () => replies.wake();
+  ctx.options.draining.addEventListener('abort', drain);
+  const end = () => replies.close();
+  ctx.signal.addEventListener('abort', end);
+  readRequests(session, requests).then(end, end);
+  let toldDraining = false;
+  try {
+    for (;;) {
+      const draining = ctx.options.draining.aborted && !toldDraining;
+      const batch = await replies.take(draining);
+      if (batch === undefined) return;
+      toldDraining ||= ctx.options.draining.aborted;
+      yield { replies: batch, draining: toldDraining };
+    }
+  } finally {
+    ctx.options.draining.removeEventListener('abort', drain);
+    ctx.signal.removeEventListener('abort', end);
+    for (const call of running.values())
+      call.controller.abort(new HubError('CANCELLED', 'The gateway has gone.'));
+  }
+}
+
+interface Session {
+  executor: Pick<Executor, 'execute'>;
+  replies: TurnQueue<SessionReply>;
+  running: Map<number, Running>;
+  options: SessionServerOptions;
+}
+
+async function readRequests(session: Session, requests: AsyncIterable<SessionRequest>): Promise<void> {
+  for await (const { calls, cancelled, windows } of requests) {
+    for (const call of calls) startCall(session, call);
+    for (const sequence of cancelled) {
+      session.running.get(sequence)?.controller.abort(new HubError('CANCELLED', 'The client has gone.'));
+    }
+    for (const { sequence, bytes } of windows) {
+      const call = session.running.get(sequence);
+      if (call === undefined) continue;
+      const wasFull = call.outstanding >= windowBytes;
+      call.outstanding -= bytes;
+      if (wasFull && call.outstanding < windowBytes) call.onDrain();
+    }
+  }
+}
+
+function startCall(session: Session, call: SessionCall): void {
+  const { sequence, request, deadlineMs, requestId } = call;
+  const { running, replies, options } = session;
+  const controller = new AbortController();
+  const timeout = () =>
+    controller.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+  const own: Running = {
+    controller,
+    timer: setTimeout(timeout, deadlineMs),
+    outstanding: 0,
+    onDrain: () => {},
+  };
+  const finish = (reply: SessionReply) => {
+    clearTimeout(own.timer);
+    running.delete(sequence);
+    replies.push(reply);
+  };
+  if (running.size >= options.callsMax || request === undefined) {
+    const err = new HubError('SOURCE_BUSY', 'The executor is busy. Try again.', {
+      stage: 'queue',
+      retryable: true,
+    });
+    finish(failed(sequence, err));
+    return;
+  }
+  running.set(sequence, own);
+  const last = new LastChunk(sequence, own, replies);
+  session.executor.execute(request, contextOf(call, controller), last).then(
+    () => finish({ sequence, chunk: last.rest(), done: true }),
+    (err) => {
+      if (!(err instanceof HubError)) options.onFailure(err, requestId);
+      finish(failed(sequence, toHubError(err)));
+    },
+  );
+}
+
+function failed(sequence: number, err: HubError): SessionReply {
+  return { sequence, chunk: nothing, done: false, error: toErrorDetail(err) };
+}
+
+const nothing = Buffer.alloc(0);
+
+function contextOf(call: SessionCall, controller: AbortController): CallContext {
+  return {
+    principal: call.principal,
+    requestId: call.requestId,
+    traceparent: call.traceparent === '' ? undefined : call.traceparent,
+    deadlineAt: performance.now() + call.deadlineMs,
+    signal: controller.signal,
+  };
+}
+
+/** Holds the newest chunk back for a turn, so that a small answer travels together with the word that it is whole. */
+class LastChunk implements ExecutionReply {
+  readonly #sequence: number;
+  readonly #call: Running;
+  readonly #replies: TurnQueue<SessionReply>;
+  #held: Buffer | undefined;
+
+  constructor(sequence: number, call: Running, replies: TurnQueue<SessionReply>) {
+    this.#sequence = sequence;
+    this.#call = call;
+    this.#replies = replies;
+  }
+
+  chunk(bytes: Buffer): boolean {
+    this.#send();
+    this.#held = bytes;
+    this.#call.outstanding += bytes.length;
+    setImmediate(() => this.#send());
+    return this.#call.outstanding < windowBytes;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#call.onDrain = listener;
+  }
+
+  rest(): Buffer {
+    const rest = this.#held ?? nothing;
+    this.#held = undefined;
+    return rest;
+  }
+
+  #send(): void {
+    if (this.#held === undefined) return;
+    this.#replies.push({ sequence: this.#sequence, chunk: this.#held, done: false });
+    this.#held = undefined;
+  }
+}
+
+/** The `execute` method of the executor's service, for consumers that want one stream a call. */
+export async function* serveExecute(
+  executor: Pick<Executor, 'execute'>,
+  request: ExecuteRequest,
+  ctx: CallContext,
+): AsyncIterable<ExecuteResponse> {
+  const chunks = createTurnQueue<Buffer>();
+  let outstanding = 0;
+  let onDrain = () => {};
+  const reply: ExecutionReply = {
+    chunk: (bytes) => {
+      chunks.push(bytes);
+      outstanding += bytes.length;
+      return outstanding < windowBytes;
+    },
+    onDrain: (listener) => {
+      onDrain = listener;
+    },
+  };
+  let failure: unknown;
+  executor.execute(request, ctx, reply).then(
+    () => chunks.close(),
+    (err) => {
+      failure = err;
+      chunks.close();
+    },
+  );
+  for (let batch = await chunks.take(false); batch !== undefined; batch = await chunks.take(false)) {
+    for (const chunk of batch) {
+      yield { chunk };
+      const wasFull = outstanding >= windowBytes;
+      outstanding -= chunk.length;
+      if (wasFull && outstanding < windowBytes) onDrain();
+    }
+  }
+  if (failure !== undefined) throw failure;
+}

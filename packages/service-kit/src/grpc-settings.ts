@@ -1,0 +1,62 @@
+/** Settings that every service behind gRPC shares: where it listens, where the others are, and how callers prove who they are. */
+
+import { readFileSync } from 'node:fs';
+import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
+import type { SettingsReader } from './settings.ts';
+
+export interface GrpcSettings {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Shown by callers and asked of them. */
+  serviceToken: string | undefined;
+  tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined;
+  /** How long calls under way may go on after SIGTERM. */
+  drainMs: number;
+}
+
+/** Inner ports always authenticate their callers: by a token of at least 32 characters, by mutual TLS, or by both. */
+export function readGrpcSettings(reader: SettingsReader, options: { defaultPort: number }): GrpcSettings {
+  const serviceToken = reader.optional('DATAHUB_SERVICE_TOKEN');
+  const tls = readTls(reader);
+  if (serviceToken === undefined && tls === undefined) {
+    reader.fault(
+      'DATAHUB_SERVICE_TOKEN is not set, nor DATAHUB_TLS_CA, DATAHUB_TLS_CERT and DATAHUB_TLS_KEY: services that run apart must know each other.',
+    );
+  }
+  if (serviceToken !== undefined && serviceToken.length < 32) {
+    reader.fault('DATAHUB_SERVICE_TOKEN must have at least 32 characters.');
+  }
+  return {
+    host: reader.text('HOST', '127.0.0.1'),
+    port: reader.integer('DATAHUB_GRPC_PORT', { fallback: options.defaultPort, min: 0, max: 65_535 }),
+    serviceToken,
+    tls,
+    drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
+  };
+}
+
+function readTls(reader: SettingsReader): GrpcSettings['tls'] {
+  const paths = { ca: 'DATAHUB_TLS_CA', cert: 'DATAHUB_TLS_CERT', key: 'DATAHUB_TLS_KEY' };
+  const given = Object.values(paths).filter((name) => reader.optional(name) !== undefined);
+  if (given.length === 0) return undefined;
+  const read = (name: string) => {
+    const path = reader.required(name, 'mutual TLS needs a CA, a certificate and its key, each as a file.');
+    try {
+      return readFileSync(path);
+    } catch {
+      reader.fault(`${name} names a file that cannot be read.`);
+      return Buffer.alloc(0);
+    }
+  };
+  return { ca: read(paths.ca), cert: read(paths.cert), key: read(paths.key) };
+}
+
+export function serverCredentialsOf({ tls }: GrpcSettings): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  return ServerCredentials.createSsl(tls.ca, [{ cert_chain: tls.cert, private_key: tls.key }], true);
+}
+
+export function clientCredentialsOf({ tls }: Pick<GrpcSettings, 'tls'>): ChannelCredentials {
+  return tls === undefined ? credentials.createInsecure() : credentials.createSsl(tls.ca, tls.key, tls.cert);
+}
