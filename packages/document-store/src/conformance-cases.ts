@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import { blobCollections } from './blobs.ts';
 import type { Collection, CollectionSpec, Doc, DocumentStore } from './document-store.ts';
 
 export interface Item extends Doc {
@@ -24,6 +25,7 @@ export const conformanceSpecs: CollectionSpec[] = [
     summary: { by: 'group', fields: ['label', 'parent'] },
     expires: 'goneAt',
   },
+  ...blobCollections('blobs'),
 ];
 
 /** What the cases of the suite share. */

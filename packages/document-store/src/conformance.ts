@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import { describeBlobs } from './conformance-blobs.ts';
 import type { Context, Item } from './conformance-cases.ts';
 import { conformanceSpecs } from './conformance-cases.ts';
 import { describeReads } from './conformance-reads.ts';
@@ -35,5 +36,6 @@ export function describeDocumentStore(
     describeValues(context);
     describeTenancy(context);
     describeUpkeep(context);
+    describeBlobs(context);
   });
 }

@@ -1,4 +1,5 @@
-import { createServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
 import { describeDocumentStore } from './conformance.ts';
@@ -33,7 +34,8 @@ interface Note extends Doc {
   stars?: number;
 }
 
-describe.skipIf(serverUrl === undefined)('with MONGODB_URL, as set in the environment', () => {
+const reason = serverUrl === undefined ? 'skipped: MONGODB_URL is not set' : 'with the server of MONGODB_URL';
+describe.skipIf(serverUrl === undefined)(reason, () => {
   describeDocumentStore('MongoDB', (conformanceSpecs) => openDocumentStore(freshUrl(), conformanceSpecs));
 
   it('shows a write of one replica to the next read of another', async () => {
@@ -62,6 +64,75 @@ describe.skipIf(serverUrl === undefined)('with MONGODB_URL, as set in the enviro
       .updateOne({ _id: 'format' }, { $set: { format: 2 } });
     await client.close();
     await expect(openMongodbStore(url, specs)).rejects.toThrow(/format 2.*Start a newer hub/);
+  });
+});
+
+/** Stands between store and server; `cut` ends every connection and refuses new ones until `mend`. */
+async function proxied(url: string) {
+  const { hostname, port } = new URL(url);
+  const sockets = new Set<Socket>();
+  let whole = true;
+  const server = createServer((socket) => {
+    if (!whole) return socket.destroy();
+    const upstream = connect(Number(port || 27017), hostname);
+    for (const [from, to] of [
+      [socket, upstream],
+      [upstream, socket],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => to.destroy()).on('close', () => to.destroy());
+      from.pipe(to);
+    }
+    return socket;
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  const through = new URL(url);
+  through.host = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  return {
+    url: through.href,
+    cut() {
+      whole = false;
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
+    mend() {
+      whole = true;
+    },
+    close: () => server.close(),
+  };
+}
+
+describe.skipIf(serverUrl === undefined)(`${reason}, through a proxy`, () => {
+  it('answers UNAVAILABLE in bounded time while the server is away, and heals', async () => {
+    const proxy = await proxied(freshUrl());
+    const store = await openMongodbStore(proxy.url, specs, { serverSelectionTimeoutMs: 500 });
+    const notes = store.collection<Note>('notes');
+    await notes.insert({ id: 'before', accountId: 'a', version: 1, topic: 't' });
+    proxy.cut();
+    const startMs = performance.now();
+    const results = await Promise.allSettled([
+      notes.get('a', 'before'),
+      notes.insert({ id: 'during', accountId: 'a', version: 1, topic: 't' }),
+      store.health(),
+    ]);
+    for (const result of results) expect(result).toEqual({ status: 'rejected', reason: unavailable });
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+    proxy.mend();
+    await expect
+      .poll(
+        () =>
+          store.health().then(
+            () => 'well',
+            () => 'away',
+          ),
+        { timeout: 15_000 },
+      )
+      .toBe('well');
+    expect(await notes.get('a', 'before')).toMatchObject({ topic: 't' });
+    await store.close();
+    proxy.cut();
+    proxy.close();
   });
 });
 

@@ -42,7 +42,7 @@ export async function openMongodbStore(
     try {
       return await work();
     } catch (err) {
-      throw fromMongodb(err);
+      throw open ? fromMongodb(err) : unavailable('The store is closed.', err);
     }
   };
   const turns = createTurns();

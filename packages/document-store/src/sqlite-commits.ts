@@ -42,6 +42,7 @@ export function createCommits(db: DatabaseSync, onRollback: () => void): Commits
       failure = fromSqlite(err);
       if (db.isTransaction) rollback.run();
       onRollback();
+      freeLog(db);
       answers = batch.map(
         ({ reject }) =>
           () =>
@@ -65,6 +66,19 @@ export function createCommits(db: DatabaseSync, onRollback: () => void): Commits
     },
     failure: () => failure,
   };
+}
+
+/**
+ * A full disk often fails at the log alone while the file has room: emptying the log into the file lets the next
+ * commit start at the log's beginning. When this fails too, the next commit fails and tells.
+ */
+function freeLog(db: DatabaseSync): boolean {
+  try {
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
