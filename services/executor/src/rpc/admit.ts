@@ -1,0 +1,71 @@
+/** What a key may do with a query, and which limits hold for the execution. */
+
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { ExecuteOptions } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/error';
+import type { QueryDefinition } from '../definitions.ts';
+import type { RunOptions, Statement } from '../engine.ts';
+
+export interface ExecutionLimits {
+  /** Where the source says nothing of its own. */
+  statementTimeoutMs: number;
+  /** Rows of one answer; 0 for no bound. */
+  rowsMax: number;
+}
+
+/** Writes need a scope of their own, and only the compiled text tells what a query does. Throws SCOPE_DENIED. */
+export function requireAllowed(principal: Principal, query: QueryDefinition, kind: Statement['kind']): void {
+  const { scopes, limits } = principal;
+  const scope = kind === 'read' ? 'queries:execute' : 'queries:execute:write';
+  if (!scopes.includes('*') && !scopes.includes(scope)) {
+    throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+  }
+  if (limits === undefined) return;
+  if (limits.queryIds.length > 0 && !limits.queryIds.includes(query.queryId)) {
+    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
+  }
+  if (limits.hubIds.length > 0 && !limits.hubIds.includes(query.hubId)) {
+    throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
+  }
+}
+
+/** The time an execution may take; a caller can only lower it. */
+export function timeoutMsOf(
+  query: QueryDefinition,
+  asked: ExecuteOptions | undefined,
+  limits: ExecutionLimits,
+): number {
+  const inForceMs = query.source.statementTimeoutMs ?? limits.statementTimeoutMs;
+  return Math.min(asked?.timeoutMs ?? inForceMs, inForceMs);
+}
+
+/** The server's own time-out comes after ours, so that ours decides and tells. */
+const secondNetMs = 1_000;
+
+/** Throws OPTION_REFUSED for what the statement cannot do. */
+export function runOptionsOf(
+  asked: ExecuteOptions | undefined,
+  { kind, timeoutMs, rowsMax }: { kind: Statement['kind']; timeoutMs: number; rowsMax: number | undefined },
+): RunOptions {
+  const options: RunOptions = { statementTimeoutMs: timeoutMs + secondNetMs };
+  const rows = leastOf(asked?.maxRows, rowsMax);
+  if (rows !== undefined) options.maxRows = rows;
+  if (asked === undefined || kind === 'read') return options;
+  if (kind === 'standalone' && (asked.dryRun || asked.maxAffected !== undefined)) {
+    throw new HubError(
+      'OPTION_REFUSED',
+      'This statement runs outside of a transaction, so dryRun and maxAffected cannot roll it back. Leave them out.',
+    );
+  }
+  if (asked.dryRun) options.dryRun = true;
+  if (asked.maxAffected !== undefined) options.maxAffected = asked.maxAffected;
+  return options;
+}
+
+/** The lower of what caller, key and setting allow; undefined when none bounds it. */
+export function leastOf(...bounds: (number | undefined)[]): number | undefined {
+  let least: number | undefined;
+  for (const bound of bounds)
+    if (bound !== undefined && (least === undefined || bound < least)) least = bound;
+  return least;
+}

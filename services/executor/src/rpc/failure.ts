@@ -1,0 +1,29 @@
+/** What a failed execution tells: where it failed, and where in the stored text. */
+
+import { HubError, type Stage, toHubError } from '@datahub/service-kit/error';
+import type { PreparedQuery } from './prepared.ts';
+
+/** Stages are told only for what happened on the way to or at the database. */
+const unstaged = new Set([
+  'KEY_MISSING',
+  'SCOPE_DENIED',
+  'NOT_FOUND',
+  'SOURCE_GONE',
+  'CONTEXT_INVALID',
+  'OPTION_REFUSED',
+]);
+
+export function toFailure(err: unknown, stage: Stage, prepared: PreparedQuery | undefined): HubError {
+  const known = toHubError(err);
+  const sql = known.sql && prepared && stage !== 'queue' ? prepared.toStored(known.sql) : known.sql;
+  const told = known.stage ?? (unstaged.has(known.code) ? undefined : stage);
+  if (told === known.stage && sql === known.sql) return known;
+  return new HubError(known.code, known.message, {
+    cause: known.cause,
+    ...(known.errors === undefined ? {} : { errors: known.errors }),
+    ...(told === undefined ? {} : { stage: told }),
+    ...(known.retryable === undefined ? {} : { retryable: known.retryable }),
+    ...(sql === undefined ? {} : { sql }),
+    ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
+  });
+}

@@ -1,0 +1,44 @@
+/** A stored query as the pipeline sees it: compiled once per definition, bound for every execution. */
+
+import type { SqlFault } from '@datahub/service-kit/error';
+import type { QueryDefinition } from '../definitions.ts';
+import type { Signature, Statement } from '../engine.ts';
+
+/** JSON objects as text, digits untouched; empty for none. */
+export interface CallValues {
+  /** Variables that the key pins: the caller cannot override them. */
+  pinnedJson: string;
+  contextJson: string;
+}
+
+export interface DescribedVariable {
+  key: string;
+  type?: string;
+}
+
+export interface PreparedQuery {
+  readonly kind: Statement['kind'];
+  /** Throws CONTEXT_INVALID with all faults at once. */
+  bind(values: CallValues): Statement;
+  /** A form that can be described without values. */
+  describable(): Statement;
+  /** The variables in the order of the text, with the types that are declared or that the source found. */
+  variables(signature: Signature): DescribedVariable[];
+  /** Moves a position in the text that was run to the place in the stored text. */
+  toStored(fault: SqlFault): SqlFault;
+}
+
+/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION. */
+export type CompileQuery = (definition: QueryDefinition) => PreparedQuery;
+
+/** Compiles each definition once; definitions keep their identity while nothing about them changes. */
+export function compileOnce(compile: CompileQuery): CompileQuery {
+  const compiled = new WeakMap<QueryDefinition, PreparedQuery>();
+  return (definition) => {
+    const known = compiled.get(definition);
+    if (known) return known;
+    const prepared = compile(definition);
+    compiled.set(definition, prepared);
+    return prepared;
+  };
+}

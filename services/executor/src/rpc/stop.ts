@@ -1,0 +1,73 @@
+/** Stops at the database what nobody waits for any more. */
+
+import { HubError } from '@datahub/service-kit/error';
+import type { Connection } from '../engine.ts';
+
+export interface StopOptions {
+  connection: Pick<Connection, 'cancel' | 'close'>;
+  /** Fires when the caller has gone. */
+  signal: AbortSignal;
+  deadlineAt: number;
+  now: () => number;
+  /** How long a stopped statement may take to end before its connection is cut. */
+  graceMs: number;
+}
+
+/**
+ * Settles as `work` does. When the caller goes or time is up, the database is asked to cancel; what has not ended
+ * `graceMs` later loses its connection. Rejects then with CANCELLED or STATEMENT_TIMEOUT; work that ended well in
+ * spite of it counts as done.
+ */
+export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise<T> {
+  const { connection, signal, deadlineAt, now, graceMs } = options;
+  return new Promise((resolve, reject) => {
+    let stopped: HubError | undefined;
+    let graceTimer: NodeJS.Timeout | undefined;
+    const cut = () => {
+      connection.close();
+      done();
+      reject(stopped);
+    };
+    const stop = (reason: HubError) => {
+      if (stopped) return;
+      stopped = reason;
+      graceTimer = setTimeout(cut, graceMs);
+      connection.cancel(AbortSignal.timeout(graceMs)).catch(cut);
+    };
+    const abort = () => stop(reasonOf(signal, now() >= deadlineAt));
+    const timer = setTimeout(() => stop(timedOut()), Math.max(deadlineAt - now(), 0));
+    const done = () => {
+      clearTimeout(timer);
+      clearTimeout(graceTimer);
+      signal.removeEventListener('abort', abort);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    work.then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (err) => {
+        done();
+        reject(stopped ?? err);
+      },
+    );
+  });
+}
+
+/** The signal fires at the caller's own deadline too; then it is a matter of time, not of somebody leaving. */
+export function reasonOf(signal: AbortSignal, late: boolean): HubError {
+  const { reason } = signal;
+  if (reason instanceof HubError && reason.code === 'STATEMENT_TIMEOUT') return reason;
+  if (late || (reason instanceof Error && reason.name === 'TimeoutError')) return timedOut();
+  return new HubError('CANCELLED', 'The caller has gone; the statement was cancelled.', { cause: reason });
+}
+
+export function timedOut(): HubError {
+  return new HubError(
+    'STATEMENT_TIMEOUT',
+    'The statement took longer than allowed and was cancelled at the database.',
+    { retryable: false },
+  );
+}
