@@ -176,3 +176,10 @@ test('one account cannot fill the memory with those who wait', async () => {
   const codes = (await results).map((result) => (result.status === 'rejected' ? result.reason.code : 'ran'));
   expect(codes.filter((code) => code === 'SOURCE_BUSY')).toHaveLength(20);
 });
+
+test('after closing nothing is opened, for new sources either', async () => {
+  const { registry, opened } = setup();
+  await registry.close(0);
+  await expect(registry.pool(from('s1')).acquire(ask())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(opened).toHaveLength(0);
+});

@@ -51,6 +51,7 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
   const logins = new Map<string, LoginGuard>();
   const budget = new ConnectionBudget(options.limits, (accountId) => closeIdlest(entries, accountId));
   const timer = setInterval(() => sweep(), sweepEveryMs);
+  let closed = false;
   timer.unref();
 
   const allPools = () => [...[...entries.values()].map(({ pool }) => pool), ...draining];
@@ -66,6 +67,7 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
     const { accountId, sourceId, settingsVersion, version } = source;
     const pool = createPool(source, { ...options, budget, logins: loginGuard(sourceId) });
     entries.set(sourceId, { accountId, settingsVersion, version, pool });
+    if (closed) void pool.close(0);
     return pool;
   };
   const loginGuard = (sourceId: string): LoginGuard => {
@@ -100,6 +102,7 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
       return sumOfStats(allPools());
     },
     close: async (graceMs) => {
+      closed = true;
       clearInterval(timer);
       await Promise.all(allPools().map((pool) => pool.close(graceMs)));
     },

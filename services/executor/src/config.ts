@@ -1,0 +1,131 @@
+/** The executor's settings. */
+
+import { faultOfKey } from '@datahub/sealing/key-pair';
+import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings';
+import { type AddressPolicySettings, faultOfEntry } from './address-policy.ts';
+import { type ConnectionLimits, defaultConnectionLimits } from './limits.ts';
+import { defaultPoolSettings, type PoolSettings } from './pool-settings.ts';
+import type { ExecutionLimits } from './rpc/admit.ts';
+
+export interface ExecutorConfig {
+  addresses: AddressPolicySettings;
+  pool: PoolSettings;
+  connections: ConnectionLimits;
+  executions: ExecutionLimits;
+  /** Definitions held at the same time. */
+  definitionsMax: number;
+  /** How long a held definition serves while no catalog can be reached. */
+  awayMaxMs: number;
+  /** Executions longer than this are logged. */
+  slowMs: number;
+}
+
+/** What the embedded form allows by default and services that run apart do not: there, the machine is the user's own. */
+export interface ConfigDefaults {
+  embedded: boolean;
+}
+
+export function readExecutorConfig(env: Environment, { embedded }: ConfigDefaults): ExecutorConfig {
+  return readSettings(env, (reader) => ({
+    addresses: readAddresses(reader, embedded),
+    pool: readPool(reader),
+    connections: readConnections(reader),
+    executions: {
+      statementTimeoutMs: reader.integer('DATAHUB_STATEMENT_TIMEOUT_MS', {
+        fallback: 30_000,
+        min: 1,
+        max: 3_600_000,
+      }),
+      rowsMax: reader.integer('DATAHUB_ROWS_MAX', { fallback: 0, min: 0, max: 4_294_967_295 }),
+    },
+    definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', { fallback: 10_000, min: 1, max: 10_000_000 }),
+    awayMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
+    slowMs: reader.integer('DATAHUB_SLOW_MS', { fallback: 1_000, min: 0, max: 3_600_000 }),
+  }));
+}
+
+function readAddresses(reader: SettingsReader, embedded: boolean): AddressPolicySettings {
+  const list = (name: string): string[] => {
+    const entries = reader.list(name, []);
+    for (const fault of entries.map(faultOfEntry)) if (fault !== undefined) reader.fault(`${name}: ${fault}`);
+    return entries;
+  };
+  return {
+    loopbackAllowed: reader.flag('DATAHUB_SOURCES_LOOPBACK', embedded),
+    privateAllowed: reader.flag('DATAHUB_SOURCES_PRIVATE', embedded),
+    allow: list('DATAHUB_SOURCES_ALLOW'),
+    deny: list('DATAHUB_SOURCES_DENY'),
+    ownNames: reader.list('DATAHUB_OWN_NAMES', []),
+  };
+}
+
+function readPool(reader: SettingsReader): PoolSettings {
+  const { waitMs, connectTimeoutMs, idleTimeoutMs, lifetimeMs, sizeMax } = defaultPoolSettings;
+  const settings = {
+    ...defaultPoolSettings,
+    sizeMax: reader.integer('DATAHUB_POOL_MAX', { fallback: sizeMax, min: 1, max: 100 }),
+    waitMs: reader.integer('DATAHUB_POOL_WAIT_MS', { fallback: waitMs, min: 100, max: 60_000 }),
+    connectTimeoutMs: reader.integer('DATAHUB_CONNECT_TIMEOUT_MS', {
+      fallback: connectTimeoutMs,
+      min: 100,
+      max: 60_000,
+    }),
+    idleTimeoutMs: reader.integer('DATAHUB_POOL_IDLE_MS', {
+      fallback: idleTimeoutMs,
+      min: 1_000,
+      max: 3_600_000,
+    }),
+    lifetimeMs: reader.integer('DATAHUB_POOL_LIFETIME_MS', {
+      fallback: lifetimeMs,
+      min: 10_000,
+      max: 86_400_000,
+    }),
+  };
+  if (settings.connectTimeoutMs >= settings.waitMs) {
+    reader.fault(
+      'DATAHUB_CONNECT_TIMEOUT_MS must be below DATAHUB_POOL_WAIT_MS, so that those who wait learn why.',
+    );
+  }
+  return { ...settings, queueMax: settings.sizeMax * 5 };
+}
+
+function readConnections(reader: SettingsReader): ConnectionLimits {
+  const { connectionsMax, connectionsPerAccountMax, waitingPerAccountMax } = defaultConnectionLimits;
+  return {
+    connectionsMax: reader.integer('DATAHUB_CONNECTIONS_MAX', {
+      fallback: connectionsMax,
+      min: 2,
+      max: 10_000,
+    }),
+    connectionsPerAccountMax: reader.integer('DATAHUB_CONNECTIONS_PER_ACCOUNT_MAX', {
+      fallback: connectionsPerAccountMax,
+      min: 1,
+      max: 10_000,
+    }),
+    waitingPerAccountMax: reader.integer('DATAHUB_WAITING_PER_ACCOUNT_MAX', {
+      fallback: waitingPerAccountMax,
+      min: 1,
+      max: 100_000,
+    }),
+  };
+}
+
+/** Where the private sealing keys come from when the executor runs apart: the setting itself, or a file that exists. */
+export interface SealingSettings {
+  privateKeys: string[];
+  keyFile: string | undefined;
+}
+
+export function readSealing(reader: SettingsReader): SealingSettings {
+  const privateKeys = reader.list('DATAHUB_SEALING_PRIVATE_KEYS', []);
+  const keyFile = reader.optional('DATAHUB_SEALING_KEY_FILE');
+  for (const fault of privateKeys.map(faultOfKey)) {
+    if (fault !== undefined) reader.fault(`DATAHUB_SEALING_PRIVATE_KEYS: ${fault}`);
+  }
+  if (privateKeys.length === 0 && keyFile === undefined) {
+    reader.fault(
+      'DATAHUB_SEALING_PRIVATE_KEYS is not set, nor DATAHUB_SEALING_KEY_FILE: without a key no stored credential can be opened.',
+    );
+  }
+  return { privateKeys, keyFile };
+}

@@ -1,0 +1,79 @@
+import type { ResolvedSource, SealedCredentials } from '@datahub/proto/catalog/v1/catalog_internal';
+import { generateKeyPair } from '@datahub/sealing/key-pair';
+import { createOpener, keyIdOf } from '@datahub/sealing/opener';
+import { createSealer, type Seal } from '@datahub/sealing/sealer';
+import { expect, test } from 'vitest';
+import { toSourceDefinition } from './definitions-from-proto.ts';
+import { resealAll } from './reseal.ts';
+import { bindingOf, unseal } from './unseal.ts';
+
+async function makeSource(sourceId: string, seal: Seal): Promise<ResolvedSource> {
+  const bare: ResolvedSource = {
+    sourceId,
+    accountId: 'a',
+    hubId: 'h',
+    engine: 'postgres',
+    host: 'db',
+    port: 5432,
+    database: 'd',
+    tls: { mode: 'prefer' },
+    sealed: { user: '', password: '', tlsKey: '' },
+    pool: {},
+    settingsVersion: '1',
+    version: 1,
+  };
+  const definition = toSourceDefinition(bare);
+  const sealed: SealedCredentials = {
+    user: await seal('jo', bindingOf(definition, 'user')),
+    password: await seal(`secret of ${sourceId}`, bindingOf(definition, 'password')),
+    tlsKey: '',
+  };
+  return { ...bare, sealed };
+}
+
+/** Pages like the catalog does, and refuses what changed meanwhile. */
+function fakeCatalog(sources: ResolvedSource[]) {
+  return {
+    listSealed: async ({ afterSourceId, limit }: { afterSourceId: string; limit: number }) => {
+      const start =
+        sources.findIndex(({ accountId, sourceId }) => `${accountId}/${sourceId}` === afterSourceId) + 1;
+      return { sources: sources.slice(start, start + limit).map((source) => ({ ...source })) };
+    },
+    reseal: async (request: {
+      sourceId: string;
+      expectedVersion: number;
+      sealed?: SealedCredentials | undefined;
+    }) => {
+      const source = sources.find(({ sourceId }) => sourceId === request.sourceId);
+      if (source?.version !== request.expectedVersion) return { done: false };
+      Object.assign(source, { sealed: request.sealed, version: source.version + 1 });
+      return { done: true };
+    },
+  };
+}
+
+test('moves everything to the current key, page by page, and holds nothing up', async () => {
+  const [old, current, lost] = await Promise.all([generateKeyPair(), generateKeyPair(), generateKeyPair()]);
+  const [sealOld, seal, sealLost] = await Promise.all(
+    [old, current, lost].map(({ publicKey }) => createSealer([publicKey])),
+  );
+  const opener = await createOpener([current.privateKey, old.privateKey]);
+  const sources: ResolvedSource[] = [];
+  for (let i = 0; i < 45; i++)
+    sources.push(await makeSource(`s${i}`, (i === 7 ? sealLost : i === 8 ? seal : sealOld) as Seal));
+  const catalog = fakeCatalog(sources);
+  const contended = sources[9] as ResolvedSource;
+  const { reseal } = catalog;
+  catalog.reseal = async (request) => {
+    if (request.sourceId === 's9' && contended.version === 1) contended.version = 2;
+    return reseal(request);
+  };
+
+  const options = { pageSize: 20, catalog, opener, seal: seal as Seal, signal: new AbortController().signal };
+  expect(await resealAll(options)).toEqual({ moved: 42, unopened: 1, contended: 1 });
+  expect(await resealAll(options)).toEqual({ moved: 1, unopened: 1, contended: 0 });
+  const onOldKey = sources.filter(({ sealed }) => keyIdOf(sealed?.password ?? '') !== opener.currentKeyId);
+  expect(onOldKey.map(({ sourceId }) => sourceId)).toEqual(['s7']);
+  const later = await createOpener([current.privateKey]);
+  expect((await unseal(toSourceDefinition(sources[40]), later)).password).toBe('secret of s40');
+});

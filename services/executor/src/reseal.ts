@@ -1,0 +1,80 @@
+/** Moves stored credentials to the current sealing key while the hub serves, so that old keys can be dropped. */
+
+import type { ResolvedSource, SealedCredentials } from '@datahub/proto/catalog/v1/catalog_internal';
+import { keyIdOf, type Opener } from '@datahub/sealing/opener';
+import type { Seal } from '@datahub/sealing/sealer';
+import { createCallContext } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import { toSourceDefinition } from './definitions-from-proto.ts';
+import type { Catalog } from './service.ts';
+import { bindingOf } from './unseal.ts';
+
+export interface ResealOptions {
+  catalog: Pick<Catalog, 'listSealed' | 'reseal'>;
+  opener: Opener;
+  /** Seals to the opener's current key. */
+  seal: Seal;
+  signal: AbortSignal;
+  pageSize?: number;
+}
+
+export interface Resealed {
+  moved: number;
+  /** Sealed to a key that is not held, or altered: they wait for their owner. */
+  unopened: number;
+  /** Changed by somebody else meanwhile; the next run looks at them again. */
+  contended: number;
+}
+
+const callTimeoutMs = 30_000;
+
+/** Goes once through all sources. A source that cannot be opened does not hold up the others. */
+export async function resealAll(options: ResealOptions): Promise<Resealed> {
+  const { pageSize = 500 } = options;
+  const result: Resealed = { moved: 0, unopened: 0, contended: 0 };
+  let afterSourceId = '';
+  while (!options.signal.aborted) {
+    const ctx = createCallContext({ timeoutMs: callTimeoutMs });
+    const { sources } = await options.catalog.listSealed({ afterSourceId, limit: pageSize }, ctx);
+    for (const source of sources) {
+      const fate = await resealOne(source, options);
+      if (fate !== 'untouched') result[fate]++;
+    }
+    const last = sources.at(-1);
+    if (last === undefined || sources.length < pageSize) break;
+    afterSourceId = `${last.accountId}/${last.sourceId}`;
+  }
+  return result;
+}
+
+type Fate = keyof Resealed | 'untouched';
+
+async function resealOne(source: ResolvedSource, options: ResealOptions): Promise<Fate> {
+  const { opener, seal, catalog } = options;
+  const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
+  if (old.every((text) => keyIdOf(text) === opener.currentKeyId)) return 'untouched';
+  const { accountId, sourceId, version } = source;
+  try {
+    const sealed = await resealSecrets(source, opener, seal);
+    const ctx = createCallContext({ timeoutMs: callTimeoutMs });
+    const request = { accountId, sourceId, expectedVersion: version, sealed };
+    return (await catalog.reseal(request, ctx)).done ? 'moved' : 'contended';
+  } catch (err) {
+    if (err instanceof HubError && err.retryable === false) return 'unopened';
+    throw err;
+  }
+}
+
+async function resealSecrets(source: ResolvedSource, opener: Opener, seal: Seal): Promise<SealedCredentials> {
+  const definition = toSourceDefinition(source);
+  const { user, password, tlsKey } = definition.sealed;
+  const move = async (text: string, field: 'user' | 'password' | 'tls.key') => {
+    const binding = bindingOf(definition, field);
+    return text === '' ? '' : seal(await opener.open(text, binding), binding);
+  };
+  return {
+    user: await move(user, 'user'),
+    password: await move(password, 'password'),
+    tlsKey: await move(tlsKey, 'tls.key'),
+  };
+}

@@ -1,0 +1,41 @@
+/** Compiles a query and describes it at its source without running it; what was found is kept with the query. */
+
+import type { Executor } from '@datahub/executor-session/executor';
+import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import { requirePrincipal } from '@datahub/service-kit/call';
+import type { Definitions, QueryDefinition } from '../definitions.ts';
+import type { Catalog } from '../service.ts';
+import { toFailure } from './failure.ts';
+import type { CompileQuery } from './prepared.ts';
+import { askSource, type SourceDeps } from './sources.ts';
+
+export interface DescribeDeps extends Omit<SourceDeps, 'definitions'> {
+  definitions: Pick<Definitions, 'query'>;
+  catalog: Pick<Catalog, 'saveSignature'>;
+  compile: CompileQuery;
+}
+
+export function createDescribeCalls(deps: DescribeDeps): Pick<Executor, 'describeQuery'> {
+  return {
+    describeQuery: async ({ queryId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const query = await deps.definitions.query(queryId, principal, ctx.signal);
+      const prepared = deps.compile(query);
+      try {
+        const signature = await askSource(query.source, ctx, {
+          ...deps,
+          ask: (connection) => connection.describe(prepared.describable()),
+        });
+        const described = { columns: signature.columns, variables: prepared.variables(signature) };
+        await deps.catalog.saveSignature(toSaved(query, described), ctx);
+        return described;
+      } catch (err) {
+        throw toFailure(err, 'prepare', prepared);
+      }
+    },
+  };
+}
+
+function toSaved({ queryId, version }: QueryDefinition, described: DescribeQueryResponse) {
+  return { queryId, version, signatureJson: JSON.stringify(described) };
+}

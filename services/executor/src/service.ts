@@ -1,0 +1,130 @@
+/** The composition of the executor: definitions, pools, engines and the pipeline, bound to a catalog. */
+
+import type { Executor } from '@datahub/executor-session/executor';
+import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Opener } from '@datahub/sealing/opener';
+import type { Calls } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import type { Logger } from '@datahub/service-kit/logger';
+import { createAddressPolicy, type Resolve } from './address-policy.ts';
+import { defaultBreakerSettings } from './breaker.ts';
+import type { ExecutorConfig } from './config.ts';
+import { createDefinitions, type SourceDefinition } from './definitions.ts';
+import { createDial, type Dial, resolveWithSystem } from './dial.ts';
+import type { Connection, Engine, EngineName } from './engine.ts';
+import { createExecutorEvents } from './events.ts';
+import { createPoolRegistry } from './pool-registry.ts';
+import { createDescribeCalls } from './rpc/describe.ts';
+import { createExecute, type ExecuteDeps } from './rpc/execute.ts';
+import { type CompileQuery, compileOnce } from './rpc/prepared.ts';
+import { createSourceCalls } from './rpc/sources.ts';
+import { unseal } from './unseal.ts';
+
+/** What the executor asks of the catalog, in the same process or over gRPC. */
+export type Catalog = Omit<Calls<typeof CatalogInternalServiceService>, 'watch'>;
+
+export interface ExecutorDeps {
+  logger: Logger;
+  catalog: Catalog;
+  /** Follows the catalog's changes until closed; `letGo` returns when nothing old can come back. */
+  follow(news: { letGo(ids: readonly string[]): void; onLost(err: unknown): void }): {
+    close(): Promise<void>;
+  };
+  opener: Opener;
+  engines: readonly Engine[];
+  compile: CompileQuery;
+  createAnswer: ExecuteDeps['createAnswer'];
+  /** The system's resolver unless given. */
+  resolve?: Resolve;
+}
+
+export interface ExecutorService {
+  executor: Executor;
+  /** In the text form of Prometheus. */
+  metrics(): string;
+  onFailure(err: unknown, requestId: string): void;
+  /** Sends the lines away, waits `graceMs` for what runs, then cuts it. */
+  close(graceMs: number): Promise<void>;
+}
+
+const resolveTimeoutMs = 1_000;
+const now = () => performance.now();
+
+export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
+  const { catalog } = deps;
+  const definitions = createDefinitions({
+    catalog,
+    now,
+    heldMax: config.definitionsMax,
+    awayMaxMs: config.awayMaxMs,
+    resolveTimeoutMs,
+  });
+  const policy = createAddressPolicy(config.addresses, deps.resolve ?? resolveWithSystem);
+  const dial = createDial({ policy, connectTimeoutMs: config.pool.connectTimeoutMs });
+  const connect = createConnect(deps, dial);
+  const pools = createPoolRegistry<SourceDefinition>({
+    open: async (source, signal) => {
+      const startedAt = now();
+      try {
+        const connection = await connect(source, signal);
+        events.connected(source, now() - startedAt);
+        return connection;
+      } catch (err) {
+        events.connected(source, now() - startedAt, err);
+        throw err;
+      }
+    },
+    pool: config.pool,
+    breaker: defaultBreakerSettings,
+    limits: config.connections,
+    now,
+    random: Math.random,
+  });
+  const events = createExecutorEvents({
+    logger: deps.logger,
+    poolStats: () => pools.stats,
+    slowMs: config.slowMs,
+  });
+  const compile = compileOnce(deps.compile);
+  const asking = { definitions, pools, now, timeoutMs: config.executions.statementTimeoutMs };
+  const following = deps.follow({ letGo: definitions.letGo, onLost: events.watchLost });
+
+  return {
+    executor: {
+      execute: createExecute({
+        definitions,
+        pools,
+        compile,
+        createAnswer: deps.createAnswer,
+        limits: config.executions,
+        events,
+        now,
+      }),
+      ...createSourceCalls(asking),
+      ...createDescribeCalls({ ...asking, catalog, compile }),
+    },
+    metrics: events.metrics,
+    onFailure: events.unexpected,
+    close: async (graceMs) => {
+      await pools.close(graceMs);
+      await following.close();
+    },
+  };
+}
+
+/** Opens the credentials and a connection; the plain secrets live in this call alone. */
+function createConnect({ engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>, dial: Dial) {
+  const byName = new Map<EngineName, Engine>(
+    engines.flatMap((engine) => engine.names.map((name) => [name, engine])),
+  );
+  return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
+    const engine = byName.get(source.engine);
+    if (engine === undefined) {
+      throw new HubError('UNAVAILABLE', `This hub cannot reach sources of the engine ${source.engine}.`, {
+        stage: 'connect',
+        retryable: false,
+      });
+    }
+    return engine.connect(await unseal(source, opener), { dial, signal });
+  };
+}
