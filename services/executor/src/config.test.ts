@@ -1,13 +1,16 @@
-import { SettingsError } from '@datahub/service-kit/settings';
+import { type Environment, readSettings, SettingsError } from '@datahub/service-kit/settings';
 import { expect, test } from 'vitest';
-import { readExecutorConfig } from './config.ts';
+import { readExecutorConfig, readSealing } from './config.ts';
+
+const read = (env: Environment, embedded: boolean) =>
+  readSettings(env, (reader) => readExecutorConfig(reader, { embedded }));
 
 test('the embedded form may reach the machine and its network, services that run apart may not', () => {
-  expect(readExecutorConfig({}, { embedded: true }).addresses).toMatchObject({
+  expect(read({}, true).addresses).toMatchObject({
     loopbackAllowed: true,
     privateAllowed: true,
   });
-  expect(readExecutorConfig({}, { embedded: false }).addresses).toMatchObject({
+  expect(read({}, false).addresses).toMatchObject({
     loopbackAllowed: false,
     privateAllowed: false,
   });
@@ -16,7 +19,7 @@ test('the embedded form may reach the machine and its network, services that run
     DATAHUB_SOURCES_ALLOW: '10.0.0.0/8, db.example',
     DATAHUB_OWN_NAMES: 'catalog',
   };
-  expect(readExecutorConfig(env, { embedded: false }).addresses).toEqual({
+  expect(read(env, false).addresses).toEqual({
     loopbackAllowed: false,
     privateAllowed: true,
     allow: ['10.0.0.0/8', 'db.example'],
@@ -32,14 +35,26 @@ test('every fault is named at once', () => {
     DATAHUB_CONNECT_TIMEOUT_MS: '5000',
     DATAHUB_STATEMENT_TIMEOUT_MS: 'soon',
   };
-  const read = () => readExecutorConfig(env, { embedded: true });
-  expect(read).toThrow(SettingsError);
-  for (const name of Object.keys(env)) expect(read).toThrow(name);
+  const faulty = () => read(env, true);
+  expect(faulty).toThrow(SettingsError);
+  for (const name of Object.keys(env)) expect(faulty).toThrow(name);
 });
 
 test('the line grows with the pool', () => {
-  expect(readExecutorConfig({ DATAHUB_POOL_MAX: '20' }, { embedded: true }).pool).toMatchObject({
+  expect(read({ DATAHUB_POOL_MAX: '20' }, true).pool).toMatchObject({
     sizeMax: 20,
     queueMax: 100,
   });
+});
+
+test('services that run apart need a sealing key, and say so without showing one', () => {
+  const sealing = (env: Environment) => readSettings(env, readSealing);
+  expect(() => sealing({})).toThrow('DATAHUB_SEALING_PRIVATE_KEYS');
+  expect(() => sealing({ DATAHUB_SEALING_PRIVATE_KEYS: 'secret-without-form' })).not.toThrow(
+    'secret-without-form',
+  );
+  expect(() => sealing({ DATAHUB_SEALING_PRIVATE_KEYS: 'secret-without-form' })).toThrow(
+    'sealing key has the form',
+  );
+  expect(sealing({ DATAHUB_SEALING_KEY_FILE: '/keys' })).toEqual({ privateKeys: [], keyFile: '/keys' });
 });

@@ -1,7 +1,7 @@
 /** The executor's settings. */
 
 import { faultOfKey } from '@datahub/sealing/key-pair';
-import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings';
+import type { SettingsReader } from '@datahub/service-kit/settings';
 import { type AddressPolicySettings, faultOfEntry } from './address-policy.ts';
 import { type ConnectionLimits, defaultConnectionLimits } from './limits.ts';
 import { defaultPoolSettings, type PoolSettings } from './pool-settings.ts';
@@ -25,8 +25,8 @@ export interface ConfigDefaults {
   embedded: boolean;
 }
 
-export function readExecutorConfig(env: Environment, { embedded }: ConfigDefaults): ExecutorConfig {
-  return readSettings(env, (reader) => ({
+export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigDefaults): ExecutorConfig {
+  return {
     addresses: readAddresses(reader, embedded),
     pool: readPool(reader),
     connections: readConnections(reader),
@@ -41,7 +41,7 @@ export function readExecutorConfig(env: Environment, { embedded }: ConfigDefault
     definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', { fallback: 10_000, min: 1, max: 10_000_000 }),
     awayMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
     slowMs: reader.integer('DATAHUB_SLOW_MS', { fallback: 1_000, min: 0, max: 3_600_000 }),
-  }));
+  };
 }
 
 function readAddresses(reader: SettingsReader, embedded: boolean): AddressPolicySettings {

@@ -8,6 +8,7 @@ import { createOpener } from '@datahub/sealing/opener';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call';
 import { createLogger } from '@datahub/service-kit/logger';
+import { readSettings } from '@datahub/service-kit/settings';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readExecutorConfig } from './config.ts';
 import { toSourceDefinition } from './definitions-from-proto.ts';
@@ -80,32 +81,35 @@ async function setup(env: Record<string, string> = {}) {
     reseal: async () => ({ done: true }),
   };
   const seen: ConnectSettings[] = [];
-  const service = openExecutor(readExecutorConfig(env, { embedded: true }), {
-    logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
-    catalog: calls,
-    follow: ({ letGo }) => {
-      catalog.news = letGo;
-      return { close: async () => {} };
+  const service = openExecutor(
+    readSettings(env, (reader) => readExecutorConfig(reader, { embedded: true })),
+    {
+      logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
+      catalog: calls,
+      follow: ({ letGo }) => {
+        catalog.news = letGo;
+        return { close: async () => {} };
+      },
+      opener: await createOpener([privateKey]),
+      engines: [createLineEngine(seen)],
+      compile: ({ text }) => ({
+        kind: 'read',
+        bind: () => ({ key: text, text, params: [], kind: 'read' }),
+        describable: () => ({ key: text, text, params: [], kind: 'read' }),
+        variables: () => [{ key: 'x', type: 'int4' }],
+        toStored: (fault) => fault,
+      }),
+      createAnswer: ({ reply, format }): AnswerSink => ({
+        format,
+        numbers: 'auto',
+        begin: () => {},
+        row: () => {},
+        full: false,
+        onDrain: () => {},
+        finish: (outcome) => void reply.chunk(Buffer.from(`${outcome.rowCount} rows`)),
+      }),
     },
-    opener: await createOpener([privateKey]),
-    engines: [createLineEngine(seen)],
-    compile: ({ text }) => ({
-      kind: 'read',
-      bind: () => ({ key: text, text, params: [], kind: 'read' }),
-      describable: () => ({ key: text, text, params: [], kind: 'read' }),
-      variables: () => [{ key: 'x', type: 'int4' }],
-      toStored: (fault) => fault,
-    }),
-    createAnswer: ({ reply, format }): AnswerSink => ({
-      format,
-      numbers: 'auto',
-      begin: () => {},
-      row: () => {},
-      full: false,
-      onDrain: () => {},
-      finish: (outcome) => void reply.chunk(Buffer.from(`${outcome.rowCount} rows`)),
-    }),
-  });
+  );
   opened.push(service);
   const execute = async () => {
     const chunks: Buffer[] = [];
