@@ -73,7 +73,7 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
         watcher.wake();
       };
       signal.addEventListener('abort', end, { once: true });
-      readAcknowledgements(requests, watcher, settle).finally(end);
+      readAcknowledgements(requests, watcher, settle).then(end, end);
       try {
         yield { sequence: 0, instanceId: options.instanceId, changed: [] };
         while (!watcher.closed && !closed) {
