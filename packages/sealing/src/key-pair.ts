@@ -35,15 +35,17 @@ export async function publicKeyOf(privateKey: string): Promise<string> {
   return `${idOf(publicBytes)}:${publicBytes.toString('base64url')}`;
 }
 
-/**
- * The private keys in a file, one a line, newest first. Where there is no file, one is made with a new key, readable by
- * its owner alone.
- */
+/** The private keys in a file, one a line, newest first. */
+export async function readKeyFile(path: string): Promise<string[]> {
+  const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '');
+}
+
+/** The same; where there is no file yet, one is made with a new key, readable by its owner alone. */
 export async function loadKeyFile(path: string): Promise<string[]> {
   await makeKeyFile(path);
   await chmod(path, 0o600);
-  const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim());
-  return lines.filter((line) => line !== '');
+  return readKeyFile(path);
 }
 
 /** Whole or not at all, and never over a file that is there: whoever starts beside us reads the same keys. */

@@ -9,7 +9,7 @@ export interface WatchOptions {
   /** Names this executor to the catalog. */
   instanceId: string;
   letGo(ids: readonly string[]): void;
-  /** Hears of a watch that broke; it is opened again. */
+  /** Hears once of a watch that broke, however often it takes to open it again. */
   onLost(err: unknown): void;
   random: () => number;
 }
@@ -24,14 +24,17 @@ const backoffMs = { first: 100, max: 2_000 };
 export function watchCatalog(options: WatchOptions): CatalogWatch {
   const closing = new AbortController();
   const { signal } = closing;
+  let told = false;
   const run = async () => {
     for (let waitMs = backoffMs.first; !signal.aborted; waitMs = Math.min(waitMs * 2, backoffMs.max)) {
       try {
         await follow(options, signal, () => {
           waitMs = backoffMs.first;
+          told = false;
         });
       } catch (err) {
-        if (!signal.aborted) options.onLost(err);
+        if (!told && !signal.aborted) options.onLost(err);
+        told = true;
       }
       await sleep(waitMs * (0.5 + options.random() / 2), undefined, { signal }).catch(() => {});
     }

@@ -1,0 +1,169 @@
+/** The executor behind gRPC. */
+
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
+import { publicKeyOf, readKeyFile } from '@datahub/sealing/key-pair';
+import { createOpener, type Opener } from '@datahub/sealing/opener';
+import { createSealer } from '@datahub/sealing/sealer';
+import { startGrpcServer } from '@datahub/service-kit/grpc-server';
+import {
+  clientCredentialsOf,
+  readGrpcSettings,
+  serverCredentialsOf,
+} from '@datahub/service-kit/grpc-settings';
+import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
+import { createLogger, type Logger, readLoggerSettings } from '@datahub/service-kit/logger';
+import {
+  type Environment,
+  readSettings,
+  SettingsError,
+  type SettingsReader,
+} from '@datahub/service-kit/settings';
+import { readExecutorConfig, readSealing, type SealingSettings } from './config.ts';
+import { openRemoteCatalog } from './definitions-replicas.ts';
+import { resealAll } from './reseal.ts';
+import { createHandlers } from './rpc/handlers.ts';
+import { type Catalog, type ExecutorDeps, openExecutor } from './service.ts';
+
+const portDefault = 7072;
+const metricsPortDefault = 9092;
+/** Executions of one gateway at the same time; more are told to come back. */
+const callsPerSessionMax = 10_000;
+const resealEveryMs = 10 * 60_000;
+
+function readProcess(reader: SettingsReader) {
+  return {
+    config: readExecutorConfig(reader, { embedded: false }),
+    sealing: readSealing(reader),
+    grpc: readGrpcSettings(reader, { portDefault }),
+    catalogAddresses: reader.list('DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
+    metricsPort: reader.integer('DATAHUB_METRICS_PORT', {
+      fallback: metricsPortDefault,
+      min: 0,
+      max: 65_535,
+    }),
+    log: readLoggerSettings(reader),
+  };
+}
+
+export async function startExecutorProcess(
+  env: Environment,
+  parts: Pick<ExecutorDeps, 'engines' | 'compile' | 'createAnswer'>,
+): Promise<Closable> {
+  const { config, sealing, grpc, catalogAddresses, metricsPort, log } = readSettings(env, readProcess);
+  const logger = createLogger({ service: 'executor', ...log });
+  const privateKeys = await loadKeys(sealing);
+  const opener = await createOpener(privateKeys);
+  const catalog = await openRemoteCatalog({
+    addresses: catalogAddresses,
+    instanceId: randomUUID(),
+    serviceToken: grpc.serviceToken,
+    credentials: clientCredentialsOf(grpc),
+  });
+  const service = openExecutor(config, {
+    ...parts,
+    logger,
+    opener,
+    catalog: catalog.calls,
+    follow: catalog.follow,
+  });
+  const draining = new AbortController();
+  const server = await startGrpcServer({
+    address: `${grpc.host}:${grpc.port}`,
+    services: [
+      {
+        definition: ExecutorServiceService,
+        handlers: createHandlers(service.executor, {
+          callsMax: callsPerSessionMax,
+          draining: draining.signal,
+          onFailure: service.onFailure,
+        }),
+      },
+    ],
+    serviceToken: grpc.serviceToken,
+    credentials: serverCredentialsOf(grpc),
+    onFailure: service.onFailure,
+  });
+  const closers = createClosers();
+  closers.add({ close: () => catalog.close() });
+  closers.add({ close: () => service.close(0) });
+  closers.add({ close: () => server.close(grpc.drainMs) });
+  closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort }));
+  if (privateKeys.length > 1) {
+    closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
+  }
+  logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
+  return {
+    close: () => {
+      server.setServing(false);
+      draining.abort();
+      return closers.close();
+    },
+  };
+}
+
+async function loadKeys({ privateKeys, keyFile }: SealingSettings): Promise<string[]> {
+  if (keyFile === undefined) return privateKeys;
+  try {
+    return [...privateKeys, ...(await readKeyFile(keyFile))];
+  } catch {
+    throw new SettingsError(['DATAHUB_SEALING_KEY_FILE names a file that cannot be read.']);
+  }
+}
+
+/** Metrics have a port of their own; 0 turns it off. */
+async function serveMetrics(
+  metrics: () => string,
+  { host, port }: { host: string; port: number },
+): Promise<Closable> {
+  if (port === 0) return { close: () => {} };
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') return response.writeHead(404).end();
+    response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
+    return response.end(metrics());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+}
+
+interface Resealing {
+  privateKeys: string[];
+  opener: Opener;
+  catalog: Catalog;
+  logger: Logger;
+}
+
+/** While several keys are held, everything is moved to the first, again and again, until the others can be dropped. */
+async function startResealing({ privateKeys, opener, catalog, logger }: Resealing): Promise<Closable> {
+  const seal = await createSealer([await publicKeyOf(privateKeys[0] ?? '')]);
+  const stop = new AbortController();
+  let running = Promise.resolve();
+  const run = async () => {
+    try {
+      const resealed = await resealAll({ catalog, opener, seal, signal: stop.signal });
+      logger.info({ event: 'reseal.done', ...resealed }, 'moved stored credentials to the current key');
+    } catch (err) {
+      logger.warn(
+        { event: 'reseal.failed', err },
+        'moving stored credentials stopped early; it starts again',
+      );
+    }
+  };
+  const next = () => {
+    running = running.then(run);
+  };
+  const timer = setInterval(next, resealEveryMs);
+  timer.unref();
+  next();
+  return {
+    close: async () => {
+      clearInterval(timer);
+      stop.abort();
+      await running;
+    },
+  };
+}
