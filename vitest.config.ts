@@ -1,6 +1,19 @@
 import { defineConfig } from 'vitest/config';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
+const exclude = ['**/node_modules/**'];
+
+/** The whole suite over HTTP, against one form of the hub over one store. */
+const e2e = (name: string, env: Record<string, string>) => ({
+  test: {
+    name,
+    env,
+    include: ['tests/e2e/**/*.test.ts', 'tests/chaos/**/*.test.ts'],
+    globalSetup: ['tests/support/setup.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 120_000,
+  },
+});
 
 export default defineConfig({
   test: {
@@ -9,26 +22,22 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [...sources.map((dir) => `${dir}/**/*.test.ts`), 'tests/architecture/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/*.servers.test.ts'],
+          exclude: [...exclude, '**/*.servers.test.ts'],
         },
       },
       {
         test: {
           name: 'servers',
           include: sources.map((dir) => `${dir}/**/*.servers.test.ts`),
-          exclude: ['**/node_modules/**'],
+          exclude,
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
       },
-      {
-        test: {
-          name: 'e2e',
-          include: ['tests/e2e/**/*.test.ts', 'tests/chaos/**/*.test.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 120_000,
-        },
-      },
+      e2e('e2e-single', { HUB_FORM: 'single', HUB_STORE: 'sqlite' }),
+      e2e('e2e-distributed', { HUB_FORM: 'distributed', HUB_STORE: 'mongodb' }),
+      e2e('e2e-single-mongodb', { HUB_FORM: 'single', HUB_STORE: 'mongodb' }),
+      e2e('e2e-distributed-sqlite', { HUB_FORM: 'distributed', HUB_STORE: 'sqlite' }),
     ],
   },
 });

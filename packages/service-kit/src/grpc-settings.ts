@@ -4,19 +4,32 @@ import { readFileSync } from 'node:fs';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
 import type { SettingsReader } from './settings.ts';
 
-export interface GrpcSettings {
-  host: string;
-  /** 0 takes a free one. */
-  port: number;
+/** How a service shows itself to the others. */
+export interface CallerSettings {
   /** Shown by callers and asked of them. */
   serviceToken: string | undefined;
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined;
+}
+
+export interface GrpcSettings extends CallerSettings {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
   /** How long calls under way may go on after SIGTERM. */
   drainMs: number;
 }
 
+export function readGrpcSettings(reader: SettingsReader, options: { portDefault: number }): GrpcSettings {
+  return {
+    ...readCallerSettings(reader),
+    host: reader.text('HOST', '127.0.0.1'),
+    port: reader.integer('DATAHUB_GRPC_PORT', { fallback: options.portDefault, min: 0, max: 65_535 }),
+    drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
+  };
+}
+
 /** Inner ports always authenticate their callers: by a token of at least 32 characters, by mutual TLS, or by both. */
-export function readGrpcSettings(reader: SettingsReader, options: { defaultPort: number }): GrpcSettings {
+export function readCallerSettings(reader: SettingsReader): CallerSettings {
   const serviceToken = reader.optional('DATAHUB_SERVICE_TOKEN');
   const tls = readTls(reader);
   if (serviceToken === undefined && tls === undefined) {
@@ -27,16 +40,10 @@ export function readGrpcSettings(reader: SettingsReader, options: { defaultPort:
   if (serviceToken !== undefined && serviceToken.length < 32) {
     reader.fault('DATAHUB_SERVICE_TOKEN must have at least 32 characters.');
   }
-  return {
-    host: reader.text('HOST', '127.0.0.1'),
-    port: reader.integer('DATAHUB_GRPC_PORT', { fallback: options.defaultPort, min: 0, max: 65_535 }),
-    serviceToken,
-    tls,
-    drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
-  };
+  return { serviceToken, tls };
 }
 
-function readTls(reader: SettingsReader): GrpcSettings['tls'] {
+function readTls(reader: SettingsReader): CallerSettings['tls'] {
   const paths = { ca: 'DATAHUB_TLS_CA', cert: 'DATAHUB_TLS_CERT', key: 'DATAHUB_TLS_KEY' };
   const given = Object.values(paths).filter((name) => reader.optional(name) !== undefined);
   if (given.length === 0) return undefined;
@@ -52,11 +59,11 @@ function readTls(reader: SettingsReader): GrpcSettings['tls'] {
   return { ca: read(paths.ca), cert: read(paths.cert), key: read(paths.key) };
 }
 
-export function serverCredentialsOf({ tls }: GrpcSettings): ServerCredentials {
+export function serverCredentialsOf({ tls }: CallerSettings): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure();
   return ServerCredentials.createSsl(tls.ca, [{ cert_chain: tls.cert, private_key: tls.key }], true);
 }
 
-export function clientCredentialsOf({ tls }: Pick<GrpcSettings, 'tls'>): ChannelCredentials {
+export function clientCredentialsOf({ tls }: CallerSettings): ChannelCredentials {
   return tls === undefined ? credentials.createInsecure() : credentials.createSsl(tls.ca, tls.key, tls.cert);
 }

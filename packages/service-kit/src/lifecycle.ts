@@ -27,13 +27,16 @@ export function createClosers(): Closable & { add(closable: Closable): void } {
   };
 }
 
+/** Longer than any service drains. */
+const graceDefaultMs = 60_000;
+
 /**
  * Runs a service as this process: `start` opens it; SIGTERM or SIGINT closes it; a second signal, or `graceMs` gone by,
  * ends the process at once. Faulty settings are printed as they are, without a stack.
  */
 export async function runProcess(options: {
   start: () => Promise<Closable>;
-  graceMs: number;
+  graceMs?: number;
 }): Promise<void> {
   let running: Closable;
   try {
@@ -49,7 +52,7 @@ export async function runProcess(options: {
   const stop = async () => {
     if (closing) process.exit(1);
     closing = true;
-    setTimeout(() => process.exit(1), options.graceMs).unref();
+    setTimeout(() => process.exit(1), options.graceMs ?? graceDefaultMs).unref();
     await running.close();
     process.exit(0);
   };

@@ -1,6 +1,7 @@
 /** JSON lines on standard output; readable lines when that is a terminal. */
 
 import { type Logger, pino } from 'pino';
+import type { SettingsReader } from './settings.ts';
 
 export type { Logger };
 
@@ -21,4 +22,17 @@ export function createLogger(options: LoggerOptions): Logger {
       options: { ignore: 'pid,hostname,service', translateTime: 'SYS:HH:MM:ss.l' },
     },
   });
+}
+
+/** `DATAHUB_LOG_LEVEL` and `DATAHUB_LOG_FORMAT`; pretty on a terminal unless told otherwise. */
+export function readLoggerSettings(reader: SettingsReader): Pick<LoggerOptions, 'level' | 'pretty'> {
+  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+  const format = reader.oneOf('DATAHUB_LOG_FORMAT', {
+    values: ['auto', 'json', 'pretty'] as const,
+    fallback: 'auto',
+  });
+  return {
+    level: reader.oneOf('DATAHUB_LOG_LEVEL', { values: levels, fallback: 'info' }),
+    pretty: format === 'pretty' || (format === 'auto' && process.stdout.isTTY === true),
+  };
 }

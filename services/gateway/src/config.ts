@@ -1,6 +1,6 @@
 /** The gateway's settings. */
 
-import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import type { SettingsReader } from '@datahub/service-kit/settings';
 
 export interface GatewayConfig {
   host: string;
@@ -27,8 +27,8 @@ export interface GatewayConfig {
   drainMs: number;
 }
 
-export function readGatewayConfig(env: Environment): GatewayConfig {
-  return readSettings(env, (reader) => ({
+export function readGatewayConfig(reader: SettingsReader): GatewayConfig {
+  return {
     host: reader.text('HOST', '127.0.0.1'),
     port: reader.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
     metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: 9090, min: 0, max: 65_535 }),
@@ -62,5 +62,5 @@ export function readGatewayConfig(env: Environment): GatewayConfig {
       max: 3_600_000,
     }),
     drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
-  }));
+  };
 }

@@ -1,0 +1,67 @@
+/** The gateway in front of services that run apart. */
+
+import { openRemoteExecutor } from '@datahub/executor-session/remote-executor';
+import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { createGrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc-client';
+import { createHealthProbe } from '@datahub/service-kit/grpc-health';
+import { clientCredentialsOf, readCallerSettings } from '@datahub/service-kit/grpc-settings';
+import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
+import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
+import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { readGatewayConfig } from './config.ts';
+import type { Readiness } from './routes/health.ts';
+import { openGateway } from './service.ts';
+
+const readinessTimeoutMs = 1_000;
+
+export async function startGatewayProcess(env: Environment): Promise<Closable> {
+  const { config, caller, addresses, log } = readSettings(env, (reader) => ({
+    config: readGatewayConfig(reader),
+    caller: readCallerSettings(reader),
+    addresses: {
+      catalog: reader.text('DATAHUB_CATALOG_ADDRESS', '127.0.0.1:7071'),
+      executor: reader.list('DATAHUB_EXECUTOR_ADDRESS', ['127.0.0.1:7072']),
+      ml: reader.text('DATAHUB_ML_ADDRESS', '127.0.0.1:7073'),
+    },
+    log: readLoggerSettings(reader),
+  }));
+  const logger = createLogger({ service: 'gateway', ...log });
+  const closers = createClosers();
+  const credentials = { serviceToken: caller.serviceToken, credentials: clientCredentialsOf(caller) };
+  const toAddress = (address: string): GrpcClientOptions => ({
+    ...credentials,
+    address: `dns:///${address}`,
+  });
+
+  const catalog = createGrpcClient(CatalogServiceService, toAddress(addresses.catalog));
+  const ml = createGrpcClient(MlServiceService, toAddress(addresses.ml));
+  const executor = await openRemoteExecutor({
+    ...credentials,
+    addresses: addresses.executor,
+    onDown: (err) => logger.warn({ event: 'executor.down', err }, 'an executor went away'),
+  });
+  const probes = [
+    { name: 'catalog', probe: createHealthProbe(toAddress(addresses.catalog)) },
+    { name: 'executor', probe: createHealthProbe(toAddress(addresses.executor[0] ?? '')) },
+    { name: 'ml', probe: createHealthProbe(toAddress(addresses.ml)) },
+  ];
+  for (const closable of [catalog, ml, executor, ...probes.map(({ probe }) => probe)]) closers.add(closable);
+  const readiness: Readiness = {
+    missing: async () => {
+      const serving = await Promise.all(probes.map(({ probe }) => probe.serving(readinessTimeoutMs)));
+      return probes.filter((_, i) => !serving[i]).map(({ name }) => name);
+    },
+  };
+  const gateway = await openGateway(config, {
+    logger,
+    readiness,
+    upstreams: { catalog: catalog.calls, executor, ml: ml.calls },
+  });
+  closers.add(gateway);
+  logger.info(
+    { event: 'service.started', port: gateway.port },
+    `the gateway listens on port ${gateway.port}`,
+  );
+  return closers;
+}

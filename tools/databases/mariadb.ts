@@ -1,0 +1,70 @@
+/** A throw-away MariaDB with TLS, a user with a password, and no regard for power cuts. */
+
+import { randomBytes } from 'node:crypto';
+import { chown, copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Certificates, idOfUser } from './certificates.ts';
+import type { StartedDatabase } from './postgres.ts';
+import { isOnPath, run, startServer } from './process.ts';
+
+export function findMariadb(): { server: string; install: string } | undefined {
+  if (isOnPath('mariadbd') && isOnPath('mariadb-install-db')) {
+    return { server: 'mariadbd', install: 'mariadb-install-db' };
+  }
+  return undefined;
+}
+
+export async function startMariadb(
+  commands: { server: string; install: string },
+  options: { dir: string; port: number; certificates: Certificates },
+): Promise<StartedDatabase> {
+  const user = await idOfUser('mysql');
+  const dir = join(options.dir, 'mariadb');
+  const password = randomBytes(12).toString('hex');
+  await mkdir(dir, { recursive: true });
+  const init = join(dir, 'init.sql');
+  await writeFile(
+    init,
+    [
+      `CREATE USER 'hub'@'%' IDENTIFIED BY '${password}';`,
+      "GRANT ALL ON *.* TO 'hub'@'%' WITH GRANT OPTION;",
+      'CREATE DATABASE hub;',
+    ].join('\n'),
+  );
+  const tls = { ca: join(dir, 'ca.crt'), cert: join(dir, 'server.crt'), key: join(dir, 'server.key') };
+  for (const name of ['ca', 'cert', 'key'] as const) await copyFile(options.certificates[name], tls[name]);
+  if (user) for (const path of [dir, init, ...Object.values(tls)]) await chown(path, user.uid, user.gid);
+
+  const data = join(dir, 'data');
+  const asUser = user ? ['--user=mysql'] : [];
+  await run(commands.install, [
+    '--no-defaults',
+    `--datadir=${data}`,
+    ...asUser,
+    '--auth-root-authentication-method=normal',
+    '--skip-test-db',
+  ]);
+  const server = await startServer({
+    command: commands.server,
+    args: [
+      '--no-defaults',
+      ...asUser,
+      `--datadir=${data}`,
+      `--port=${options.port}`,
+      '--bind-address=127.0.0.1',
+      `--socket=${join(dir, 's')}`,
+      `--init-file=${init}`,
+      `--ssl-ca=${tls.ca}`,
+      `--ssl-cert=${tls.cert}`,
+      `--ssl-key=${tls.key}`,
+      '--innodb-flush-log-at-trx-commit=0',
+      '--innodb-buffer-pool-size=128M',
+      '--skip-log-bin',
+      '--max-connections=300',
+      '--skip-name-resolve',
+    ],
+    port: options.port,
+    timeoutMs: 30_000,
+  });
+  return { ...server, url: `mysql://hub:${password}@127.0.0.1:${options.port}/hub` };
+}
