@@ -50,7 +50,7 @@ function readProcess(reader: SettingsReader) {
 export async function startExecutorProcess(
   env: Environment,
   parts: Pick<ExecutorDeps, 'engines' | 'compile' | 'createAnswer'>,
-): Promise<Closable> {
+): Promise<Closable & { port: number }> {
   const { config, sealing, grpc, catalogAddresses, metricsPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'executor', ...log });
   const privateKeys = await loadKeys(sealing);
@@ -95,6 +95,7 @@ export async function startExecutorProcess(
   }
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
   return {
+    port: server.port,
     close: () => {
       server.setServing(false);
       draining.abort();
