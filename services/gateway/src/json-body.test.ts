@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { exactMember, parseJsonBody } from './json-body.ts';
+
+const parse = (text: string) => parseJsonBody(Buffer.from(text));
+
+describe('a body', () => {
+  it('gives back any JSON value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+        const text = JSON.stringify(value);
+        expect(parse(text).value).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it.each([
+    ['{"n":9007199254740993}', '9007199254740993'],
+    ['{"n":1.10}', '1.10'],
+    ['{"n":-0}', '-0'],
+    ['{"n":1e400}', '1e400'],
+    ['{"n":123456789012345678901234567890.5}', '123456789012345678901234567890.5'],
+    ['{"n":[1,{"deep":12345678901234567}]}', '[1,{"deep":12345678901234567}]'],
+    ['{"n":12}', '12'],
+    ['{"n":"9007199254740993"}', '"9007199254740993"'],
+  ])('keeps the digits of %s', (text, member) => {
+    expect(exactMember(parse(text), ['n'])).toBe(member);
+  });
+
+  it('keeps the digits of any number', () => {
+    const digits = fc.tuple(fc.bigInt(), fc.nat(), fc.integer({ min: -9, max: 9 }));
+    fc.assert(
+      fc.property(digits, ([whole, part, exponent]) => {
+        for (const number of [`${whole}`, `${whole}.${part}`, `${whole}.${part}e${exponent}`]) {
+          expect(exactMember(parse(`{"n":${number}}`), ['n'])).toBe(number);
+        }
+      }),
+    );
+  });
+
+  it('has no member that it only inherits', () => {
+    expect(exactMember(parse('{}'), ['constructor'])).toBeUndefined();
+    expect(exactMember(parse('{"__proto__":{"a":1}}'), ['a'])).toBeUndefined();
+  });
+
+  it.each(['', '{', '{"a":}', 'nul', '[1,]', `${'['.repeat(65)}${']'.repeat(65)}`])(
+    'of %j is refused',
+    (text) => {
+      expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'VALIDATION' }));
+    },
+  );
+
+  it('may hold brackets in its strings', () => {
+    expect(parse(JSON.stringify({ a: '[{'.repeat(500) })).value).toEqual({ a: '[{'.repeat(500) });
+  });
+});
