@@ -49,6 +49,7 @@ function answer(version: number, sourceVersion = 1): ResolveQueryResponse {
 function setup() {
   const asked: {
     accountId: string;
+    limits: object | undefined;
     resolve(answer: ResolveQueryResponse): void;
     reject(err: unknown): void;
   }[] = [];
@@ -58,7 +59,7 @@ function setup() {
       resolveQuery: (_request, ctx) =>
         new Promise((resolve, reject) => {
           const accountId = ctx.principal?.accountId ?? '';
-          asked.push({ accountId, resolve, reject });
+          asked.push({ accountId, limits: ctx.principal?.limits, resolve, reject });
           if (catalog.now instanceof HubError) reject(catalog.now);
           else if (catalog.now) resolve(catalog.now);
         }),
@@ -121,7 +122,7 @@ describe('leases', () => {
   test('an older answer that comes late replaces nothing', async () => {
     const { definitions, catalog, asked } = setup();
     const late = definitions.query('q', a, idle);
-    definitions.letGo([]);
+    definitions.letGo(['other']);
     catalog.now = answer(2);
     const current = await definitions.query('q', a, idle);
     asked[0]?.resolve(answer(1));
@@ -166,7 +167,24 @@ describe('letting go', () => {
   });
 });
 
+test('changes of other things keep nothing from being held', async () => {
+  const { definitions, asked } = setup();
+  const query = definitions.query('q', a, idle);
+  definitions.letGo(['other']);
+  asked[0]?.resolve(answer(1));
+  await query;
+  expect(definitions.held('q', a)).toBeDefined();
+});
+
 describe('accounts', () => {
+  test('the limits of whichever key asks first are no part of the question', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    const limits = { hubIds: ['x'], queryIds: ['y'], origins: [], contextJson: '{}' };
+    await definitions.query('q', { ...a, limits }, idle);
+    expect(asked[0]?.limits).toBeUndefined();
+  });
+
   test('another account asks the catalog itself, and is never answered from what is held', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);

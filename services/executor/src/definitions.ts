@@ -73,8 +73,9 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
   const { catalog, now } = options;
   const all = new Map<string, Held>();
   const asking = new Map<string, Promise<QueryDefinition>>();
-  /** Counts what was let go, so that an answer asked for earlier is used once and not held. */
-  let epoch = 0;
+  /** What was let go lately, so that an answer asked for earlier is used once and not held. */
+  const lately = new Map<string, { step: number; at: number }>();
+  let step = 0;
   let awayUntil = 0;
 
   const hold = (definition: QueryDefinition, sentAt: number, leaseMs: number): QueryDefinition => {
@@ -97,11 +98,12 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
 
   const ask = async (queryId: string, principal: Principal): Promise<QueryDefinition> => {
     const sentAt = now();
-    const sentIn = epoch;
-    const ctx = createCallContext({ timeoutMs: options.resolveTimeoutMs, principal });
+    const sentIn = step;
+    const ctx = createCallContext({ timeoutMs: options.resolveTimeoutMs, principal: accountOf(principal) });
     const answer = await catalog.resolveQuery({ queryId }, ctx);
     const definition = toQueryDefinition(answer);
-    return sentIn === epoch ? hold(definition, sentAt, answer.leaseMs) : definition;
+    const changed = idsOf(definition).some((id) => (lately.get(id)?.step ?? 0) > sentIn);
+    return changed ? definition : hold(definition, sentAt, answer.leaseMs);
   };
 
   /** One request however many ask; those who come after something was let go start another. */
@@ -156,13 +158,17 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     },
 
     letGo: (ids) => {
-      epoch++;
+      const at = now();
       asking.clear();
+      step++;
+      forgetBefore(lately, at - 2 * options.resolveTimeoutMs);
+      for (const id of ids) {
+        lately.delete(id);
+        lately.set(id, { step, at });
+      }
       const named = new Set(ids);
       for (const [queryId, { definition }] of all) {
-        if (named.has(queryId) || named.has(definition.source.sourceId) || named.has(definition.hubId)) {
-          all.delete(queryId);
-        }
+        if (idsOf(definition).some((id) => named.has(id))) all.delete(queryId);
       }
     },
 
@@ -170,6 +176,24 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       return all.size;
     },
   };
+}
+
+/** Those whose change changes the definition. */
+function idsOf({ queryId, hubId, source }: QueryDefinition): string[] {
+  return [queryId, source.sourceId, hubId];
+}
+
+/** No request is under way for as long as this, so older entries tell nothing; the map is in the order of time. */
+function forgetBefore(times: Map<string, { at: number }>, before: number): void {
+  for (const [id, { at }] of times) {
+    if (at >= before) return;
+    times.delete(id);
+  }
+}
+
+/** Definitions are shared by the keys of an account; what a key may do with one is looked at in every execution. */
+function accountOf({ accountId, keyId }: Principal): Principal {
+  return { accountId, keyId, scopes: [], limits: undefined };
 }
 
 function isOlder(one: QueryDefinition, other: QueryDefinition): boolean {

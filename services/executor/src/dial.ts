@@ -1,9 +1,8 @@
 /** The only way out to users' databases: checks the host, then dials exactly the addresses that were checked. */
 
-import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/error';
-import type { AddressPolicy, CheckedAddress, Resolve } from './address-policy.ts';
+import type { AddressPolicy, CheckedAddress } from './address-policy.ts';
 
 export type Dial = (host: string, port: number, signal: AbortSignal) => Promise<Socket>;
 
@@ -47,10 +46,6 @@ export function createDial(options: DialOptions): Dial {
     }
   };
 }
-
-/** The system's resolver, all answers in its order. */
-export const resolveWithSystem: Resolve = async (host) =>
-  (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address);
 
 function openSocket(target: CheckedAddress, port: number): Socket {
   return connectTcp({ host: target.address, port, family: target.family });

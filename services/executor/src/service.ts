@@ -10,7 +10,8 @@ import { createAddressPolicy, type Resolve } from './address-policy.ts';
 import { defaultBreakerSettings } from './breaker.ts';
 import type { ExecutorConfig } from './config.ts';
 import { createDefinitions, type SourceDefinition } from './definitions.ts';
-import { createDial, type Dial, resolveWithSystem } from './dial.ts';
+import { createDial, type Dial } from './dial.ts';
+import { createResolve } from './dial-resolve.ts';
 import type { Connection, Engine, EngineName } from './engine.ts';
 import { createExecutorEvents } from './events.ts';
 import { createPoolRegistry } from './pool-registry.ts';
@@ -34,7 +35,7 @@ export interface ExecutorDeps {
   engines: readonly Engine[];
   compile: CompileQuery;
   createAnswer: ExecuteDeps['createAnswer'];
-  /** The system's resolver unless given. */
+  /** Name servers and the system unless given. */
   resolve?: Resolve;
 }
 
@@ -59,7 +60,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     awayMaxMs: config.awayMaxMs,
     resolveTimeoutMs,
   });
-  const policy = createAddressPolicy(config.addresses, deps.resolve ?? resolveWithSystem);
+  const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
   const dial = createDial({ policy, connectTimeoutMs: config.pool.connectTimeoutMs });
   const connect = createConnect(deps, dial);
   const pools = createPoolRegistry<SourceDefinition>({
