@@ -9,6 +9,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import { toQueryDefinition, toSourceDefinition } from './definitions-from-proto.ts';
+import { type Held, HeldDefinitions } from './definitions-held.ts';
 import type { EngineName, TlsSettings } from './engine.ts';
 import type { PooledSource } from './pool-registry.ts';
 
@@ -55,55 +56,20 @@ export interface Definitions {
   readonly size: number;
 }
 
-interface Held {
-  definition: QueryDefinition;
-  /** From here on somebody asks again, so that the lease is renewed before it ends. */
-  renewAt: number;
-  leaseEndsAt: number;
-  /** Counted from the request that brought it, like the lease. */
-  awayEndsAt: number;
-  renewing: boolean;
-}
-
-const leaseMaxMs = 1_000;
 /** After a failed try the catalog counts as away for this long before it is asked again. */
 const awayPauseMs = 250;
 
 export function createDefinitions(options: DefinitionsOptions): Definitions {
-  const { catalog, now } = options;
-  const all = new Map<string, Held>();
+  const { catalog, now, resolveTimeoutMs } = options;
+  const all = new HeldDefinitions({ ...options, memoryMs: 2 * resolveTimeoutMs });
   const asking = new Map<string, Promise<QueryDefinition>>();
-  /** What was let go lately, so that an answer asked for earlier is used once and not held. */
-  const lately = new Map<string, { step: number; at: number }>();
-  let step = 0;
   let awayUntil = 0;
 
-  const hold = (definition: QueryDefinition, sentAt: number, leaseMs: number): QueryDefinition => {
-    const old = all.get(definition.queryId)?.definition;
-    if (old && isOlder(definition, old)) return definition;
-    const kept = old && isSame(definition, old) ? old : definition;
-    const bounded = Math.min(leaseMs, leaseMaxMs);
-    all.delete(kept.queryId);
-    if (bounded === 0) return kept;
-    all.set(kept.queryId, {
-      definition: kept,
-      renewAt: sentAt + bounded / 2,
-      leaseEndsAt: sentAt + bounded,
-      awayEndsAt: sentAt + options.awayMaxMs,
-      renewing: false,
-    });
-    if (all.size > options.heldMax) all.delete(all.keys().next().value as string);
-    return kept;
-  };
-
   const ask = async (queryId: string, principal: Principal): Promise<QueryDefinition> => {
-    const sentAt = now();
-    const sentIn = step;
-    const ctx = createCallContext({ timeoutMs: options.resolveTimeoutMs, principal: accountOf(principal) });
+    const asked = { sentAt: now(), step: all.step };
+    const ctx = createCallContext({ timeoutMs: resolveTimeoutMs, principal: accountOf(principal) });
     const answer = await catalog.resolveQuery({ queryId }, ctx);
-    const definition = toQueryDefinition(answer);
-    const changed = idsOf(definition).some((id) => (lately.get(id)?.step ?? 0) > sentIn);
-    return changed ? definition : hold(definition, sentAt, answer.leaseMs);
+    return all.put(toQueryDefinition(answer), { ...asked, leaseMs: answer.leaseMs });
   };
 
   /** One request however many ask; those who come after something was let go start another. */
@@ -124,14 +90,14 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       held.renewing = false;
       held.renewAt = now() + awayPauseMs;
       if (isAway(err)) awayUntil = held.renewAt;
-      else if (all.get(held.definition.queryId) === held) all.delete(held.definition.queryId);
+      else all.drop(held);
     });
   };
 
   return {
     held: (queryId, principal) => {
-      const held = all.get(queryId);
-      if (held === undefined || held.definition.accountId !== principal.accountId) return undefined;
+      const held = all.get(queryId, principal.accountId);
+      if (held === undefined) return undefined;
       const at = now();
       if (at < held.leaseEndsAt) {
         if (at >= held.renewAt && !held.renewing) renew(held, principal);
@@ -144,9 +110,8 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       try {
         return await orCallerGone(askOnce(queryId, principal), signal);
       } catch (err) {
-        if (!isAway(err)) throw err;
-        const held = all.get(queryId);
-        if (held?.definition.accountId !== principal.accountId || now() >= held.awayEndsAt) throw err;
+        const held = isAway(err) ? all.get(queryId, principal.accountId) : undefined;
+        if (held === undefined || now() >= held.awayEndsAt) throw err;
         awayUntil = now() + awayPauseMs;
         return held.definition;
       }
@@ -158,18 +123,8 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     },
 
     letGo: (ids) => {
-      const at = now();
       asking.clear();
-      step++;
-      forgetBefore(lately, at - 2 * options.resolveTimeoutMs);
-      for (const id of ids) {
-        lately.delete(id);
-        lately.set(id, { step, at });
-      }
-      const named = new Set(ids);
-      for (const [queryId, { definition }] of all) {
-        if (idsOf(definition).some((id) => named.has(id))) all.delete(queryId);
-      }
+      all.letGo(ids);
     },
 
     get size() {
@@ -178,36 +133,9 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
   };
 }
 
-/** Those whose change changes the definition. */
-function idsOf({ queryId, hubId, source }: QueryDefinition): string[] {
-  return [queryId, source.sourceId, hubId];
-}
-
-/** No request is under way for as long as this, so older entries tell nothing; the map is in the order of time. */
-function forgetBefore(times: Map<string, { at: number }>, before: number): void {
-  for (const [id, { at }] of times) {
-    if (at >= before) return;
-    times.delete(id);
-  }
-}
-
 /** Definitions are shared by the keys of an account; what a key may do with one is looked at in every execution. */
 function accountOf({ accountId, keyId }: Principal): Principal {
   return { accountId, keyId, scopes: [], limits: undefined };
-}
-
-function isOlder(one: QueryDefinition, other: QueryDefinition): boolean {
-  if (one.version !== other.version) return one.version < other.version;
-  return one.source.sourceId === other.source.sourceId && one.source.version < other.source.version;
-}
-
-function isSame(one: QueryDefinition, other: QueryDefinition): boolean {
-  return (
-    one.version === other.version &&
-    one.accountId === other.accountId &&
-    one.source.sourceId === other.source.sourceId &&
-    one.source.version === other.source.version
-  );
 }
 
 function isAway(err: unknown): boolean {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { AddressRefused } from './address-policy.ts';
 import { sourceUnreachable } from './dial.ts';
 import { createExecutorEvents } from './events.ts';
-import type { Execution } from './rpc/execute.ts';
+import type { Execution } from './rpc/execution.ts';
 
 function setup(level = 'debug') {
   const lines: string[] = [];

@@ -4,7 +4,7 @@ import type { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
 import { createMetrics } from './events-metrics.ts';
 import type { PoolStats } from './pool-settings.ts';
-import type { Execution } from './rpc/execute.ts';
+import type { Execution } from './rpc/execution.ts';
 
 export interface ExecutorEvents {
   executed(run: Execution): void;

@@ -44,6 +44,16 @@ export interface Lease {
   readonly uses: number;
 }
 
+/** A connection as its pool sees it. */
+export interface Member extends Lease {
+  uses: number;
+  busy: boolean;
+  gone: boolean;
+  heldAt: number;
+  idleAt: number;
+  readonly expiresAt: number;
+}
+
 export interface AcquireOptions {
   /** Keys take turns in the line. */
   key: string;

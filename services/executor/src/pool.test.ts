@@ -1,11 +1,6 @@
-import { HubError } from '@datahub/service-kit/error';
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createBreaker, defaultBreakerSettings } from './breaker.ts';
-import type { Connection } from './engine.ts';
-import { ConnectionBudget, defaultConnectionLimits } from './limits.ts';
-import { Pool } from './pool.ts';
-import { defaultPoolSettings, type Lease, type PoolSettings } from './pool-settings.ts';
+import { type FakeConnection, never, setupPool as setup, tick } from './pool-fake.ts';
+import type { Lease } from './pool-settings.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
@@ -13,58 +8,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers();
 });
-
-const unreachable = new HubError('SOURCE_UNREACHABLE', 'x');
-const never = new AbortController().signal;
-const tick = () => vi.advanceTimersByTimeAsync(0);
-
-class FakeConnection {
-  broken = false;
-  closed = false;
-  alive = true;
-  serverVersion = '1';
-  private closeListener = () => {};
-  onClose(listener: () => void) {
-    this.closeListener = listener;
-  }
-  ping() {
-    return this.alive ? Promise.resolve() : new Promise<void>(() => {});
-  }
-  close() {
-    if (this.closed) return;
-    this.closed = true;
-    this.broken = true;
-    this.closeListener();
-  }
-}
-
-function setup(settings: Partial<PoolSettings> = {}, limits = defaultConnectionLimits) {
-  const opened: FakeConnection[] = [];
-  const source = { up: true, connectMs: 0, error: unreachable as Error, attempts: 0 };
-  const now = () => performance.now();
-  const budget: ConnectionBudget = new ConnectionBudget(limits, () => pool.dropIdlest());
-  const pool = new Pool(
-    { ...defaultPoolSettings, ...settings },
-    {
-      open: async () => {
-        source.attempts++;
-        if (source.connectMs > 0) await new Promise((resolve) => setTimeout(resolve, source.connectMs));
-        if (!source.up) throw source.error;
-        const connection = new FakeConnection();
-        opened.push(connection);
-        return connection as unknown as Connection;
-      },
-      breaker: createBreaker(defaultBreakerSettings, now),
-      budget,
-      share: budget.share('a'),
-      now,
-      random: () => 0,
-    },
-  );
-  const acquire = (key = 'k', signal = never, waitMs = 60_000) =>
-    pool.acquire({ key, signal, deadlineAt: performance.now() + waitMs });
-  return { pool, opened, source, acquire, budget };
-}
 
 describe('growing', () => {
   test('one connection serves those who come one after another', async () => {
@@ -276,60 +219,4 @@ describe('ending', () => {
     expect(opened[0]?.closed).toBe(true);
     await pool.close(1_000);
   });
-});
-
-test('whatever happens, connections stay in bounds and none is lost', async () => {
-  const step = fc.constantFrom('acquire', 'release', 'break', 'leave', 'time', 'down', 'up', 'die');
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      const { pool, opened, source, acquire, budget } = setup({
-        sizeMax: 3,
-        queueMax: 4,
-        waitMs: 50,
-        lifetimeMs: 500,
-      });
-      const held: Lease[] = [];
-      const callers: AbortController[] = [];
-      const actions: Record<string, () => unknown> = {
-        acquire: () => {
-          const caller = new AbortController();
-          callers.push(caller);
-          acquire('k', caller.signal).then(
-            (lease) => held.push(lease),
-            () => {},
-          );
-        },
-        release: () => held.length > 0 && pool.release(held.shift() as Lease),
-        break: () => {
-          const lease = held.shift();
-          if (lease === undefined) return;
-          (lease.connection as unknown as FakeConnection).broken = true;
-          pool.release(lease);
-        },
-        leave: () => callers.shift()?.abort(),
-        time: () => vi.advanceTimersByTimeAsync(30),
-        down: () => (source.up = false),
-        up: () => (source.up = true),
-        die: () => opened.find(({ closed }) => !closed)?.close(),
-      };
-      for (const name of steps) {
-        await actions[name]?.();
-        await tick();
-        const { waiting, busy, idle, connecting } = pool.stats;
-        expect(busy + idle + connecting).toBeLessThanOrEqual(3);
-        expect(waiting).toBeLessThanOrEqual(4);
-        expect([budget.open, budget.busy]).toEqual([busy + idle + connecting, busy + connecting]);
-        expect(new Set(held).size).toBe(held.length);
-      }
-      for (const lease of held.splice(0)) pool.release(lease);
-      for (const caller of callers) caller.abort();
-      const closing = pool.close(0);
-      await vi.advanceTimersByTimeAsync(1);
-      await closing;
-      for (const lease of held.splice(0)) pool.release(lease);
-      expect(opened.every(({ closed }) => closed)).toBe(true);
-      expect([budget.open, budget.busy]).toEqual([0, 0]);
-    }),
-    { numRuns: 150 },
-  );
 });

@@ -8,16 +8,7 @@ import type { Connection } from './engine.ts';
 import type { Hungry, Share } from './limits.ts';
 import { answersWithin, openWithin } from './pool-connect.ts';
 import { callerGone, PoolQueue, stopping } from './pool-queue.ts';
-import type { AcquireOptions, Lease, PoolDeps, PoolSettings, PoolStats } from './pool-settings.ts';
-
-interface Member extends Lease {
-  uses: number;
-  busy: boolean;
-  gone: boolean;
-  heldAt: number;
-  idleAt: number;
-  readonly expiresAt: number;
-}
+import type { AcquireOptions, Lease, Member, PoolDeps, PoolSettings, PoolStats } from './pool-settings.ts';
 
 const pingTimeoutMs = 1_000;
 /** After a further connection was refused while others work: the source is probably full. */
@@ -163,15 +154,6 @@ export class Pool implements Hungry {
     return this.members.size === 0 && this.opening.size === 0 && this.queue.size === 0;
   }
 
-  /** When somebody who is sent away should come back: the time the line takes at the pace seen so far. */
-  get retryAfterMs(): number {
-    const now = this.deps.now();
-    let paceMs = this.holdMs;
-    for (const member of this.members) if (member.busy) paceMs = Math.max(paceMs, (now - member.heldAt) / 2);
-    const estimate = ((this.queue.size + 1) * paceMs) / this.settings.sizeMax;
-    return Math.round(Math.min(Math.max(estimate, 250), 30_000));
-  }
-
   /** Opens as many connections as the line still needs and the bounds allow. */
   pump(): void {
     while (this.queue.size > this.opening.size + this.reviving) {
@@ -297,8 +279,17 @@ export class Pool implements Hungry {
     return new HubError('SOURCE_BUSY', message, {
       stage: 'queue',
       retryable: true,
-      retryAfterMs: this.retryAfterMs,
+      retryAfterMs: this.estimateWaitMs(),
     });
+  }
+
+  /** The time the line takes at the pace seen so far, what runs now included. */
+  private estimateWaitMs(): number {
+    const now = this.deps.now();
+    let paceMs = this.holdMs;
+    for (const { busy, heldAt } of this.members) if (busy) paceMs = Math.max(paceMs, (now - heldAt) / 2);
+    const estimateMs = ((this.queue.size + 1) * paceMs) / this.settings.sizeMax;
+    return Math.round(Math.min(Math.max(estimateMs, 250), 30_000));
   }
 
   private settleEnd(): void {

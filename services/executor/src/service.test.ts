@@ -13,7 +13,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readExecutorConfig } from './config.ts';
 import { toSourceDefinition } from './definitions-from-proto.ts';
 import type { Connection, ConnectSettings, Engine, Statement } from './engine.ts';
-import type { AnswerSink } from './rpc/execute.ts';
+import type { AnswerSink } from './rpc/execution.ts';
 import { type Catalog, type ExecutorService, openExecutor } from './service.ts';
 import { bindingOf } from './unseal.ts';
 

@@ -1,32 +1,19 @@
 /** Runs a stored query: admit → resolve → bind → run → rows. The only way to the users' data. */
 
-import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
-import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
-import { type CallContext, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError, type Stage } from '@datahub/service-kit/error';
-import type { Definitions, QueryDefinition, SourceDefinition } from '../definitions.ts';
-import type { Outcome, RunOptions, Statement } from '../engine.ts';
+import type { Executor } from '@datahub/executor-session/executor';
+import { requirePrincipal } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import type { Definitions, SourceDefinition } from '../definitions.ts';
+import type { RunOptions, Statement } from '../engine.ts';
 import type { ExecutorEvents } from '../events.ts';
 import type { Pool } from '../pool.ts';
 import type { PoolRegistry } from '../pool-registry.ts';
 import type { Lease } from '../pool-settings.ts';
-import type { RowFormat, RowSink } from '../rows/row-sink.ts';
 import { type ExecutionLimits, leastOf, requireAllowed, runOptionsOf, timeoutMsOf } from './admit.ts';
+import { type AnswerOptions, type AnswerSink, Execution } from './execution.ts';
 import { toFailure } from './failure.ts';
-import type { CompileQuery, PreparedQuery } from './prepared.ts';
+import type { CompileQuery } from './prepared.ts';
 import { reasonOf, untilStopped } from './stop.ts';
-
-/** Turns rows into the bytes of one answer, and the outcome into its end. */
-export interface AnswerSink extends RowSink {
-  finish(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void;
-}
-
-export interface AnswerOptions {
-  format: RowFormat;
-  numbers: 'auto' | 'string';
-  meta: boolean;
-  reply: ExecutionReply;
-}
 
 export interface ExecuteDeps {
   definitions: Pick<Definitions, 'held' | 'query'>;
@@ -130,88 +117,4 @@ function isStale(err: unknown, run: Execution, lease: Lease, statement: Statemen
   if (!(err instanceof HubError) || (err.code !== 'SOURCE_BROKEN' && err.code !== 'SOURCE_UNREACHABLE'))
     return false;
   return statement.kind === 'read' && lease.uses > 1 && run.bytes === 0 && !run.ctx.signal.aborted;
-}
-
-const formats: Partial<Record<Format, RowFormat>> = {
-  [Format.FORMAT_NDJSON]: 'ndjson',
-  [Format.FORMAT_CSV]: 'csv',
-};
-
-/** One execution on its way; events read from it what happened. */
-export class Execution implements ExecutionReply {
-  readonly request: ExecuteRequest;
-  readonly ctx: CallContext;
-  readonly now: () => number;
-  readonly startedAt: number;
-  stage: Stage = 'queue';
-  query: QueryDefinition | undefined;
-  prepared: PreparedQuery | undefined;
-  outcome: Outcome | undefined;
-  timeoutMs = 0;
-  deadlineAt: number;
-  /** Before a connection was there. */
-  queueMs = 0;
-  /** With it. */
-  durationMs = 0;
-  bytes = 0;
-  private readonly reply: ExecutionReply;
-  private runAt = 0;
-
-  constructor(
-    request: ExecuteRequest,
-    ctx: CallContext,
-    { reply, now }: { reply: ExecutionReply; now: () => number },
-  ) {
-    this.request = request;
-    this.ctx = ctx;
-    this.reply = reply;
-    this.now = now;
-    this.startedAt = now();
-    this.deadlineAt = ctx.deadlineAt;
-  }
-
-  get answerOptions(): AnswerOptions {
-    const { format, options } = this.request;
-    return {
-      format: formats[format] ?? 'json',
-      numbers: options?.numbersAsStrings ? 'string' : 'auto',
-      meta: options?.meta ?? false,
-      reply: this,
-    };
-  }
-
-  admitted(query: QueryDefinition, prepared: PreparedQuery, timeoutMs: number): void {
-    this.query = query;
-    this.prepared = prepared;
-    this.timeoutMs = timeoutMs;
-    this.deadlineAt = Math.min(this.deadlineAt, this.startedAt + timeoutMs);
-  }
-
-  started(): void {
-    this.stage = 'execute';
-    this.runAt = this.now();
-    this.queueMs = this.runAt - this.startedAt;
-  }
-
-  ended(outcome: Outcome): void {
-    this.outcome = outcome;
-    this.durationMs = this.now() - this.runAt;
-  }
-
-  chunk(bytes: Buffer): boolean {
-    this.stage = 'stream';
-    this.bytes += bytes.length;
-    return this.reply.chunk(bytes);
-  }
-
-  onDrain(listener: () => void): void {
-    this.reply.onDrain(listener);
-  }
-
-  /** What ended the wait, where a call only says that it was cancelled. */
-  causeOf(err: unknown): unknown {
-    const { signal } = this.ctx;
-    const cancelled = err instanceof HubError && err.code === 'CANCELLED';
-    return cancelled && signal.aborted ? reasonOf(signal, this.now() >= this.deadlineAt) : err;
-  }
 }
