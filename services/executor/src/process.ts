@@ -3,9 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
-import { publicKeyOf, readKeyFile } from '@datahub/sealing/key-pair';
-import { createOpener, type Opener } from '@datahub/sealing/opener';
-import { createSealer } from '@datahub/sealing/sealer';
+import { readKeyFile } from '@datahub/sealing/key-pair';
+import { createOpener } from '@datahub/sealing/opener';
 import { startGrpcServer } from '@datahub/service-kit/grpc-server';
 import {
   clientCredentialsOf,
@@ -13,7 +12,7 @@ import {
   serverCredentialsOf,
 } from '@datahub/service-kit/grpc-settings';
 import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
-import { createLogger, type Logger, readLoggerSettings } from '@datahub/service-kit/logger';
+import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import {
   type Environment,
   readSettings,
@@ -22,15 +21,14 @@ import {
 } from '@datahub/service-kit/settings';
 import { readExecutorConfig, readSealing, type SealingSettings } from './config.ts';
 import { openRemoteCatalog } from './definitions-replicas.ts';
-import { resealAll } from './reseal.ts';
+import { startResealing } from './reseal.ts';
 import { createHandlers } from './rpc/handlers.ts';
-import { type Catalog, type ExecutorDeps, openExecutor } from './service.ts';
+import { type ExecutorDeps, openExecutor } from './service.ts';
 
 const portDefault = 7072;
 const metricsPortDefault = 9092;
 /** Executions of one gateway at the same time; more are told to come back. */
 const callsPerSessionMax = 10_000;
-const resealEveryMs = 10 * 60_000;
 
 function readProcess(reader: SettingsReader) {
   return {
@@ -90,9 +88,7 @@ export async function startExecutorProcess(
   closers.add({ close: () => service.close(0) });
   closers.add({ close: () => server.close(grpc.drainMs) });
   closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort }));
-  if (privateKeys.length > 1) {
-    closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
-  }
+  closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
   return {
     port: server.port,
@@ -129,42 +125,4 @@ async function serveMetrics(
     server.listen(port, host, resolve);
   });
   return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) };
-}
-
-interface Resealing {
-  privateKeys: string[];
-  opener: Opener;
-  catalog: Catalog;
-  logger: Logger;
-}
-
-/** While several keys are held, everything is moved to the first, again and again, until the others can be dropped. */
-async function startResealing({ privateKeys, opener, catalog, logger }: Resealing): Promise<Closable> {
-  const seal = await createSealer([await publicKeyOf(privateKeys[0] ?? '')]);
-  const stop = new AbortController();
-  let running = Promise.resolve();
-  const run = async () => {
-    try {
-      const resealed = await resealAll({ catalog, opener, seal, signal: stop.signal });
-      logger.info({ event: 'reseal.done', ...resealed }, 'moved stored credentials to the current key');
-    } catch (err) {
-      logger.warn(
-        { event: 'reseal.failed', err },
-        'moving stored credentials stopped early; it starts again',
-      );
-    }
-  };
-  const next = () => {
-    running = running.then(run);
-  };
-  const timer = setInterval(next, resealEveryMs);
-  timer.unref();
-  next();
-  return {
-    close: async () => {
-      clearInterval(timer);
-      stop.abort();
-      await running;
-    },
-  };
 }

@@ -2,9 +2,10 @@ import type { ResolvedSource, SealedCredentials } from '@datahub/proto/catalog/v
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createOpener, keyIdOf } from '@datahub/sealing/opener';
 import { createSealer, type Seal } from '@datahub/sealing/sealer';
-import { expect, test } from 'vitest';
+import { createLogger } from '@datahub/service-kit/logger';
+import { expect, test, vi } from 'vitest';
 import { toSourceDefinition } from './definitions-from-proto.ts';
-import { resealAll } from './reseal.ts';
+import { resealAll, startResealing } from './reseal.ts';
 import { bindingOf, unseal } from './unseal.ts';
 
 async function makeSource(sourceId: string, seal: Seal): Promise<ResolvedSource> {
@@ -76,4 +77,21 @@ test('moves everything to the current key, page by page, and holds nothing up', 
   expect(onOldKey.map(({ sourceId }) => sourceId)).toEqual(['s7']);
   const later = await createOpener([current.privateKey]);
   expect((await unseal(toSourceDefinition(sources[40]), later)).password).toBe('secret of s40');
+});
+
+test('runs by itself while several keys are held, and not with one', async () => {
+  const [old, current] = await Promise.all([generateKeyPair(), generateKeyPair()]);
+  const source = await makeSource('s', await createSealer([old.publicKey]));
+  const catalog = fakeCatalog([source]);
+  const logger = createLogger({ service: 'executor', level: 'silent', pretty: false });
+  const start = async (...privateKeys: string[]) => {
+    const opener = await createOpener(privateKeys);
+    return startResealing({ privateKeys, opener, catalog, logger });
+  };
+  await (await start(old.privateKey)).close();
+  expect(source.version).toBe(1);
+  const resealing = await start(current.privateKey, old.privateKey);
+  await vi.waitFor(() => expect(source.version).toBe(2));
+  await resealing.close();
+  expect(keyIdOf(source.sealed?.user ?? '')).toBe((await createOpener([current.privateKey])).currentKeyId);
 });

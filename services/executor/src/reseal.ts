@@ -1,10 +1,13 @@
 /** Moves stored credentials to the current sealing key while the hub serves, so that old keys can be dropped. */
 
 import type { ResolvedSource, SealedCredentials } from '@datahub/proto/catalog/v1/catalog_internal';
+import { publicKeyOf } from '@datahub/sealing/key-pair';
 import { keyIdOf, type Opener } from '@datahub/sealing/opener';
-import type { Seal } from '@datahub/sealing/sealer';
+import { createSealer, type Seal } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
+import type { Closable } from '@datahub/service-kit/lifecycle';
+import type { Logger } from '@datahub/service-kit/logger';
 import { toSourceDefinition } from './definitions-from-proto.ts';
 import type { Catalog } from './service.ts';
 import { bindingOf } from './unseal.ts';
@@ -27,6 +30,9 @@ export interface Resealed {
 }
 
 const callTimeoutMs = 30_000;
+/** The work is done on threads, so several at a time use what the machine has. */
+const sideBySide = 8;
+const resealEveryMs = 10 * 60_000;
 
 /** Goes once through all sources. A source that cannot be opened does not hold up the others. */
 export async function resealAll(options: ResealOptions): Promise<Resealed> {
@@ -36,9 +42,10 @@ export async function resealAll(options: ResealOptions): Promise<Resealed> {
   while (!options.signal.aborted) {
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
     const { sources } = await options.catalog.listSealed({ afterSourceId, limit: pageSize }, ctx);
-    for (const source of sources) {
-      const fate = await resealOne(source, options);
-      if (fate !== 'untouched') result[fate]++;
+    for (let i = 0; i < sources.length; i += sideBySide) {
+      const some = sources.slice(i, i + sideBySide);
+      const fates = await Promise.all(some.map((source) => resealOne(source, options)));
+      for (const fate of fates) if (fate !== 'untouched') result[fate]++;
     }
     const last = sources.at(-1);
     if (last === undefined || sources.length < pageSize) break;
@@ -76,5 +83,46 @@ async function resealSecrets(source: ResolvedSource, opener: Opener, seal: Seal)
     user: await move(user, 'user'),
     password: await move(password, 'password'),
     tlsKey: await move(tlsKey, 'tls.key'),
+  };
+}
+
+export interface ResealingOptions {
+  /** The one that `opener` calls current is the first. */
+  privateKeys: readonly string[];
+  opener: Opener;
+  catalog: ResealOptions['catalog'];
+  logger: Logger;
+}
+
+/** While several keys are held, everything is moved to the first, again and again, until the others can be dropped. */
+export async function startResealing(options: ResealingOptions): Promise<Closable> {
+  const { privateKeys, opener, catalog, logger } = options;
+  if (privateKeys.length < 2) return { close: () => {} };
+  const seal = await createSealer([await publicKeyOf(privateKeys[0] ?? '')]);
+  const stop = new AbortController();
+  let running = Promise.resolve();
+  const run = async () => {
+    try {
+      const resealed = await resealAll({ catalog, opener, seal, signal: stop.signal });
+      logger.info({ event: 'reseal.done', ...resealed }, 'moved stored credentials to the current key');
+    } catch (err) {
+      logger.warn(
+        { event: 'reseal.failed', err },
+        'moving stored credentials stopped early; it starts again',
+      );
+    }
+  };
+  const next = () => {
+    running = running.then(run);
+  };
+  const timer = setInterval(next, resealEveryMs);
+  timer.unref();
+  next();
+  return {
+    close: async () => {
+      clearInterval(timer);
+      stop.abort();
+      await running;
+    },
   };
 }
