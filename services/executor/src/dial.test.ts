@@ -64,11 +64,27 @@ test('a forbidden target is never dialled', async () => {
 test('a resolver that changes its answer between two calls changes nothing', async () => {
   const answers = [['8.8.8.8'], ['127.0.0.1']];
   let asked = 0;
-  const { dial, dialled } = spyDial({ resolve: async () => answers[asked++] ?? [] });
+  const resolve = async () => answers[asked++] ?? [];
+  const first = spyDial({ resolve });
+  await first.dial('db.example', 5432, idle);
+  expect([asked, first.dialled]).toEqual([1, ['8.8.8.8']]);
+  const reconnect = spyDial({ resolve });
+  await expect(reconnect.dial('db.example', 5432, idle)).rejects.toMatchObject({
+    code: 'SOURCE_UNREACHABLE',
+  });
+  expect([asked, reconnect.dialled]).toEqual([2, []]);
+});
+
+test('a side connection goes to the very server that the first call reached', async () => {
+  const answers = [['1.1.1.1', '8.8.8.8'], ['9.9.9.9']];
+  let asked = 0;
+  const { dial, dialled } = spyDial({
+    resolve: async () => answers[asked++] ?? [],
+    fate: (address) => (address === '1.1.1.1' ? 'refuse' : 'connect'),
+  });
   await dial('db.example', 5432, idle);
-  expect([asked, dialled]).toEqual([1, ['8.8.8.8']]);
-  await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
-  expect([asked, dialled]).toEqual([2, ['8.8.8.8']]);
+  await dial('db.example', 5432, idle);
+  expect([asked, dialled]).toEqual([1, ['1.1.1.1', '8.8.8.8', '8.8.8.8']]);
 });
 
 test('refused by policy, closed port, unknown host and silence look alike', async () => {

@@ -30,14 +30,21 @@ export function sourceUnreachable(cause: unknown): HubError {
   );
 }
 
-/** Rejects with SOURCE_UNREACHABLE, whatever went wrong. */
+/**
+ * Dials for one connection to a source. The first call resolves and checks; further ones for the same host, such as the
+ * side connection of a cancel, go to the very address that was reached, for a name can stand for several servers.
+ * Rejects with SOURCE_UNREACHABLE, whatever went wrong.
+ */
 export function createDial(options: DialOptions): Dial {
   const { policy, connectTimeoutMs, staggerMs = 250, connect = openSocket } = options;
+  const reached = new Map<string, CheckedAddress>();
   return async (host, port, signal) => {
     const bound = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
     try {
-      const targets = interleave(await orAborted(policy.check(host), bound));
-      const socket = await race({ targets, port, staggerMs, connect, signal: bound });
+      const known = reached.get(host);
+      const targets = known ? [known] : interleave(await orAborted(policy.check(host), bound));
+      const { socket, target } = await race({ targets, port, staggerMs, connect, signal: bound });
+      reached.set(host, target);
       socket.setNoDelay(true);
       socket.setKeepAlive(true, keepAliveMs);
       return socket;
@@ -79,8 +86,13 @@ interface Race {
   signal: AbortSignal;
 }
 
+interface Reached {
+  socket: Socket;
+  target: CheckedAddress;
+}
+
 /** Starts the targets one after another; the first that connects wins and the others are destroyed. */
-function race({ targets, port, staggerMs, connect, signal }: Race): Promise<Socket> {
+function race({ targets, port, staggerMs, connect, signal }: Race): Promise<Reached> {
   return new Promise((resolve, reject) => {
     const pending = new Set<Socket>();
     let next = 0;
@@ -116,7 +128,7 @@ function race({ targets, port, staggerMs, connect, signal }: Race): Promise<Sock
         pending.delete(socket);
         settle();
         socket.off('error', failed);
-        resolve(socket);
+        resolve({ socket, target });
       });
       timer = setTimeout(start, staggerMs);
     };

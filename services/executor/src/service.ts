@@ -61,8 +61,8 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     resolveTimeoutMs,
   });
   const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
-  const dial = createDial({ policy, connectTimeoutMs: config.pool.connectTimeoutMs });
-  const connect = createConnect(deps, dial);
+  const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs };
+  const connect = createConnect(deps, () => createDial(dialling));
   const pools = createPoolRegistry<SourceDefinition>({
     open: async (source, signal) => {
       const startedAt = now();
@@ -114,7 +114,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
 }
 
 /** Opens the credentials and a connection; the plain secrets live in this call alone. */
-function createConnect({ engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>, dial: Dial) {
+function createConnect({ engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>, newDial: () => Dial) {
   const byName = new Map<EngineName, Engine>(
     engines.flatMap((engine) => engine.names.map((name) => [name, engine])),
   );
@@ -126,6 +126,6 @@ function createConnect({ engines, opener }: Pick<ExecutorDeps, 'engines' | 'open
         retryable: false,
       });
     }
-    return engine.connect(await unseal(source, opener), { dial, signal });
+    return engine.connect(await unseal(source, opener), { dial: newDial(), signal });
   };
 }
