@@ -90,14 +90,43 @@ describe('stopping', () => {
     expect(stats()).toMatchObject({ busy: 0, idle: 1 });
   });
 
-  test('a write that ended well in spite of it is told as done', async () => {
+  test('a write that ended well in spite of it is told as done, and a late cancel hits nobody else', async () => {
     const stubborn: Run = function () {
       return new Promise((resolve) => {
         this.stop = () => resolve({ ...done, hasRows: false, affectedRows: 1 });
       });
     };
-    const { call, chunks } = setup({ runs: [stubborn], kind: 'write', statementTimeoutMs: 20 });
+    const { call, chunks, connections } = setup({ runs: [stubborn], kind: 'write', statementTimeoutMs: 20 });
     await call();
     expect(chunks).toEqual(['end']);
+    expect(connections[0]?.broken).toBe(true);
+  });
+
+  test('a connection is not handed on before the cancel was delivered', async () => {
+    const { call, connections, stats } = setup({ runs: [hang], statementTimeoutMs: 200 });
+    const running = call().catch((err) => err);
+    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    const [connection] = connections;
+    const delivery = Promise.withResolvers<void>();
+    const { cancel } = connection as NonNullable<typeof connection>;
+    Object.assign(connection as object, {
+      cancel: () => cancel.call(connection).then(() => delivery.promise),
+    });
+    await vi.waitFor(() => expect(connection?.cancelled).toBe(1));
+    expect(stats()).toMatchObject({ busy: 1, idle: 0 });
+    delivery.resolve();
+    expect(await running).toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+    expect(stats()).toMatchObject({ busy: 0, idle: 1 });
+  });
+
+  test('where the cancel cannot be delivered, the connection is cut', async () => {
+    const { call, connections } = setup({ runs: [deaf], statementTimeoutMs: 200 });
+    const startedAt = performance.now();
+    const running = call().catch((err) => err);
+    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    Object.assign(connections[0] as object, { cancel: async () => Promise.reject(new Error('refused')) });
+    expect(await running).toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+    expect(performance.now() - startedAt).toBeLessThan(600);
+    expect(connections[0]?.broken).toBe(true);
   });
 });

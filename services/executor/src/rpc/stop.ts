@@ -17,11 +17,15 @@ export interface StopOptions {
  * Settles as `work` does. When the caller goes or time is up, the database is asked to cancel; what has not ended
  * `graceMs` later loses its connection. Rejects then with CANCELLED or STATEMENT_TIMEOUT; work that ended well in
  * spite of it counts as done.
+ *
+ * A cancel that comes too late for its statement would hit the next one on the connection. So this settles only after
+ * the cancel was delivered, and a connection whose statement did not end by it is closed.
  */
 export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise<T> {
   const { connection, signal, deadlineAt, now, graceMs } = options;
   return new Promise((resolve, reject) => {
     let stopped: HubError | undefined;
+    let delivered: Promise<void> | undefined;
     let graceTimer: NodeJS.Timeout | undefined;
     const cut = () => {
       connection.close();
@@ -32,7 +36,7 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
       if (stopped) return;
       stopped = reason;
       graceTimer = setTimeout(cut, graceMs);
-      connection.cancel(AbortSignal.timeout(graceMs)).catch(cut);
+      delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(cut);
     };
     const abort = () => stop(reasonOf(signal, now() >= deadlineAt));
     const timer = setTimeout(() => stop(timedOut()), Math.max(deadlineAt - now(), 0));
@@ -41,17 +45,23 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
       clearTimeout(graceTimer);
       signal.removeEventListener('abort', abort);
     };
+    const finish = (settle: () => void, byCancel: boolean) => {
+      if (delivered === undefined) {
+        done();
+        settle();
+        return;
+      }
+      void delivered.then(() => {
+        done();
+        if (!byCancel) connection.close();
+        settle();
+      });
+    };
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     work.then(
-      (value) => {
-        done();
-        resolve(value);
-      },
-      (err) => {
-        done();
-        reject(stopped ?? err);
-      },
+      (value) => finish(() => resolve(value), false),
+      (err) => finish(() => reject(stopped ?? err), err instanceof HubError && err.code === 'CANCELLED'),
     );
   });
 }
