@@ -222,6 +222,16 @@ test('a described query is kept with its version', async () => {
   expect(catalog.saved).toEqual([{ queryId: 'q', version: 1, signatureJson: JSON.stringify(described) }]);
 });
 
+test('a key for other queries describes nothing', async () => {
+  const { service, catalog } = await setup();
+  const limits = { hubIds: [], queryIds: ['other'], origins: [], contextJson: '' };
+  const limited = createCallContext({ timeoutMs: 5_000, principal: { ...principal, limits } });
+  await expect(service.executor.describeQuery({ queryId: 'q' }, limited)).rejects.toMatchObject({
+    code: 'SCOPE_DENIED',
+  });
+  expect(catalog.saved).toEqual([]);
+});
+
 test('figures tell what happened, and closing ends everything', async () => {
   const { service, execute } = await setup();
   await execute();

@@ -15,11 +15,16 @@ export interface ExecutionLimits {
 
 /** Writes need a scope of their own, and only the compiled text tells what a query does. Throws SCOPE_DENIED. */
 export function requireAllowed(principal: Principal, query: QueryDefinition, kind: Statement['kind']): void {
-  const { scopes, limits } = principal;
+  const { scopes } = principal;
   const scope = kind === 'read' ? 'queries:execute' : 'queries:execute:write';
   if (!scopes.includes('*') && !scopes.includes(scope)) {
     throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
   }
+  requireWithinLimits(principal, query);
+}
+
+/** What the key was narrowed to. Throws SCOPE_DENIED. */
+export function requireWithinLimits({ limits }: Principal, query: QueryDefinition): void {
   if (limits === undefined) return;
   if (limits.queryIds.length > 0 && !limits.queryIds.includes(query.queryId)) {
     throw new HubError('SCOPE_DENIED', 'This key may not use this query.');

@@ -5,6 +5,7 @@ import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor'
 import { requirePrincipal } from '@datahub/service-kit/call';
 import type { Definitions, QueryDefinition } from '../definitions.ts';
 import type { Catalog } from '../service.ts';
+import { requireWithinLimits } from './admit.ts';
 import { toFailure } from './failure.ts';
 import type { CompileQuery } from './prepared.ts';
 import { askSource, type SourceDeps } from './sources.ts';
@@ -20,6 +21,7 @@ export function createDescribeCalls(deps: DescribeDeps): Pick<Executor, 'describ
     describeQuery: async ({ queryId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const query = await deps.definitions.query(queryId, principal, ctx.signal);
+      requireWithinLimits(principal, query);
       const prepared = deps.compile(query);
       try {
         const signature = await askSource(query.source, ctx, {
