@@ -2,6 +2,7 @@
 
 import type { Collection, Doc } from '@datahub/document-store';
 import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { Seal } from '@datahub/sealing/sealer';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { CreateId } from '@datahub/service-kit/id';
@@ -10,7 +11,6 @@ import type { FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './docu
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
 import type { CheckStatement } from './query.ts';
-import type { Seal } from './source.ts';
 import type { CatalogStore } from './store.ts';
 
 export interface Catalog {

@@ -36,7 +36,7 @@ export interface FolderDoc extends Doc, Dated {
   deleting: number;
 }
 
-export const engineNames = ['postgres', 'mysql', 'mariadb', 'mongodb'] as const;
+export const engineNames = ['postgres', 'mysql', 'mariadb'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;

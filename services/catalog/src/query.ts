@@ -20,6 +20,7 @@ export const variableTypes = [
 
 const allowedTypes = variableTypes.flatMap((type) => [type, `${type}[]`]);
 const keyShape = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const commandDefault = 'SELECT';
 const queryCharactersMax = 262_144;
 const variablesMax = 200;
 
@@ -48,7 +49,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     label: check.label('/label', input.label),
     sourceId: input.sourceId,
     engine: input.engine,
-    command: checkCommand(check, '/command', input.command ?? defaultCommand(input.engine)),
+    command: checkCommand(check, '/command', input.command ?? commandDefault),
     query: check.text('/query', input.query, { min: 1, max: queryCharactersMax }),
     context: checkVariables(check, '/context', input.context ?? []),
     createdAt: context.nowMs,
@@ -56,10 +57,6 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
   };
   check.done();
   return query;
-}
-
-function defaultCommand(engine: EngineName): string {
-  return engine === 'mongodb' ? '' : 'SELECT';
 }
 
 export interface QueryPatch {
@@ -101,7 +98,7 @@ function runText(query: QueryDoc): string {
 
 function checkCommand(check: Checker, pointer: string, text: string): string {
   const command = text.trim().toUpperCase();
-  if (!/^[A-Z]{0,32}$/.test(command)) check.fault(pointer, 'must be one SQL verb, such as SELECT or UPDATE');
+  if (!/^[A-Z]{1,32}$/.test(command)) check.fault(pointer, 'must be one SQL verb, such as SELECT or UPDATE');
   return command;
 }
 

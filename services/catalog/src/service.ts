@@ -1,6 +1,7 @@
 /** The composition of the catalog: store, rules and calls. */
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Seal } from '@datahub/sealing/sealer';
 import type { Calls } from '@datahub/service-kit/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import type { Logger } from '@datahub/service-kit/logger';
@@ -16,7 +17,6 @@ import { createKeyCalls } from './rpc/keys.ts';
 import { createOperationCalls } from './rpc/operations.ts';
 import { createQueryCalls } from './rpc/queries.ts';
 import { createSourceCalls } from './rpc/sources.ts';
-import type { Seal } from './source.ts';
 import { openCatalogStore } from './store.ts';
 import { sweepLeftovers } from './sweep.ts';
 
@@ -32,6 +32,8 @@ export interface CatalogService {
   internal: InternalCalls;
   bootstrapped: Bootstrapped;
   health(): Promise<void>;
+  /** Ends the streams of watching executors, so that the server can drain. */
+  stopWatches(): void;
   close(): Promise<void>;
 }
 
@@ -71,6 +73,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     internal: createInternalCalls(catalog, config.leaseMs),
     bootstrapped,
     health: () => store.health(),
+    stopWatches: () => changes.close(),
     close: async () => {
       clearInterval(upkeep);
       changes.close();

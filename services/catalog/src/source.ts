@@ -1,6 +1,8 @@
 /** A source: pure rules, but for the sealing of its secrets, which is handed in. */
 
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
+import type { SecretField } from '@datahub/sealing/envelope';
+import type { Seal } from '@datahub/sealing/sealer';
 import { type Checker, createChecker } from './check.ts';
 import {
   type EngineName,
@@ -12,20 +14,6 @@ import {
 } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { looksLikeMask, maskKey, maskPassword, maskUser } from './mask.ts';
-
-export type SecretField = 'user' | 'password' | 'tls.key';
-
-/** What an envelope is bound to: it opens for this source at this address and for nothing else. */
-export interface SealBinding {
-  sourceId: string;
-  engine: string;
-  host: string;
-  port: number;
-  tlsMode: string;
-  field: SecretField;
-}
-
-export type Seal = (plain: string, binding: SealBinding) => Promise<string>;
 
 const bounds = {
   port: { min: 1, max: 65_535 },

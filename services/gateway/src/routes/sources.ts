@@ -11,7 +11,7 @@ import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
 
-const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb', 'mongodb'] } as const;
+const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb'] } as const;
 const pem = { type: 'string', maxLength: 65_536 } as const;
 const settings = {
   host: { type: 'string', minLength: 1, maxLength: 253 },

@@ -1,0 +1,165 @@
+/** From JSON to the values of variables: pinned by the key, then the call's, then the default; checked by declared type. */
+
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { type Fault, HubError } from '@datahub/service-kit/error';
+
+/** A number whose digits a double would lose. */
+export class ExactNumber {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type Value = string | number | boolean | null | ExactNumber | Value[] | { [key: string]: Value };
+
+export const listMax = 10_000;
+
+const risky = /\d{16}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
+
+type Reviver = (key: string, value: Value, context: { source?: string }) => Value;
+
+/** JSON with every digit kept. The text was parsed before, so it is well formed. */
+export function parseValue(text: string): Value {
+  if (!risky.test(text)) return JSON.parse(text);
+  const parse = JSON.parse as unknown as (text: string, reviver: Reviver) => Value;
+  return parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source
+      ? new ExactNumber(source)
+      : value,
+  );
+}
+
+/** JSON text of a value, digits kept. */
+export function toJsonText(value: Value): string {
+  if (value instanceof ExactNumber) return value.text;
+  if (Array.isArray(value)) return `[${value.map(toJsonText).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, member]) => `${JSON.stringify(key)}:${toJsonText(member)}`)
+    .join(',')}}`;
+}
+
+/** What the values are taken from, compiled once for a definition. */
+export interface Declaration {
+  name: string;
+  type: string | undefined;
+  fallback: Value | undefined;
+  /** False: null where nothing is given. True: null is refused. */
+  required: boolean | undefined;
+  allowed: Set<string> | undefined;
+}
+
+export function declare(name: string, variable: Variable | undefined): Declaration {
+  const allowed = variable?.enumJson === undefined ? undefined : (parseValue(variable.enumJson) as Value[]);
+  return {
+    name,
+    type: variable?.type,
+    fallback: variable?.valueJson === undefined ? undefined : parseValue(variable.valueJson),
+    required: variable?.required,
+    allowed: allowed && new Set(allowed.map(toJsonText)),
+  };
+}
+
+export interface Given {
+  pinnedJson: string;
+  contextJson: string;
+}
+
+/** One value a declaration, in order. Throws CONTEXT_INVALID with a fault for each variable that is missing or does not fit. */
+export function resolveValues(
+  declarations: readonly Declaration[],
+  { pinnedJson, contextJson }: Given,
+): Value[] {
+  const pinned = pinnedJson === '' ? undefined : (parseValue(pinnedJson) as object);
+  const context = contextJson === '' ? undefined : (parseValue(contextJson) as object);
+  const faults: Fault[] = [];
+  const values = declarations.map((declaration) => {
+    const given = own(pinned, declaration.name) ?? own(context, declaration.name);
+    const value = given === undefined ? (declaration.fallback ?? absent(declaration)) : given.value;
+    const detail = value === undefined ? 'is missing' : faultOf(declaration, value);
+    if (detail !== undefined) faults.push({ pointer: `/context/${declaration.name}`, detail });
+    return value ?? null;
+  });
+  if (faults.length === 0) return values;
+  const [first] = faults;
+  const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
+  throw new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}${more}.`, {
+    errors: faults,
+    stage: 'prepare',
+    retryable: false,
+  });
+}
+
+function own(from: object | undefined, name: string): { value: Value } | undefined {
+  return from !== undefined && Object.hasOwn(from, name)
+    ? { value: (from as Record<string, Value>)[name] as Value }
+    : undefined;
+}
+
+const absent = ({ required }: Declaration): Value | undefined => (required === false ? null : undefined);
+
+/** What is wrong with a value, never the value itself. */
+function faultOf({ type, required, allowed }: Declaration, value: Value): string | undefined {
+  if (value === null) return required === true ? 'must not be null' : undefined;
+  if (Array.isArray(value) && value.length > listMax) return `must have at most ${listMax} elements`;
+  if (type !== undefined) {
+    const fault = type.endsWith('[]') ? faultOfList(type.slice(0, -2), value) : faultOfType(type, value);
+    if (fault !== undefined) return fault;
+  }
+  if (typeof value === 'string' && value.includes('\0')) return 'must not contain a NUL character';
+  const members = Array.isArray(value) ? value : [value];
+  if (allowed !== undefined && !members.every((member) => allowed.has(toJsonText(member)))) {
+    return 'must be one of the values that the query allows';
+  }
+  return undefined;
+}
+
+function faultOfList(type: string, value: Value): string | undefined {
+  if (!Array.isArray(value)) return `must be an array of ${type}`;
+  const bad = value.findIndex((member) => member !== null && faultOfType(type, member) !== undefined);
+  return bad < 0 ? undefined : `must be an array of ${type}; element ${bad} is not`;
+}
+
+const patterns: Record<string, { pattern: RegExp; must: string }> = {
+  bigint: { pattern: /^-?\d{1,19}$/, must: 'must be a whole number of at most 19 digits' },
+  decimal: { pattern: /^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?$/, must: 'must be a decimal number' },
+  date: {
+    pattern: /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/,
+    must: 'must be a date such as 2026-11-20',
+  },
+  timestamp: {
+    pattern: /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/,
+    must: 'must be a timestamp such as 2026-11-20T13:04:05.123Z',
+  },
+  uuid: { pattern: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, must: 'must be a UUID' },
+};
+
+function faultOfType(type: string, value: Value): string | undefined {
+  switch (type) {
+    case 'json':
+      return undefined;
+    case 'string':
+      return typeof value === 'string' ? undefined : 'must be a string';
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : 'must be true or false';
+    case 'number':
+      return typeof value === 'number' || value instanceof ExactNumber ? undefined : 'must be a number';
+    case 'integer':
+      return isInteger(value) ? undefined : 'must be a whole number from -2147483648 to 2147483647';
+    default: {
+      const rule = patterns[type];
+      const text = value instanceof ExactNumber ? value.text : String(value);
+      const shaped =
+        typeof value === 'string' || ((type === 'bigint' || type === 'decimal') && isNumeric(value));
+      return rule === undefined || (shaped && rule.pattern.test(text)) ? undefined : rule.must;
+    }
+  }
+}
+
+const isNumeric = (value: Value) => typeof value === 'number' || value instanceof ExactNumber;
+
+function isInteger(value: Value): boolean {
+  const number = value instanceof ExactNumber ? Number(value.text) : value;
+  return Number.isInteger(number) && Math.abs(number as number) <= 2_147_483_648 && number !== 2_147_483_648;
+}

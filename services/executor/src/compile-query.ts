@@ -1,0 +1,55 @@
+/** A definition → what the pipeline binds: the statement compiler behind the pipeline's own words. */
+
+import { type CompiledStatement, compileStatement, type Dialect } from '@datahub/statement/statement';
+import type { QueryDefinition } from './definitions.ts';
+import type { Statement } from './engine.ts';
+import type { CompileQuery, PreparedQuery } from './rpc/prepared.ts';
+
+export const compileQuery: CompileQuery = (definition) => {
+  const compiled = compileStatement(definition.text, {
+    dialect: definition.source.engine as Dialect,
+    command: definition.command,
+    variables: definition.variables,
+  });
+  return new CompiledQuery(compiled, definition);
+};
+
+class CompiledQuery implements PreparedQuery {
+  readonly kind: PreparedQuery['kind'];
+  readonly #compiled: CompiledStatement;
+  readonly #types: Map<string, string | undefined>;
+  /** Names the prepared statement on a connection: queries and their versions never share one. */
+  readonly #key: string;
+  #lastText = '';
+
+  constructor(compiled: CompiledStatement, { queryId, version, variables }: QueryDefinition) {
+    this.kind = compiled.kind;
+    this.#compiled = compiled;
+    this.#key = `${queryId}.${version}`;
+    this.#types = new Map(variables.map(({ key, type }) => [key, type]));
+  }
+
+  bind(values: Parameters<PreparedQuery['bind']>[0]): Statement {
+    const { key, text, params } = this.#compiled.bind(values);
+    this.#lastText = text;
+    return { key: key === '' ? this.#key : `${this.#key}.${key}`, text, params, kind: this.kind };
+  }
+
+  describable(): Statement {
+    const { text, params } = this.#compiled.describable();
+    return { key: `${this.#key}.describe`, text, params, kind: this.kind };
+  }
+
+  variables(signature: Parameters<PreparedQuery['variables']>[0]): ReturnType<PreparedQuery['variables']> {
+    const { placeholders } = this.#compiled.describable();
+    return this.#compiled.variables.map((key) => {
+      const type = this.#types.get(key) ?? signature.parameters[placeholders.indexOf(key)];
+      return type === undefined ? { key } : { key, type };
+    });
+  }
+
+  /** The text that was run last is the one that the fault is about, or one like it. */
+  toStored(fault: Parameters<PreparedQuery['toStored']>[0]): ReturnType<PreparedQuery['toStored']> {
+    return this.#compiled.toStored(this.#lastText, fault);
+  }
+}
