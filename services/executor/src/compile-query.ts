@@ -20,7 +20,6 @@ class CompiledQuery implements PreparedQuery {
   readonly #types: Map<string, string | undefined>;
   /** Names the prepared statement on a connection: queries and their versions never share one. */
   readonly #key: string;
-  #lastText = '';
 
   constructor(compiled: CompiledStatement, { queryId, version, variables }: QueryDefinition) {
     this.kind = compiled.kind;
@@ -31,7 +30,6 @@ class CompiledQuery implements PreparedQuery {
 
   bind(values: Parameters<PreparedQuery['bind']>[0]): Statement {
     const { key, text, params } = this.#compiled.bind(values);
-    this.#lastText = text;
     return { key: key === '' ? this.#key : `${this.#key}.${key}`, text, params, kind: this.kind };
   }
 
@@ -48,8 +46,7 @@ class CompiledQuery implements PreparedQuery {
     });
   }
 
-  /** The text that was run last is the one that the fault is about, or one like it. */
-  toStored(fault: Parameters<PreparedQuery['toStored']>[0]): ReturnType<PreparedQuery['toStored']> {
-    return this.#compiled.toStored(this.#lastText, fault);
+  toStored(...[fault, run]: Parameters<PreparedQuery['toStored']>): ReturnType<PreparedQuery['toStored']> {
+    return this.#compiled.toStored(run.text, fault);
   }
 }

@@ -106,6 +106,7 @@ async function setup(env: Record<string, string> = {}) {
         row: () => {},
         full: false,
         onDrain: () => {},
+        abandon: () => {},
         finish: (outcome) => void reply.chunk(Buffer.from(`${outcome.rowCount} rows`)),
       }),
     },

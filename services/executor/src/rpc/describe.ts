@@ -23,16 +23,17 @@ export function createDescribeCalls(deps: DescribeDeps): Pick<Executor, 'describ
       const query = await deps.definitions.query(queryId, principal, ctx.signal);
       requireWithinLimits(principal, query);
       const prepared = deps.compile(query);
+      const statement = prepared.describable();
       try {
         const signature = await askSource(query.source, ctx, {
           ...deps,
-          ask: (connection) => connection.describe(prepared.describable()),
+          ask: (connection) => connection.describe(statement),
         });
         const described = { columns: signature.columns, variables: prepared.variables(signature) };
         await deps.catalog.saveSignature(toSaved(query, described), ctx);
         return described;
       } catch (err) {
-        throw toFailure(err, 'prepare', prepared);
+        throw toFailure(err, 'prepare', (fault) => prepared.toStored(fault, statement));
       }
     },
   };

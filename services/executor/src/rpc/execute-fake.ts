@@ -16,7 +16,7 @@ import { defaultPoolSettings } from '../pool-settings.ts';
 import type { RowSink } from '../rows/row-sink.ts';
 import { createExecute } from './execute.ts';
 import type { AnswerSink } from './execution.ts';
-import type { PreparedQuery } from './prepared.ts';
+import type { CompileQuery, PreparedQuery } from './prepared.ts';
 
 export const source: SourceDefinition = {
   sourceId: 's',
@@ -91,6 +91,7 @@ export interface Setup {
   definition?: QueryDefinition;
   principal?: Principal | undefined;
   statementTimeoutMs?: number;
+  compile?: CompileQuery;
 }
 
 export function setupExecute({
@@ -99,7 +100,9 @@ export function setupExecute({
   definition = query,
   principal = key,
   statementTimeoutMs = 30_000,
+  compile,
 }: Setup = {}) {
+  let abandoned = 0;
   const connections: FakeConnection[] = [];
   const bound: object[] = [];
   const optionsSeen: RunOptions[] = [];
@@ -133,7 +136,7 @@ export function setupExecute({
   const execute = createExecute({
     definitions: { held: () => undefined, query: async () => definition },
     pools: registry,
-    compile: () => prepared,
+    compile: compile ?? (() => prepared),
     createAnswer: ({ reply }): AnswerSink => ({
       format: 'json',
       numbers: 'auto',
@@ -141,6 +144,7 @@ export function setupExecute({
       row: () => void reply.chunk(Buffer.from('row')),
       full: false,
       onDrain: () => {},
+      abandon: () => void abandoned++,
       finish: () => void reply.chunk(Buffer.from('end')),
     }),
     limits: { statementTimeoutMs, rowsMax: 0 },
@@ -165,6 +169,16 @@ export function setupExecute({
     };
     return execute({ queryId: 'q', contextJson: '{}', format: Format.FORMAT_JSON, ...request }, ctx, reply);
   };
-  return { call, caller, chunks, connections, bound, optionsSeen, events, stats: () => registry.stats };
+  return {
+    call,
+    caller,
+    chunks,
+    connections,
+    bound,
+    optionsSeen,
+    events,
+    stats: () => registry.stats,
+    abandoned: () => abandoned,
+  };
 }
 export const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };

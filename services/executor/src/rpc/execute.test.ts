@@ -99,6 +99,22 @@ describe('failing', () => {
     expect(events.failed).toHaveBeenCalledOnce();
   });
 
+  test('before anything ran, the place is in the stored text already', async () => {
+    const rejected = new HubError('SQL_REJECTED', 'not one statement', { sql: { line: 1, column: 30 } });
+    const { call } = setup({
+      compile: () => {
+        throw rejected;
+      },
+    });
+    await expect(call()).rejects.toMatchObject({ stage: 'prepare', sql: { line: 1, column: 30 } });
+  });
+
+  test('leaves nothing of the answer behind', async () => {
+    const { call, abandoned } = setup({ runs: [async () => Promise.reject(broken())] });
+    await call().catch(() => {});
+    expect(abandoned()).toBe(1);
+  });
+
   test('after the first byte is a matter of the stream, and never repeated', async () => {
     const { call, connections, chunks } = setup({
       runs: [

@@ -15,6 +15,8 @@ import { toFailure } from './failure.ts';
 import type { CompileQuery } from './prepared.ts';
 import { reasonOf, untilStopped } from './stop.ts';
 
+export type { AnswerOptions, AnswerSink } from './execution.ts';
+
 export interface ExecuteDeps {
   definitions: Pick<Definitions, 'held' | 'query'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
@@ -37,6 +39,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       const query =
         definitions.held(request.queryId, principal) ??
         (await definitions.query(request.queryId, principal, ctx.signal));
+      run.stage = 'prepare';
       const prepared = compile(query);
       run.admitted(query, prepared, timeoutMsOf(query, request.options, limits));
       requireAllowed(principal, query, prepared.kind);
@@ -47,11 +50,12 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       });
       const pinnedJson = principal.limits?.contextJson ?? '';
       const statement = prepared.bind({ pinnedJson, contextJson: request.contextJson });
+      run.statement = statement;
       const pool = pools.pool(query.source);
       await runOn(run, { pool, statement, options, key: principal.keyId, deps });
       deps.events.executed(run);
     } catch (err) {
-      const failure = toFailure(run.causeOf(err), run.stage, run.prepared);
+      const failure = toFailure(run.causeOf(err), run.stage, (fault) => run.place(fault));
       deps.events.failed(run, failure);
       throw failure;
     }
@@ -107,6 +111,9 @@ async function runOnce(
     });
     run.ended(outcome);
     answer.finish(outcome, run);
+  } catch (err) {
+    answer.abandon();
+    throw err;
   } finally {
     pool.release(lease);
   }

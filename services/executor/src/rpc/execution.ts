@@ -3,9 +3,9 @@
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call';
-import { HubError, type Stage } from '@datahub/service-kit/error';
+import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/error';
 import type { QueryDefinition } from '../definitions.ts';
-import type { Outcome } from '../engine.ts';
+import type { Outcome, Statement } from '../engine.ts';
 import type { RowFormat, RowSink } from '../rows/row-sink.ts';
 import type { PreparedQuery } from './prepared.ts';
 import { reasonOf } from './stop.ts';
@@ -13,6 +13,8 @@ import { reasonOf } from './stop.ts';
 /** Turns rows into the bytes of one answer, and the outcome into its end. */
 export interface AnswerSink extends RowSink {
   finish(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void;
+  /** The execution failed: nothing more is sent, and nothing is left behind. */
+  abandon(): void;
 }
 
 export interface AnswerOptions {
@@ -36,6 +38,7 @@ export class Execution implements ExecutionReply {
   stage: Stage = 'queue';
   query: QueryDefinition | undefined;
   prepared: PreparedQuery | undefined;
+  statement: Statement | undefined;
   outcome: Outcome | undefined;
   timeoutMs = 0;
   deadlineAt: number;
@@ -96,6 +99,12 @@ export class Execution implements ExecutionReply {
 
   onDrain(listener: () => void): void {
     this.reply.onDrain(listener);
+  }
+
+  /** Moves a fault's place from the text that was run to the stored one; the same fault while nothing was run. */
+  place(fault: SqlFault): SqlFault {
+    const { prepared, statement } = this;
+    return prepared && statement && this.runAt > 0 ? prepared.toStored(fault, statement) : fault;
   }
 
   /** What ended the wait, where a call only says that it was cancelled. */

@@ -1,7 +1,6 @@
 /** What a failed execution tells: where it failed, and where in the stored text. */
 
-import { HubError, type Stage, toHubError } from '@datahub/service-kit/error';
-import type { PreparedQuery } from './prepared.ts';
+import { HubError, type SqlFault, type Stage, toHubError } from '@datahub/service-kit/error';
 
 /** Stages are told only for what happened on the way to or at the database. */
 const unstaged = new Set([
@@ -13,9 +12,9 @@ const unstaged = new Set([
   'OPTION_REFUSED',
 ]);
 
-export function toFailure(err: unknown, stage: Stage, prepared: PreparedQuery | undefined): HubError {
+export function toFailure(err: unknown, stage: Stage, place: (fault: SqlFault) => SqlFault): HubError {
   const known = toHubError(err);
-  const sql = known.sql && prepared && stage !== 'queue' ? prepared.toStored(known.sql) : known.sql;
+  const sql = known.sql && place(known.sql);
   const told = known.stage ?? (unstaged.has(known.code) ? undefined : stage);
   if (told === known.stage && sql === known.sql) return known;
   return new HubError(known.code, known.message, {

@@ -24,8 +24,8 @@ export interface PreparedQuery {
   describable(): Statement;
   /** The variables in the order of the text, with the types that are declared or that the source found. */
   variables(signature: Signature): DescribedVariable[];
-  /** Moves a position in the text that was run to the place in the stored text. */
-  toStored(fault: SqlFault): SqlFault;
+  /** Moves a place in the text of the statement that was run to the stored text. */
+  toStored(fault: SqlFault, run: Statement): SqlFault;
 }
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION. */

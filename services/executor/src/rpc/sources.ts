@@ -66,7 +66,7 @@ export async function askSource<T>(
     const { connection } = lease;
     return await untilStopped(ask(connection), { connection, signal, deadlineAt, now, graceMs: stopGraceMs });
   } catch (err) {
-    throw toFailure(err, lease === undefined ? 'connect' : 'execute', undefined);
+    throw toFailure(err, lease === undefined ? 'connect' : 'execute', (fault) => fault);
   } finally {
     if (lease) pool.release(lease);
   }
