@@ -1,0 +1,9 @@
+/** The engines there are. */
+
+import type { Engine } from '../engine.ts';
+import { createMysqlEngine } from './mysql/index.ts';
+import { createPostgresEngine } from './postgres/index.ts';
+
+export function createEngines(): Engine[] {
+  return [createPostgresEngine(), createMysqlEngine()];
+}

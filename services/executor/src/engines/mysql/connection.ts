@@ -1,0 +1,235 @@
+/** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows straight into the sink. */
+
+import type { Socket } from 'node:net';
+import { HubError } from '@datahub/service-kit/error';
+import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
+import type { RowSink } from '../../rows/row-sink.ts';
+import * as packets from './packets.ts';
+import { createResultReader } from './results.ts';
+import { readSchema } from './schema.ts';
+import { typeName } from './values.ts';
+import { type Response, Wire } from './wire.ts';
+
+/** Statements kept prepared on one connection; the server's own bound is for all connections together. */
+const preparedMax = 50;
+
+interface Prepared {
+  id: number;
+  columns: packets.ColumnDefinition[];
+  parameterCount: number;
+}
+
+export interface Session {
+  socket: Socket;
+  serverVersion: string;
+  isMariadb: boolean;
+  /** MariaDB tells formats of columns beside their types. */
+  hasExtended: boolean;
+  /** Asks the server on a side connection to stop what runs here. */
+  cancel(signal: AbortSignal): Promise<void>;
+}
+
+const settings = [
+  "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1",
+  "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+];
+
+/** What outlives a statement in its session, where the statement's text shows it. */
+const leavesTraces = /@|get_lock|last_insert_id\s*\(\s*[^)\s]/i;
+
+const ok: Response = () => true;
+
+export class MysqlConnection implements Connection {
+  readonly serverVersion: string;
+  readonly #wire: Wire;
+  readonly #session: Session;
+  readonly #prepared = new Map<string, Prepared>();
+  #timeoutMs = -1;
+  #broken = false;
+  #cancelling = false;
+  /** Rows of a statement that is being stopped go nowhere. */
+  #discarding = false;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.serverVersion = session.serverVersion;
+    this.#wire = new Wire(session.socket);
+  }
+
+  get broken(): boolean {
+    return this.#broken || this.#wire.closed;
+  }
+
+  onClose(listener: () => void): void {
+    this.#wire.onClose(listener);
+  }
+
+  async initialize(): Promise<void> {
+    await Promise.all(settings.map((text) => this.#command(packets.query(text), ok)));
+  }
+
+  async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
+    this.#cancelling = false;
+    this.#discarding = false;
+    try {
+      const prepared = await this.#prepare(statement);
+      const held =
+        statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
+      if (held) return await this.#runHeld(prepared, statement, { sink, options });
+      return await this.#execute(prepared, statement, { sink, options });
+    } catch (err) {
+      throw this.#cancelling ? toCancelled(err) : err;
+    } finally {
+      // A cancellation that came too late could hit the next statement.
+      if (this.#cancelling && !this.#discarding) this.#broken = true;
+      if (statement.kind === 'standalone' || leavesTraces.test(statement.text)) this.close();
+    }
+  }
+
+  /** A read is wrapped in a transaction that cannot write and is undone, without an extra round trip. */
+  async #execute(
+    prepared: Prepared,
+    statement: Statement,
+    { sink, options }: { sink: RowSink; options: RunOptions },
+  ): Promise<Outcome> {
+    const before = this.#setTimeout(options.statementTimeoutMs);
+    if (statement.kind === 'read') before.push(packets.query('START TRANSACTION READ ONLY'));
+    const body = packets.execute(prepared.id, statement.params);
+    if (body.length > packets.commandBytesMax)
+      throw new HubError('TOO_LARGE', 'The values are too large for the database.');
+    const after = statement.kind === 'read' ? [packets.query('ROLLBACK')] : [];
+    this.#wire.send(Buffer.concat([...before, body, ...after]));
+
+    const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
+    const started = before.map(() => this.#wire.expect(ok));
+    const reader = createResultReader({
+      sink,
+      outcome,
+      hasExtended: this.#session.hasExtended,
+      rowsMax: options.maxRows,
+      discarding: () => this.#discarding,
+      pause: () => this.#wire.pause(),
+      resume: () => this.#wire.resume(),
+    });
+    const ended = [this.#wire.expect(reader), ...after.map(() => this.#wire.expect(ok))];
+    const results = await Promise.allSettled([...started, ...ended]);
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure !== undefined) throw failure.reason;
+    return outcome;
+  }
+
+  async #runHeld(
+    prepared: Prepared,
+    statement: Statement,
+    { sink, options }: { sink: RowSink; options: RunOptions },
+  ): Promise<Outcome> {
+    await this.#command(packets.query('START TRANSACTION'), ok);
+    let outcome: Outcome;
+    try {
+      outcome = await this.#execute(prepared, statement, { sink, options });
+    } catch (err) {
+      if (!this.broken) await this.#command(packets.query('ROLLBACK'), ok);
+      throw err;
+    }
+    const affected = outcome.affectedRows ?? outcome.rowCount;
+    const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
+    await this.#command(packets.query(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT'), ok);
+    if (!tooMany) return outcome;
+    throw new HubError(
+      'MAX_AFFECTED',
+      `The statement would touch ${affected} rows, and ${options.maxAffected} are allowed. Nothing was changed.`,
+      { retryable: false },
+    );
+  }
+
+  /** The second net under the executor's own deadline; sent only when it changes. */
+  #setTimeout(timeoutMs: number): Buffer[] {
+    if (timeoutMs === this.#timeoutMs) return [];
+    this.#timeoutMs = timeoutMs;
+    const text = this.#session.isMariadb
+      ? `SET max_statement_time = ${timeoutMs / 1_000}`
+      : `SET max_execution_time = ${Math.ceil(timeoutMs)}`;
+    return [packets.query(text)];
+  }
+
+  async #prepare(statement: Pick<Statement, 'key' | 'text'>): Promise<Prepared> {
+    const known = this.#prepared.get(statement.key);
+    if (known !== undefined) {
+      this.#prepared.delete(statement.key);
+      this.#prepared.set(statement.key, known);
+      return known;
+    }
+    const prepared = await this.#prepareNew(statement.text);
+    this.#prepared.set(statement.key, prepared);
+    const [oldest] = this.#prepared;
+    if (this.#prepared.size > preparedMax && oldest !== undefined) {
+      this.#prepared.delete(oldest[0]);
+      this.#wire.send(packets.closeStatement(oldest[1].id));
+    }
+    return prepared;
+  }
+
+  async #prepareNew(text: string): Promise<Prepared> {
+    const prepared: Prepared = { id: 0, columns: [], parameterCount: 0 };
+    let columnCount = 0;
+    let seen = -1;
+    await this.#command(packets.prepare(text), (source, start) => {
+      if (seen < 0) {
+        prepared.id = source.readUInt32LE(start + 1);
+        columnCount = source.readUInt16LE(start + 5);
+        prepared.parameterCount = source.readUInt16LE(start + 7);
+      } else if (seen > prepared.parameterCount - (prepared.parameterCount > 0 ? 0 : 1)) {
+        const index = seen - prepared.parameterCount - (prepared.parameterCount > 0 ? 1 : 0);
+        if (index < columnCount)
+          prepared.columns.push(packets.readColumn(source, start, this.#session.hasExtended));
+      }
+      seen++;
+      // Each of the two lists ends with a packet of its own.
+      const lists = (count: number) => (count > 0 ? count + 1 : 0);
+      return seen === lists(prepared.parameterCount) + lists(columnCount);
+    });
+    return prepared;
+  }
+
+  async #command(bytes: Buffer, response: Response): Promise<void> {
+    const done = this.#wire.expect(response);
+    this.#wire.send(bytes);
+    await done;
+  }
+
+  async cancel(signal: AbortSignal): Promise<void> {
+    this.#cancelling = true;
+    await this.#session.cancel(signal);
+    // The server may be waiting for us to read on before it notices.
+    this.#discarding = true;
+    this.#wire.resume();
+  }
+
+  async ping(): Promise<void> {
+    await this.#command(packets.ping, ok);
+  }
+
+  async describe(statement: Statement): Promise<Signature> {
+    const { id, columns, parameterCount } = await this.#prepareNew(statement.text);
+    this.#wire.send(packets.closeStatement(id));
+    return {
+      columns: columns.map((column) => ({ name: column.name, type: typeName(column) })),
+      // The protocol does not tell types of parameters.
+      parameters: new Array(parameterCount).fill(undefined),
+    };
+  }
+
+  readSchema(): Promise<SchemaTable[]> {
+    return readSchema(this);
+  }
+
+  close(): void {
+    this.#broken = true;
+    this.#wire.close();
+  }
+}
+
+function toCancelled(err: unknown): unknown {
+  if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
+  return new HubError('CANCELLED', 'The statement was stopped.', { cause: err });
+}

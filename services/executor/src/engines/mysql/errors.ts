@@ -1,0 +1,100 @@
+/** What MySQL and MariaDB say → our errors. Their own words pass only where the statement's text caused them, without values. */
+
+import { type ErrorCode, HubError } from '@datahub/service-kit/error';
+
+interface Rule {
+  code: ErrorCode;
+  retryable: boolean;
+  /** Undefined: the database's words, masked. */
+  text?: string;
+}
+
+const auth: Rule = { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' };
+const constraint: Rule = { code: 'CONSTRAINT', retryable: false };
+const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
+const contention: Rule = {
+  code: 'SQL_REJECTED',
+  retryable: true,
+  text: 'The database could not finish the statement beside others. Try again.',
+};
+const busy: Rule = { code: 'SOURCE_BUSY', retryable: true, text: 'The database takes no more connections.' };
+const readOnly: Rule = {
+  code: 'SQL_REJECTED',
+  retryable: false,
+  text: 'The statement writes, but its command only reads. Set the command to what the statement does.',
+};
+const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
+const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };
+const broken: Rule = { code: 'SOURCE_BROKEN', retryable: false, text: 'The connection to the source broke.' };
+
+const rules = new Map<number, Rule>([
+  ...[1044, 1045, 1049, 1698, 1862, 1251, 1275, 4151].map((number) => [number, auth] as const),
+  ...[1022, 1048, 1062, 1169, 1216, 1217, 1451, 1452, 1557, 1586, 1761, 1762, 3819, 4025].map(
+    (number) => [number, constraint] as const,
+  ),
+  ...[1205, 1213, 1020].map((number) => [number, contention] as const),
+  ...[1040, 1203, 1226, 1461].map((number) => [number, busy] as const),
+  ...[1792, 1290, 1836].map((number) => [number, readOnly] as const),
+  ...[1969, 3024].map((number) => [number, timeout] as const),
+  [1317, stopped],
+  ...[1053, 1927, 1152, 1153, 1158, 1159, 1160, 1161].map((number) => [number, broken] as const),
+]);
+
+/** An ERR packet at `start`. */
+export function toHubError(source: Buffer, start: number, end: number): HubError {
+  const number = source.readUInt16LE(start + 1);
+  const hasState = source[start + 3] === 0x23;
+  const state = hasState ? source.toString('latin1', start + 4, start + 9) : undefined;
+  const message = source.toString('utf8', start + (hasState ? 9 : 3), end);
+  const rule = rules.get(number) ?? refused;
+  const line = /at line (\d+)/.exec(message)?.[1];
+  return new HubError(rule.code, rule.text ?? mask(number, message), {
+    retryable: rule.retryable,
+    sql: {
+      ...(state === undefined ? {} : { state }),
+      ...(line === undefined ? {} : { line: Number(line), column: 1 }),
+    },
+  });
+}
+
+/** Errors that quote what the statement's text says; in all others what stands in quotes may be a value. */
+const quotesText = new Set([
+  1054, 1064, 1146, 1305, 1051, 1109, 1091, 1364, 1366, 1136, 1052, 1060, 1061, 1072, 1630, 1049,
+]);
+
+function mask(number: number, message: string): string {
+  const [line = ''] = message.split('\n');
+  const shown =
+    quotesText.has(number) && number !== 1366 ? line : line.replace(/'(?:[^'\\]|\\.)*'|"[^"]*"/g, '…');
+  // A table is named with its database, which the caller need not know.
+  return `The database refuses the statement: ${shown.replace(/(Table|table|FUNCTION|PROCEDURE) '?[^'.\s]+\.([^'\s]+)'?/g, "$1 '$2'").slice(0, 500)}.`;
+}
+
+const tlsCodes =
+  /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO|HANDSHAKE_NO_SSL_SUPPORT|HANDSHAKE_SSL_ERROR)/;
+
+/** A failure while connecting, in our own words: the driver's texts hold hosts and users. */
+export function toConnectError(err: unknown): HubError {
+  if (err instanceof HubError) return err;
+  const { code = '', errno } = err as { code?: string; errno?: number };
+  const rule = errno === undefined ? undefined : rules.get(errno);
+  if (rule?.text !== undefined)
+    return new HubError(rule.code, rule.text, { cause: err, retryable: rule.retryable });
+  if (tlsCodes.test(code)) {
+    return new HubError(
+      'SOURCE_TLS',
+      'TLS with the source failed: it offers none, or its certificate does not fit.',
+      {
+        cause: err,
+        retryable: false,
+      },
+    );
+  }
+  if (/AUTH/.test(code))
+    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', { cause: err, retryable: false });
+  return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', { cause: err, retryable: true });
+}
+
+export function brokenError(cause?: unknown): HubError {
+  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+}

@@ -1,0 +1,50 @@
+/** The tables of the source's database that its user may see. */
+
+import type { Outcome, RunOptions, SchemaTable, Statement } from '../../engine.ts';
+import { createAnswer } from '../../rows/answer.ts';
+import type { RowSink } from '../../rows/row-sink.ts';
+
+const text = `
+  SELECT c.TABLE_SCHEMA, c.TABLE_NAME, t.TABLE_TYPE LIKE '%VIEW%', c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'YES'
+  FROM information_schema.COLUMNS c
+  JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
+  WHERE c.TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')
+    AND (DATABASE() IS NULL OR c.TABLE_SCHEMA = DATABASE())
+  ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION
+  LIMIT 50000`;
+
+const timeoutMs = 30_000;
+
+interface Runner {
+  run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
+}
+
+export async function readSchema(connection: Runner): Promise<SchemaTable[]> {
+  const chunks: Buffer[] = [];
+  const reply = {
+    chunk: (bytes: Buffer) => {
+      chunks.push(bytes);
+      return true;
+    },
+    onDrain: () => {},
+  };
+  const answer = createAnswer({ format: 'json', numbers: 'auto', meta: false, reply });
+  const statement: Statement = { key: 'hub schema', text, params: [], kind: 'read' };
+  const outcome = await connection.run(statement, answer, { statementTimeoutMs: timeoutMs });
+  answer.finish(outcome, { queueMs: 0, durationMs: 0 });
+  const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: Record<string, unknown>[] };
+  const tables = new Map<string, SchemaTable>();
+  for (const row of data) {
+    const [schema, name, isView, column, type, nullable] = Object.values(row);
+    const key = JSON.stringify([schema, name]);
+    const table = tables.get(key) ?? {
+      schema: String(schema),
+      name: String(name),
+      kind: isView === 1 ? ('view' as const) : ('table' as const),
+      columns: [],
+    };
+    table.columns.push({ name: String(column), type: String(type), nullable: nullable === 1 });
+    tables.set(key, table);
+  }
+  return [...tables.values()];
+}

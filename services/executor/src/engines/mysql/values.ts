@@ -1,0 +1,225 @@
+/** The binary forms of MySQL and MariaDB → JSON bytes, the same JSON that PostgreSQL's values become. */
+
+import type { ByteWriter } from '../../rows/byte-writer.ts';
+import {
+  writeAscii,
+  writeBase64,
+  writeDecimal,
+  writeQuoted,
+  writeRaw,
+  writeString,
+} from '../../rows/encode.ts';
+import type { FieldEncoder } from '../../rows/row-sink.ts';
+import type { ColumnDefinition } from './packets.ts';
+
+/** Fixed sizes in bytes; -1: a length comes first; -2: a length byte comes first. */
+export function sizeOf(type: number): number {
+  switch (type) {
+    case 0x01:
+      return 1;
+    case 0x02:
+    case 0x0d:
+      return 2;
+    case 0x03:
+    case 0x04:
+    case 0x09:
+      return 4;
+    case 0x05:
+    case 0x08:
+      return 8;
+    case 0x07:
+    case 0x0a:
+    case 0x0b:
+    case 0x0c:
+      return -2;
+    case 0x06:
+      return 0;
+    default:
+      return -1;
+  }
+}
+
+const unsignedFlag = 0x20;
+const binaryCharset = 63;
+
+export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'): FieldEncoder {
+  const unsigned = (column.flags & unsignedFlag) !== 0;
+  switch (column.type) {
+    case 0x01:
+      return unsigned ? (out, source, start) => writeNumber(out, source[start] as number) : writeInt8;
+    case 0x02:
+      return unsigned ? writeUint16 : (out, source, start) => writeNumber(out, source.readInt16LE(start));
+    case 0x0d:
+      return writeUint16;
+    case 0x03:
+    case 0x09:
+      return unsigned
+        ? (out, source, start) => writeNumber(out, source.readUInt32LE(start))
+        : (out, source, start) => writeNumber(out, source.readInt32LE(start));
+    case 0x08:
+      return bigintEncoder(unsigned, numbers);
+    case 0x04:
+      return (out, source, start) => writeAscii(out, shortestFloat(source.readFloatLE(start)));
+    case 0x05:
+      return (out, source, start) => writeAscii(out, String(source.readDoubleLE(start)));
+    case 0x00:
+    case 0xf6:
+      return numbers === 'string' ? writeQuoted : writeDecimal;
+    case 0x0a:
+      return (out, source, start, end) => writeDate(out, source, { start, end, zone: undefined });
+    case 0x0c:
+      return (out, source, start, end) => writeDate(out, source, { start, end, zone: '' });
+    case 0x07:
+      return (out, source, start, end) => writeDate(out, source, { start, end, zone: 'Z' });
+    case 0x0b:
+      return writeTime;
+    case 0x10:
+      return column.length === 1 ? writeBoolean : bitsEncoder(column.length);
+    case 0xf5:
+      return writeJson;
+    default:
+      return textEncoder(column);
+  }
+}
+
+function textEncoder({ type, charset, extended }: ColumnDefinition): FieldEncoder {
+  if (extended === 'json') return writeJson;
+  if (extended !== '' && type !== 0xff) return writeString;
+  // Geometry comes as it is stored: four bytes of SRID, then WKB.
+  return charset === binaryCharset ? writeBase64 : writeString;
+}
+
+function writeNumber(out: ByteWriter, value: number): void {
+  writeAscii(out, String(value));
+}
+
+const writeInt8: FieldEncoder = (out, source, start) => writeNumber(out, source.readInt8(start));
+const writeUint16: FieldEncoder = (out, source, start) => writeNumber(out, source.readUInt16LE(start));
+
+const exactMax = 999_999_999_999_999n;
+
+function bigintEncoder(unsigned: boolean, numbers: 'auto' | 'string'): FieldEncoder {
+  return (out, source, start) => {
+    const high = source.readInt32LE(start + 4);
+    // Nearly all are small: those need no big integer.
+    if (high === 0 && numbers === 'auto') {
+      writeNumber(out, source.readUInt32LE(start));
+      return;
+    }
+    const value = unsigned ? source.readBigUInt64LE(start) : source.readBigInt64LE(start);
+    const exact = numbers === 'auto' && value <= exactMax && value >= -exactMax;
+    writeAscii(out, exact ? String(value) : `"${value}"`);
+  };
+}
+
+/** The fewest digits that give the same 32-bit number back. */
+function shortestFloat(value: number): string {
+  for (let digits = 6; digits < 9; digits++) {
+    const text = value.toPrecision(digits);
+    if (Math.fround(Number(text)) === value) return String(Number(text));
+  }
+  return String(Number(value.toPrecision(9)));
+}
+
+const two = (value: number) => String(value).padStart(2, '0');
+
+/** At least milliseconds where `atLeast` says so; no zeros after what is there. */
+function fraction(micros: number, atLeast: number): string {
+  if (micros === 0) return atLeast === 0 ? '' : `.${'0'.repeat(atLeast)}`;
+  const digits = String(micros).padStart(6, '0').replace(/0+$/, '');
+  return `.${digits.padEnd(atLeast, '0')}`;
+}
+
+/** `zone` undefined: the date alone. A zero date is no date. */
+function writeDate(
+  out: ByteWriter,
+  source: Buffer,
+  { start, end, zone }: { start: number; end: number; zone: string | undefined },
+): void {
+  const length = end - start;
+  const year = length >= 4 ? source.readUInt16LE(start) : 0;
+  const month = length >= 4 ? (source[start + 2] as number) : 0;
+  const day = length >= 4 ? (source[start + 3] as number) : 0;
+  if (year === 0 && month === 0 && day === 0) {
+    writeAscii(out, 'null');
+    return;
+  }
+  const date = `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
+  if (zone === undefined) {
+    writeAscii(out, `"${date}"`);
+    return;
+  }
+  const [hour, minute, second] =
+    length >= 7 ? [source[start + 4], source[start + 5], source[start + 6]] : [0, 0, 0];
+  const micros = length >= 11 ? source.readUInt32LE(start + 7) : 0;
+  const time = `${two(hour as number)}:${two(minute as number)}:${two(second as number)}${fraction(micros, 3)}`;
+  writeAscii(out, `"${date}T${time}${zone}"`);
+}
+
+/** A span of time: negative and over 24 hours too. */
+const writeTime: FieldEncoder = (out, source, start, end) => {
+  if (end - start < 8) {
+    writeAscii(out, '"00:00:00"');
+    return;
+  }
+  const hours = source.readUInt32LE(start + 1) * 24 + (source[start + 5] as number);
+  const micros = end - start >= 12 ? source.readUInt32LE(start + 8) : 0;
+  const sign = source[start] === 1 ? '-' : '';
+  const [minute, second] = [source[start + 6] as number, source[start + 7] as number];
+  writeAscii(out, `"${sign}${two(hours)}:${two(minute)}:${two(second)}${fraction(micros, 0)}"`);
+};
+
+const writeBoolean: FieldEncoder = (out, source, _start, end) =>
+  writeAscii(out, ((source[end - 1] as number) & 1) === 1 ? 'true' : 'false');
+
+function bitsEncoder(width: number): FieldEncoder {
+  return (out, source, start, end) => {
+    let value = 0n;
+    for (let i = start; i < end; i++) value = (value << 8n) | BigInt(source[i] as number);
+    writeAscii(out, `"${value.toString(2).padStart(width, '0')}"`);
+  };
+}
+
+/** The document itself, on one line: a line break in JSON stands only between tokens. */
+const writeJson: FieldEncoder = (out, source, start, end) => {
+  const from = out.position;
+  writeRaw(out, source, start, end);
+  const { buffer } = out;
+  for (let i = from; i < out.position; i++) if (buffer[i] === 0x0a || buffer[i] === 0x0d) buffer[i] = 0x20;
+};
+
+const names: Record<number, string> = {
+  0: 'decimal',
+  1: 'tinyint',
+  2: 'smallint',
+  3: 'int',
+  4: 'float',
+  5: 'double',
+  6: 'null',
+  7: 'timestamp',
+  8: 'bigint',
+  9: 'mediumint',
+  10: 'date',
+  11: 'time',
+  12: 'datetime',
+  13: 'year',
+  16: 'bit',
+  245: 'json',
+  246: 'decimal',
+  255: 'geometry',
+};
+
+const enumFlag = 0x100;
+const setFlag = 0x800;
+
+export function typeName({ type, flags, charset, extended }: ColumnDefinition): string {
+  const known = names[type];
+  if (known !== undefined) return (flags & unsignedFlag) !== 0 ? `${known} unsigned` : known;
+  if (extended !== '') return extended;
+  if ((flags & enumFlag) !== 0) return 'enum';
+  if ((flags & setFlag) !== 0) return 'set';
+  const binary = charset === binaryCharset;
+  if (type >= 0xf9 && type <= 0xfc) return binary ? 'blob' : 'text';
+  if (type === 0xfe) return binary ? 'binary' : 'char';
+  return binary ? 'varbinary' : 'varchar';
+}

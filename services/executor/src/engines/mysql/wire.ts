@@ -1,0 +1,90 @@
+/** Commands out, responses in, in the same order: several commands may be on their way at once. */
+
+import type { Socket } from 'node:net';
+import { brokenError, toHubError } from './errors.ts';
+import { PacketReader } from './packets.ts';
+
+/** Takes the packets of one response; true when it was the last. */
+export type Response = (source: Buffer, start: number, end: number) => boolean;
+
+interface Waiting {
+  take: Response;
+  resolve: () => void;
+  reject: (err: unknown) => void;
+}
+
+const errorHeader = 0xff;
+
+export class Wire {
+  closed = false;
+  readonly #socket: Socket;
+  readonly #reader = new PacketReader();
+  readonly #waiting: Waiting[] = [];
+  #onClose: () => void = () => {};
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    for (const event of ['data', 'end', 'close', 'error']) socket.removeAllListeners(event);
+    socket.on('error', () => {});
+    socket.on('close', () => this.close());
+    socket.on('end', () => this.close());
+    socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    socket.resume();
+  }
+
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+  }
+
+  /** Resolves when the response is whole; rejects with what the server answered, or SOURCE_BROKEN. */
+  expect(take: Response): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.closed) reject(brokenError());
+      else this.#waiting.push({ take, resolve, reject });
+    });
+  }
+
+  send(bytes: Buffer): void {
+    if (!this.closed) this.#socket.write(bytes);
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  close(cause?: unknown): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.#socket.destroy();
+    for (const { reject } of this.#waiting.splice(0)) reject(brokenError(cause));
+    this.#onClose();
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#reader.push(chunk, (source, start, end) => this.#take(source, start, end));
+    } catch (err) {
+      this.close(err);
+    }
+  }
+
+  #take(source: Buffer, start: number, end: number): void {
+    const [first] = this.#waiting;
+    // The server says good-bye on its own when it shuts down or tires of an idle connection.
+    if (first === undefined) {
+      this.close();
+      return;
+    }
+    if (source[start] === errorHeader) {
+      this.#waiting.shift();
+      first.reject(toHubError(source, start, end));
+    } else if (first.take(source, start, end)) {
+      this.#waiting.shift();
+      first.resolve();
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/** What PostgreSQL says → our errors. Its own words pass only where the statement's text caused them, without values. */
+
+import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/error';
+import { readFields } from './protocol.ts';
+
+interface Rule {
+  code: ErrorCode;
+  retryable: boolean;
+  /** Undefined: the database's words, masked. */
+  text?: string;
+}
+
+const tryAgain = 'The database could not finish the statement beside others. Try again.';
+
+/** By SQLSTATE, else by its class. */
+const rules: Record<string, Rule> = {
+  '57014': { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' },
+  '25006': {
+    code: 'SQL_REJECTED',
+    retryable: false,
+    text: 'The statement writes, but its command only reads. Set the command to what the statement does.',
+  },
+  '40001': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
+  '40P01': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
+  '55P03': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
+  '42501': { code: 'SQL_REJECTED', retryable: false },
+  '53300': { code: 'SOURCE_BUSY', retryable: true, text: 'The database takes no more connections.' },
+  '57P03': { code: 'SOURCE_UNREACHABLE', retryable: true, text: 'The source cannot be reached.' },
+  '3D000': { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' },
+  '08': { code: 'SOURCE_BROKEN', retryable: true, text: 'The connection to the source broke.' },
+  '22': { code: 'SQL_REJECTED', retryable: false },
+  '23': { code: 'CONSTRAINT', retryable: false },
+  '28': { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' },
+  '42': { code: 'SQL_REJECTED', retryable: false },
+  '53': { code: 'SOURCE_BUSY', retryable: true, text: 'The database is short of resources.' },
+  '57': { code: 'SOURCE_BROKEN', retryable: true, text: 'The database ended the connection.' },
+};
+
+const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
+
+export function toHubError(body: Buffer, statement: string | undefined): HubError {
+  const fields = readFields(body);
+  const state = fields.get('C') ?? '';
+  const rule = rules[state] ?? rules[state.slice(0, 2)] ?? refused;
+  return new HubError(rule.code, rule.text ?? mask(fields.get('M') ?? ''), {
+    retryable: rule.retryable,
+    sql: { state, ...placeOf(statement, Number(fields.get('P'))) },
+  });
+}
+
+/** Quoted names are the statement's own; what stands in quotes after a colon is a value. */
+function mask(message: string): string {
+  const [line = ''] = message.split('\n');
+  return `The database refuses the statement: ${line
+    .replace(/: ".*$/s, '')
+    .replace(/(value|string|input) ".*?"/g, '$1')
+    .slice(0, 500)}.`;
+}
+
+/** The server counts characters from 1. */
+function placeOf(statement: string | undefined, position: number): SqlFault {
+  if (statement === undefined || !(position > 0)) return {};
+  const before = [...statement].slice(0, position - 1).join('');
+  const lineStart = before.lastIndexOf('\n') + 1;
+  return { line: before.split('\n').length, column: [...before.slice(lineStart)].length + 1 };
+}
+
+const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/;
+
+/** A failure while connecting, by what it is, in our own words: the driver's texts hold hosts and users. */
+export function toConnectError(err: unknown): HubError {
+  if (err instanceof HubError) return err;
+  const { code = '', message = '' } = err as { code?: string; message?: string };
+  if (
+    tlsCodes.test(code) ||
+    /does not support SSL|establishing an SSL|no pg_hba.conf entry.*no encryption/i.test(message)
+  ) {
+    return new HubError(
+      'SOURCE_TLS',
+      'TLS with the source failed: it offers none, or its certificate does not fit.',
+      {
+        cause: err,
+        retryable: false,
+      },
+    );
+  }
+  const rule = rules[code] ?? rules[code.slice(0, 2)];
+  if (/^[0-9A-Z]{5}$/.test(code) && rule?.text !== undefined) {
+    return new HubError(rule.code, rule.text, { cause: err, retryable: rule.retryable });
+  }
+  if (/password|SASL|SCRAM/i.test(message)) {
+    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', { cause: err, retryable: false });
+  }
+  return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', { cause: err, retryable: true });
+}
+
+export function brokenError(cause?: unknown): HubError {
+  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+}

@@ -1,0 +1,8 @@
+/** PostgreSQL as an engine. */
+
+import type { Engine } from '../../engine.ts';
+import { connectPostgres } from './connect.ts';
+
+export function createPostgresEngine(): Engine {
+  return { names: ['postgres'], connect: connectPostgres };
+}

@@ -1,0 +1,101 @@
+/** Messages of PostgreSQL's frontend/backend protocol 3.0, as bytes. */
+
+import type { Param } from '../../engine.ts';
+
+const encoder = (text: string) => Buffer.from(text, 'utf8');
+
+function message(type: string, parts: Buffer[]): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 4);
+  const header = Buffer.allocUnsafe(5);
+  header.write(type, 0, 1, 'latin1');
+  header.writeInt32BE(length, 1);
+  return Buffer.concat([header, ...parts]);
+}
+
+const cString = (text: string) => encoder(`${text}\0`);
+const noParameterTypes = Buffer.from([0, 0]);
+
+export const query = (text: string) => message('Q', [cString(text)]);
+export const parse = (name: string, text: string) =>
+  message('P', [cString(name), cString(text), noParameterTypes]);
+export const describeStatement = (name: string) => message('D', [Buffer.from('S'), cString(name)]);
+export const closeStatement = (name: string) => message('C', [Buffer.from('S'), cString(name)]);
+export const sync = message('S', []);
+export const copyFail = message('f', [cString('The hub moves no files.')]);
+
+/** Executes the unnamed portal; 0 rows for all. */
+export function execute(rowsMax: number): Buffer {
+  const limit = Buffer.alloc(5);
+  limit.writeUInt32BE(rowsMax, 1);
+  return message('E', [limit]);
+}
+
+/** Binds values as text to the unnamed portal; results come as text. */
+export function bind(name: string, params: readonly Param[]): Buffer {
+  const values = params.map((param) => (param === null ? null : encoder(toText(param))));
+  const size = values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), 0);
+  const statement = cString(name);
+  // Type, length, portal name, statement name, formats of parameters (none: text), count, values, formats of results.
+  const out = Buffer.allocUnsafe(5 + 1 + statement.length + 2 + 2 + size + 2);
+  let at = out.write('B', 0, 1, 'latin1');
+  at = out.writeInt32BE(out.length - 1, at);
+  at = out.writeUInt8(0, at);
+  at += statement.copy(out, at);
+  at = out.writeInt16BE(0, at);
+  at = out.writeUInt16BE(values.length, at);
+  for (const value of values) {
+    at = out.writeInt32BE(value === null ? -1 : value.length, at);
+    if (value !== null) at += value.copy(out, at);
+  }
+  out.writeInt16BE(0, at);
+  return out;
+}
+
+/** Booleans are `true` and `false` in every type that takes them. */
+function toText(param: Exclude<Param, null>): string {
+  return typeof param === 'string' ? param : String(param);
+}
+
+export function cancelRequest(processId: number, secretKey: number): Buffer {
+  const out = Buffer.allocUnsafe(16);
+  out.writeInt32BE(16, 0);
+  out.writeInt32BE(80_877_102, 4);
+  out.writeInt32BE(processId, 8);
+  out.writeInt32BE(secretKey, 12);
+  return out;
+}
+
+/** The fields of an ErrorResponse or NoticeResponse by their one-letter codes. */
+export function readFields(body: Buffer): Map<string, string> {
+  const fields = new Map<string, string>();
+  let at = 0;
+  while (at < body.length && body[at] !== 0) {
+    const end = body.indexOf(0, at + 1);
+    fields.set(String.fromCharCode(body[at] as number), body.toString('utf8', at + 1, end));
+    at = end + 1;
+  }
+  return fields;
+}
+
+export interface FieldDescription {
+  name: string;
+  typeId: number;
+  /** -1 for none. */
+  modifier: number;
+}
+
+export function readRowDescription(body: Buffer): FieldDescription[] {
+  const fields: FieldDescription[] = [];
+  let at = 2;
+  for (let i = body.readUInt16BE(0); i > 0; i--) {
+    const end = body.indexOf(0, at);
+    const name = body.toString('utf8', at, end);
+    fields.push({ name, typeId: body.readUInt32BE(end + 7), modifier: body.readInt32BE(end + 13) });
+    at = end + 19;
+  }
+  return fields;
+}
+
+export function readParameterTypes(body: Buffer): number[] {
+  return Array.from({ length: body.readUInt16BE(0) }, (_, i) => body.readUInt32BE(2 + 4 * i));
+}

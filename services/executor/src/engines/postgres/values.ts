@@ -1,0 +1,141 @@
+/** PostgreSQL's text forms → JSON bytes, by type. */
+
+import type { ByteWriter } from '../../rows/byte-writer.ts';
+import {
+  writeAscii,
+  writeBase64,
+  writeDecimal,
+  writeQuoted,
+  writeRaw,
+  writeString,
+} from '../../rows/encode.ts';
+import type { FieldEncoder } from '../../rows/row-sink.ts';
+import { createArrayEncoder } from './arrays.ts';
+
+interface Type {
+  name: string;
+  encode: FieldEncoder;
+}
+
+const writeBoolean: FieldEncoder = (out, source, start) =>
+  writeAscii(out, source[start] === 0x74 ? 'true' : 'false');
+
+/** Shortest digits that read back, as the server writes them; NaN and the infinities are no JSON numbers. */
+const writeFloat: FieldEncoder = (out, source, start, end) => {
+  const last = source[end - 1] as number;
+  const isNumber = last >= 0x30 && last <= 0x39;
+  if (isNumber) writeRaw(out, source, start, end);
+  else writeQuoted(out, source, start, end);
+};
+
+/** The document itself, on one line: a line break in JSON stands only between tokens. */
+const writeJson: FieldEncoder = (out, source, start, end) => {
+  const from = out.position;
+  writeRaw(out, source, start, end);
+  const { buffer } = out;
+  for (let i = from; i < out.position; i++) if (buffer[i] === 0x0a || buffer[i] === 0x0d) buffer[i] = 0x20;
+};
+
+const writeBytes: FieldEncoder = (out, source, start, end) => {
+  const bytes = Buffer.from(source.toString('latin1', start + 2, end), 'hex');
+  writeBase64(out, bytes, 0, bytes.length);
+};
+
+/** ISO 8601 with at least milliseconds; infinity and years before Christ stay as the database writes them. */
+function writeTimestamp(
+  out: ByteWriter,
+  source: Buffer,
+  range: { start: number; end: number; zone: string },
+): void {
+  const { start, end, zone } = range;
+  const text = source.toString('latin1', start, end);
+  const match = /^(\d{4,6}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00)?$/.exec(text);
+  if (match === null) {
+    writeQuoted(out, source, start, end);
+    return;
+  }
+  const [, date, time, fraction = ''] = match;
+  writeAscii(out, `"${date}T${time}.${fraction.padEnd(3, '0')}${zone}"`);
+}
+
+const writeLocalTimestamp: FieldEncoder = (out, source, start, end) =>
+  writeTimestamp(out, source, { start, end, zone: '' });
+const writeInstant: FieldEncoder = (out, source, start, end) =>
+  writeTimestamp(out, source, { start, end, zone: 'Z' });
+
+const writeBit: FieldEncoder = (out, source, start) =>
+  writeAscii(out, source[start] === 0x31 ? 'true' : 'false');
+
+const types: Record<number, Type & { array?: number }> = {
+  16: { name: 'boolean', encode: writeBoolean, array: 1000 },
+  17: { name: 'bytea', encode: writeBytes, array: 1001 },
+  18: { name: 'char', encode: writeString, array: 1002 },
+  19: { name: 'name', encode: writeString, array: 1003 },
+  20: { name: 'bigint', encode: writeDecimal, array: 1016 },
+  21: { name: 'smallint', encode: writeRaw, array: 1005 },
+  23: { name: 'integer', encode: writeRaw, array: 1007 },
+  25: { name: 'text', encode: writeString, array: 1009 },
+  26: { name: 'oid', encode: writeRaw, array: 1028 },
+  114: { name: 'json', encode: writeJson, array: 199 },
+  142: { name: 'xml', encode: writeString, array: 143 },
+  600: { name: 'point', encode: writeString, array: 1017 },
+  650: { name: 'cidr', encode: writeString, array: 651 },
+  700: { name: 'real', encode: writeFloat, array: 1021 },
+  701: { name: 'double precision', encode: writeFloat, array: 1022 },
+  790: { name: 'money', encode: writeString, array: 791 },
+  829: { name: 'macaddr', encode: writeString, array: 1040 },
+  869: { name: 'inet', encode: writeString, array: 1041 },
+  1042: { name: 'character', encode: writeString, array: 1014 },
+  1043: { name: 'character varying', encode: writeString, array: 1015 },
+  1082: { name: 'date', encode: writeQuoted, array: 1182 },
+  1083: { name: 'time', encode: writeQuoted, array: 1183 },
+  1114: { name: 'timestamp', encode: writeLocalTimestamp, array: 1115 },
+  1184: { name: 'timestamptz', encode: writeInstant, array: 1185 },
+  1186: { name: 'interval', encode: writeQuoted, array: 1187 },
+  1266: { name: 'timetz', encode: writeQuoted, array: 1270 },
+  1560: { name: 'bit', encode: writeQuoted, array: 1561 },
+  1562: { name: 'bit varying', encode: writeQuoted, array: 1563 },
+  1700: { name: 'numeric', encode: writeDecimal, array: 1231 },
+  2950: { name: 'uuid', encode: writeQuoted, array: 2951 },
+  3802: { name: 'jsonb', encode: writeJson, array: 3807 },
+};
+
+const quotedNumbers: Record<number, FieldEncoder> = { 20: writeQuoted, 1700: writeQuoted };
+const elementOf = new Map(Object.entries(types).map(([id, { array }]) => [array, Number(id)]));
+
+/** True for types that are known without asking the server. */
+export function isKnownType(typeId: number): boolean {
+  return types[typeId] !== undefined || elementOf.has(typeId);
+}
+
+/** What the server says of types that are not built in: enums, composites, their arrays. */
+export interface ServerType {
+  name: string;
+  /** The type of the elements, if it is an array. */
+  elementId: number | undefined;
+}
+
+export interface TypeOptions {
+  modifier: number;
+  numbers: 'auto' | 'string';
+  serverTypes: ReadonlyMap<number, ServerType>;
+}
+
+export function typeName(typeId: number, serverTypes: ReadonlyMap<number, ServerType>): string {
+  const element = elementOf.get(typeId);
+  if (element !== undefined) return `${types[element]?.name}[]`;
+  return types[typeId]?.name ?? serverTypes.get(typeId)?.name ?? 'unknown';
+}
+
+export function encoderOf(typeId: number, options: TypeOptions): FieldEncoder {
+  if (typeId === 1560 && options.modifier === 1) return writeBit;
+  const quoted = options.numbers === 'string' ? quotedNumbers[typeId] : undefined;
+  if (quoted !== undefined) return quoted;
+  const known = types[typeId];
+  if (known !== undefined) return known.encode;
+  const element = elementOf.get(typeId) ?? options.serverTypes.get(typeId)?.elementId;
+  // Composites, ranges, enums and types of extensions are their text.
+  return element === undefined
+    ? writeString
+    : createArrayEncoder(encoderOf(element, { ...options, modifier: -1 }));
+}

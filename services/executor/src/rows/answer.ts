@@ -1,0 +1,197 @@
+/** One answer: rows from an engine as bytes in the caller's format, handed on in chunks. */
+
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import type { Outcome } from '../engine.ts';
+import type { AnswerOptions, AnswerSink } from '../rpc/execution.ts';
+import { ByteWriter } from './byte-writer.ts';
+import { uniqueNames } from './column-names.ts';
+import { toCsvField, writeField } from './csv.ts';
+import { writeAscii, writeText } from './encode.ts';
+import type { FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
+
+/** Small at first, so that the first bytes come soon, then large, so that many cost little. */
+const chunkBytes = { first: 16_384, max: 262_144 };
+/** Rows that come in drips do not wait for a full chunk longer than this. */
+const dripMs = 20;
+
+export function createAnswer(options: AnswerOptions): AnswerSink {
+  return new Answer(options);
+}
+
+class Answer implements AnswerSink {
+  readonly format: RowFormat;
+  readonly numbers: 'auto' | 'string';
+  full = false;
+  readonly #reply: ExecutionReply;
+  readonly #meta: boolean;
+  readonly #out = new ByteWriter(1_024);
+  #target = chunkBytes.first;
+  #columns: SinkColumn[] | undefined;
+  #names: string[] = [];
+  #encoders: FieldEncoder[] = [];
+  /** What stands before each field: brace or comma, and the member's name. */
+  #prefixes: Buffer[] = [];
+  #rows = 0;
+  #listener: () => void = () => {};
+  #drip: NodeJS.Timeout | undefined;
+
+  constructor({ format, numbers, meta, reply }: AnswerOptions) {
+    this.format = format;
+    this.numbers = numbers;
+    this.#meta = meta;
+    this.#reply = reply;
+    reply.onDrain(() => {
+      this.full = false;
+      this.#listener();
+    });
+  }
+
+  begin(columns: SinkColumn[]): void {
+    this.#columns = columns;
+    this.#names = uniqueNames(columns.map(({ name }) => name));
+    this.#encoders = columns.map(({ encode }) => encode);
+    this.#prefixes = this.#names.map((name, i) =>
+      Buffer.from(
+        this.format === 'csv' ? (i === 0 ? '' : ',') : `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+      ),
+    );
+    if (this.format === 'json') writeAscii(this.#out, '{"data":[');
+    else if (this.format === 'csv') this.#writeHeader();
+  }
+
+  row(source: Buffer, offsets: Int32Array): void {
+    const out = this.#out;
+    if (this.format === 'csv') this.#writeCsvRow(source, offsets);
+    else {
+      if (this.#rows > 0 && this.format === 'json') {
+        out.reserve(1);
+        out.buffer[out.position++] = 0x2c;
+      }
+      this.#writeObject(source, offsets);
+      if (this.format === 'ndjson') writeAscii(out, '\n');
+    }
+    this.#rows++;
+    if (out.position >= this.#target) this.#flush();
+    else if (this.#drip === undefined) this.#startDrip();
+  }
+
+  onDrain(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  finish(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void {
+    clearTimeout(this.#drip);
+    if (this.#columns === undefined) this.#writeWritten(outcome);
+    if (this.format === 'json') this.#writeTail(outcome, timing);
+    else if (this.format === 'ndjson' && outcome.truncated) writeAscii(this.#out, '{"truncated":true}\n');
+    this.#flush();
+  }
+
+  abandon(): void {
+    clearTimeout(this.#drip);
+    this.#out.position = 0;
+  }
+
+  #writeObject(source: Buffer, offsets: Int32Array): void {
+    const out = this.#out;
+    const encoders = this.#encoders;
+    if (encoders.length === 0) writeAscii(out, '{');
+    for (let i = 0; i < encoders.length; i++) {
+      const prefix = this.#prefixes[i] as Buffer;
+      const length = prefix.length;
+      out.reserve(length + 4);
+      for (let j = 0, at = out.position; j < length; j++, at++) out.buffer[at] = prefix[j] as number;
+      out.position += length;
+      const start = offsets[2 * i] as number;
+      if (start < 0) writeAscii(out, 'null');
+      else (encoders[i] as FieldEncoder)(out, source, start, offsets[2 * i + 1] as number);
+    }
+    out.reserve(1);
+    out.buffer[out.position++] = 0x7d;
+  }
+
+  #writeHeader(): void {
+    for (const [i, name] of this.#names.entries()) {
+      if (i > 0) writeAscii(this.#out, ',');
+      writeField(this.#out, this.#out.position, name);
+    }
+    writeAscii(this.#out, '\r\n');
+  }
+
+  #writeCsvRow(source: Buffer, offsets: Int32Array): void {
+    const out = this.#out;
+    for (let i = 0; i < this.#encoders.length; i++) {
+      if (i > 0) writeAscii(out, ',');
+      const start = offsets[2 * i] as number;
+      if (start < 0) continue;
+      const from = out.position;
+      (this.#encoders[i] as FieldEncoder)(out, source, start, offsets[2 * i + 1] as number);
+      toCsvField(out, from);
+    }
+    writeAscii(out, '\r\n');
+  }
+
+  /** A statement without a row set answers one object. */
+  #writeWritten({ affectedRows = 0, insertId }: Outcome): void {
+    const encode: FieldEncoder = (out, source, start, end) => {
+      writeAscii(out, source.toString('latin1', start, end));
+    };
+    const columns = [{ name: 'affectedRows', type: 'bigint', encode }];
+    const values = [String(affectedRows)];
+    if (insertId !== undefined) {
+      columns.push({ name: 'insertId', type: 'bigint', encode });
+      values.push(insertId.length > 15 ? JSON.stringify(insertId) : insertId);
+    }
+    this.begin(columns);
+    const offsets = new Int32Array(values.length * 2);
+    let at = 0;
+    for (const [i, value] of values.entries()) {
+      offsets[2 * i] = at;
+      at += value.length;
+      offsets[2 * i + 1] = at;
+    }
+    this.row(Buffer.from(values.join('')), offsets);
+  }
+
+  #writeTail(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void {
+    const out = this.#out;
+    writeAscii(out, ']');
+    if (outcome.truncated) writeAscii(out, ',"truncated":true');
+    if (this.#meta) this.#writeMeta(outcome, timing);
+    writeAscii(out, '}');
+  }
+
+  #writeMeta(outcome: Outcome, { queueMs, durationMs }: { queueMs: number; durationMs: number }): void {
+    const out = this.#out;
+    writeAscii(out, ',"meta":{"columns":[');
+    for (const [i, { type }] of (this.#columns ?? []).entries()) {
+      writeAscii(out, i === 0 ? '{"name":' : ',{"name":');
+      writeText(out, this.#names[i] as string);
+      writeAscii(out, ',"type":');
+      writeText(out, type);
+      writeAscii(out, '}');
+    }
+    const round = (ms: number) => Math.round(ms * 1_000) / 1_000;
+    writeAscii(
+      out,
+      `],"rowCount":${outcome.rowCount},"durationMs":${round(durationMs)},"queueMs":${round(queueMs)}}`,
+    );
+  }
+
+  #startDrip(): void {
+    this.#drip = setTimeout(() => {
+      this.#drip = undefined;
+      this.#flush();
+    }, dripMs);
+  }
+
+  #flush(): void {
+    if (this.#out.position === 0) return;
+    const large = this.#out.position >= this.#target;
+    if (large) this.#target = Math.min(this.#target * 2, chunkBytes.max);
+    const bytes = this.#out.take(large ? this.#target + 4_096 : 1_024);
+    for (let at = 0; at < bytes.length; at += chunkBytes.max) {
+      if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max))) this.full = true;
+    }
+  }
+}

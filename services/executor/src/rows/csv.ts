@@ -1,0 +1,25 @@
+/** One encoded JSON value → one CSV field (RFC 4180). NULL is an empty field, the empty string is `""`. */
+
+import type { ByteWriter } from './byte-writer.ts';
+
+const quote = 0x22;
+
+/** Turns what was written since `from` into a CSV field in place. */
+export function toCsvField(out: ByteWriter, from: number): void {
+  const written = out.buffer.subarray(from, out.position);
+  if (written[0] !== quote) {
+    // Numbers and booleans stand as they are; JSON objects and arrays hold quotes and commas.
+    if (written[0] === 0x7b || written[0] === 0x5b) writeField(out, from, written.toString());
+    return;
+  }
+  writeField(out, from, JSON.parse(written.toString()) as string);
+}
+
+export function writeField(out: ByteWriter, from: number, text: string): void {
+  const field = text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const bytes = Buffer.from(field);
+  out.position = from;
+  out.reserve(bytes.length);
+  bytes.copy(out.buffer, from);
+  out.position = from + bytes.length;
+}
