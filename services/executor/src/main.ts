@@ -1,0 +1,11 @@
+/** The executor as a process of its own. */
+
+import { runProcess } from '@datahub/service-kit/lifecycle';
+import { compileQuery } from './compile-query.ts';
+import { createEngines } from './engines/index.ts';
+import { startExecutorProcess } from './process.ts';
+import { createAnswer } from './rows/answer.ts';
+
+const parts = { engines: createEngines(), compile: compileQuery, createAnswer };
+
+await runProcess({ start: () => startExecutorProcess(process.env, parts) });
