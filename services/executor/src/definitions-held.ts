@@ -58,7 +58,8 @@ export class HeldDefinitions {
     const kept = old && isSame(definition, old) ? old : definition;
     const leaseMs = Math.min(asked.leaseMs, leaseMaxMs);
     this.all.delete(kept.queryId);
-    if (leaseMs === 0) return kept;
+    // What took longer than its lease is used once; it may have changed beyond what is remembered here.
+    if (this.options.now() >= sentAt + leaseMs) return kept;
     this.all.set(kept.queryId, {
       definition: kept,
       renewAt: sentAt + leaseMs / 2,

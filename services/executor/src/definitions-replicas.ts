@@ -33,7 +33,6 @@ const lookUpEveryMs = 2_000;
 export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<RemoteCatalog> {
   const replicas = new Map<string, Replica>();
   let news: Pick<WatchOptions, 'letGo' | 'onLost'> | undefined;
-  let turn = 0;
 
   const add = (address: string) => {
     const serverName = options.serverName ?? hostOf(options.addresses[0] ?? '');
@@ -58,7 +57,28 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
   const timer = setInterval(() => void update(), lookUpEveryMs);
   timer.unref();
 
-  /** Tries the replicas in turn, each once, as long as none can be reached. */
+  return {
+    calls: createFailover(replicas),
+    follow: (listeners) => {
+      news = listeners;
+      for (const replica of replicas.values()) replica.watch ??= watchReplica(replica.client);
+      return {
+        close: async () => {
+          news = undefined;
+          await Promise.all([...replicas.values()].map(({ watch }) => watch?.close()));
+        },
+      };
+    },
+    close: () => {
+      clearInterval(timer);
+      for (const replica of replicas.values()) replica.client.close();
+    },
+  };
+}
+
+/** Tries the replicas in turn, each once, as long as none can be reached. */
+function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
+  let turn = 0;
   const call = async <T>(
     ctx: CallContext,
     ask: (calls: Replica['client']['calls']) => Promise<T>,
@@ -77,29 +97,12 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
     }
     throw failure;
   };
-
   return {
-    calls: {
-      resolveQuery: (request, ctx) => call(ctx, (calls) => calls.resolveQuery(request, ctx)),
-      resolveSource: (request, ctx) => call(ctx, (calls) => calls.resolveSource(request, ctx)),
-      saveSignature: (request, ctx) => call(ctx, (calls) => calls.saveSignature(request, ctx)),
-      listSealed: (request, ctx) => call(ctx, (calls) => calls.listSealed(request, ctx)),
-      reseal: (request, ctx) => call(ctx, (calls) => calls.reseal(request, ctx)),
-    },
-    follow: (listeners) => {
-      news = listeners;
-      for (const replica of replicas.values()) replica.watch ??= watchReplica(replica.client);
-      return {
-        close: async () => {
-          news = undefined;
-          await Promise.all([...replicas.values()].map(({ watch }) => watch?.close()));
-        },
-      };
-    },
-    close: () => {
-      clearInterval(timer);
-      for (const replica of replicas.values()) replica.client.close();
-    },
+    resolveQuery: (request, ctx) => call(ctx, (calls) => calls.resolveQuery(request, ctx)),
+    resolveSource: (request, ctx) => call(ctx, (calls) => calls.resolveSource(request, ctx)),
+    saveSignature: (request, ctx) => call(ctx, (calls) => calls.saveSignature(request, ctx)),
+    listSealed: (request, ctx) => call(ctx, (calls) => calls.listSealed(request, ctx)),
+    reseal: (request, ctx) => call(ctx, (calls) => calls.reseal(request, ctx)),
   };
 }
 

@@ -119,6 +119,17 @@ describe('leases', () => {
     expect(definitions.held('q', a)).toBeUndefined();
   });
 
+  test('an answer slower than its lease is used once', async () => {
+    const { definitions, catalog, asked } = setup();
+    const query = definitions.query('q', a, idle);
+    clock.ms += 1_000;
+    asked[0]?.resolve(answer(1));
+    expect((await query).version).toBe(1);
+    expect(definitions.size).toBe(0);
+    catalog.now = away;
+    await expect(definitions.query('q', a, idle)).rejects.toBe(away);
+  });
+
   test('an older answer that comes late replaces nothing', async () => {
     const { definitions, catalog, asked } = setup();
     const late = definitions.query('q', a, idle);

@@ -62,31 +62,12 @@ const awayPauseMs = 250;
 export function createDefinitions(options: DefinitionsOptions): Definitions {
   const { catalog, now, resolveTimeoutMs } = options;
   const all = new HeldDefinitions({ ...options, memoryMs: 2 * resolveTimeoutMs });
-  const asking = new Map<string, Promise<QueryDefinition>>();
+  const asker = createAsker(options, all);
   let awayUntil = 0;
-
-  const ask = async (queryId: string, principal: Principal): Promise<QueryDefinition> => {
-    const asked = { sentAt: now(), step: all.step };
-    const ctx = createCallContext({ timeoutMs: resolveTimeoutMs, principal: accountOf(principal) });
-    const answer = await catalog.resolveQuery({ queryId }, ctx);
-    return all.put(toQueryDefinition(answer), { ...asked, leaseMs: answer.leaseMs });
-  };
-
-  /** One request however many ask; those who come after something was let go start another. */
-  const askOnce = (queryId: string, principal: Principal): Promise<QueryDefinition> => {
-    const key = `${principal.accountId} ${queryId}`;
-    const under = asking.get(key);
-    if (under) return under;
-    const answer = ask(queryId, principal).finally(() => {
-      if (asking.get(key) === answer) asking.delete(key);
-    });
-    asking.set(key, answer);
-    return answer;
-  };
 
   const renew = (held: Held, principal: Principal) => {
     held.renewing = true;
-    askOnce(held.definition.queryId, principal).catch((err) => {
+    asker.ask(held.definition.queryId, principal).catch((err) => {
       held.renewing = false;
       held.renewAt = now() + awayPauseMs;
       if (isAway(err)) awayUntil = held.renewAt;
@@ -108,7 +89,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
 
     query: async (queryId, principal, signal) => {
       try {
-        return await orCallerGone(askOnce(queryId, principal), signal);
+        return await orCallerGone(asker.ask(queryId, principal), signal);
       } catch (err) {
         const held = isAway(err) ? all.get(queryId, principal.accountId) : undefined;
         if (held === undefined || now() >= held.awayEndsAt) throw err;
@@ -123,13 +104,43 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     },
 
     letGo: (ids) => {
-      asking.clear();
+      asker.forget();
       all.letGo(ids);
     },
 
     get size() {
       return all.size;
     },
+  };
+}
+
+interface Asker {
+  /** One request however many ask at the same time. */
+  ask(queryId: string, principal: Principal): Promise<QueryDefinition>;
+  /** Those who ask from now on start another request. */
+  forget(): void;
+}
+
+function createAsker({ catalog, now, resolveTimeoutMs }: DefinitionsOptions, all: HeldDefinitions): Asker {
+  const asking = new Map<string, Promise<QueryDefinition>>();
+  const request = async (queryId: string, principal: Principal): Promise<QueryDefinition> => {
+    const asked = { sentAt: now(), step: all.step };
+    const ctx = createCallContext({ timeoutMs: resolveTimeoutMs, principal: accountOf(principal) });
+    const answer = await catalog.resolveQuery({ queryId }, ctx);
+    return all.put(toQueryDefinition(answer), { ...asked, leaseMs: answer.leaseMs });
+  };
+  return {
+    ask: (queryId, principal) => {
+      const key = `${principal.accountId} ${queryId}`;
+      const under = asking.get(key);
+      if (under) return under;
+      const answer = request(queryId, principal).finally(() => {
+        if (asking.get(key) === answer) asking.delete(key);
+      });
+      asking.set(key, answer);
+      return answer;
+    },
+    forget: () => asking.clear(),
   };
 }
 
