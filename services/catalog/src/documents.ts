@@ -124,7 +124,7 @@ export interface OperationDoc extends Doc {
   open: number;
   status: number;
   contentType: string;
-  body?: Uint8Array;
+  answer?: Uint8Array;
   kept: boolean;
   note: string;
   createdAt: number;

@@ -46,7 +46,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
       summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
     },
     { name: 'signatures', indexes: ['hubId'] },
-    { name: 'operations', indexes: [], bytes: ['body'], expires: 'expiresAt' },
+    { name: 'operations', indexes: [], bytes: ['answer'], expires: 'expiresAt' },
   ]);
   return {
     accounts: store.collection('accounts'),

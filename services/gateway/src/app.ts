@@ -35,12 +35,11 @@ const requestIdShape = /^[\w.:-]{1,128}$/;
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
-    disableRequestLogging: true,
     bodyLimit: config.bodyBytesMax,
     requestTimeout: 30_000,
     connectionTimeout: 0,
     keepAliveTimeout: 72_000,
-    maxParamLength: 256,
+    routerOptions: { maxParamLength: 256 },
     http: { maxHeaderSize: 16_384, headersTimeout: 15_000 },
     genReqId: requestIdOf,
     exposeHeadRoutes: true,

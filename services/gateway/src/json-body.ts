@@ -23,7 +23,25 @@ export function parseJsonBody(bytes: Buffer): ParsedBody {
   } catch (err) {
     throw malformed(whereJsonBreaks(err), err);
   }
+  if (escapedSurrogate.test(text)) requireWellFormed(value, '');
   return risky.test(text) ? { value, exactText: text } : { value };
+}
+
+/** Half a character can only come as an escape: as bytes it would not be UTF-8. */
+const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
+
+function requireWellFormed(value: unknown, pointer: string): void {
+  if (typeof value === 'string' && !value.isWellFormed()) throw unpaired(pointer);
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (!name.isWellFormed()) throw unpaired(pointer);
+    requireWellFormed(member, `${pointer}/${name}`);
+  }
+}
+
+function unpaired(pointer: string): HubError {
+  const detail = 'must be valid Unicode: it holds half of a surrogate pair';
+  return new HubError('VALIDATION', `${pointer} ${detail}.`, { errors: [{ pointer, detail }] });
 }
 
 function decode(bytes: Buffer): string {

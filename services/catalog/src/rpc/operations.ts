@@ -60,7 +60,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
         return {};
       }
       const done = { ...found, version: found.version + 1, open: 0, status, contentType, kept, note };
-      await operations.replace(kept ? { ...done, body } : done);
+      await operations.replace(kept ? { ...done, answer: body } : done);
       return {};
     },
   };
@@ -93,7 +93,7 @@ function answer(found: OperationDoc, now: { bodyMac: string; nowMs: number }): B
     recordId: found.id,
     status: found.status,
     contentType: found.contentType,
-    body: Buffer.from(found.body ?? []),
+    body: Buffer.from(found.answer ?? []),
     kept: found.kept,
     note: found.note,
   };

@@ -79,7 +79,7 @@ export function toConnectError(err: unknown): HubError {
   const { code = '', errno } = err as { code?: string; errno?: number };
   const rule = errno === undefined ? undefined : rules.get(errno);
   if (rule?.text !== undefined)
-    return new HubError(rule.code, rule.text, { cause: err, retryable: rule.retryable });
+    return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
   if (tlsCodes.test(code)) {
     return new HubError(
       'SOURCE_TLS',
@@ -91,8 +91,16 @@ export function toConnectError(err: unknown): HubError {
     );
   }
   if (/AUTH/.test(code))
-    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', { cause: err, retryable: false });
-  return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', { cause: err, retryable: true });
+    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', {
+      cause: err,
+      stage: 'connect',
+      retryable: false,
+    });
+  return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', {
+    cause: err,
+    stage: 'connect',
+    retryable: true,
+  });
 }
 
 export function brokenError(cause?: unknown): HubError {

@@ -86,12 +86,20 @@ export function toConnectError(err: unknown): HubError {
   }
   const rule = rules[code] ?? rules[code.slice(0, 2)];
   if (/^[0-9A-Z]{5}$/.test(code) && rule?.text !== undefined) {
-    return new HubError(rule.code, rule.text, { cause: err, retryable: rule.retryable });
+    return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
   }
   if (/password|SASL|SCRAM/i.test(message)) {
-    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', { cause: err, retryable: false });
+    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', {
+      cause: err,
+      stage: 'connect',
+      retryable: false,
+    });
   }
-  return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', { cause: err, retryable: true });
+  return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', {
+    cause: err,
+    stage: 'connect',
+    retryable: true,
+  });
 }
 
 export function brokenError(cause?: unknown): HubError {
