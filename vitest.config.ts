@@ -8,7 +8,7 @@ const e2e = (name: string, env: Record<string, string>) => ({
   test: {
     name,
     env,
-    include: ['tests/e2e/**/*.test.ts', 'tests/chaos/**/*.test.ts'],
+    include: ['tests/e2e/**/*.test.ts'],
     globalSetup: ['tests/support/setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 120_000,
@@ -31,6 +31,15 @@ export default defineConfig({
           include: sources.map((dir) => `${dir}/**/*.servers.test.ts`),
           exclude,
           testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'chaos',
+          include: ['tests/chaos/**/*.test.ts'],
+          exclude,
+          testTimeout: 60_000,
           hookTimeout: 60_000,
         },
       },

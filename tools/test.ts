@@ -40,7 +40,8 @@ async function runVitest(projects: string[], extra: string[], env: NodeJS.Proces
   return { passed: numPassedTests, failed, skipped: numPendingTests + numTodoTests };
 }
 
-const extra = process.argv.slice(2);
+const everything = process.argv.includes('--everything');
+const extra = process.argv.slice(2).filter((argument) => argument !== '--everything');
 const starting = startDatabases({ say });
 const stop = async () => {
   await starting.then((databases) => databases.close());
@@ -52,9 +53,12 @@ process.on('SIGTERM', stop);
 const counts = [await runVitest(['unit'], extra, process.env)];
 const databases = await starting;
 const env = { ...process.env, ...databases.env };
-const mongo = databases.env.MONGODB_URL === undefined ? [] : ['e2e-distributed'];
+const hasMongodb = databases.env.MONGODB_URL !== undefined;
+// Form and store in pairs; `npm run test:all` takes every combination.
+const mongo = hasMongodb ? ['e2e-distributed'] : ['e2e-distributed-sqlite'];
+const others = hasMongodb && everything ? ['e2e-distributed-sqlite', 'e2e-single-mongodb'] : [];
 try {
-  counts.push(await runVitest(['servers', 'e2e-single', ...mongo], extra, env));
+  counts.push(await runVitest(['servers', 'chaos', 'e2e-single', ...mongo, ...others], extra, env));
 } finally {
   await databases.close();
 }

@@ -1,3 +1,4 @@
+import { HubError } from '@datahub/service-kit/error';
 import type { MongoClientOptions } from 'mongodb';
 import { MongoClient } from 'mongodb';
 import type { CollectionSpec, DocumentStore } from './document-store.ts';
@@ -48,7 +49,7 @@ export async function openMongodbStore(
   const turns = createTurns();
   const calls: Calls = { call, change: (key, work) => turns(key, () => call(work)) };
   try {
-    await call(() => prepareMongodb(db, shapes));
+    await prepareBesideOthers(() => call(() => prepareMongodb(db, shapes)));
   } catch (err) {
     await client.close();
     throw err;
@@ -90,4 +91,21 @@ function toClientOptions(options: MongodbOptions): MongoClientOptions {
     promoteBuffers: true,
     ignoreUndefined: false,
   };
+}
+
+const prepareAttemptsMax = 10;
+const prepareDelayMs = 50;
+
+/** Services that start at the same time make the same collections and indexes; not every server takes that calmly. */
+async function prepareBesideOthers(prepare: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await prepare();
+      return;
+    } catch (err) {
+      const collided = err instanceof HubError && err.code === 'CONFLICT';
+      if (!collided || attempt === prepareAttemptsMax) throw err;
+      await new Promise((resolve) => setTimeout(resolve, prepareDelayMs * attempt));
+    }
+  }
 }

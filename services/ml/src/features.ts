@@ -1,0 +1,85 @@
+/** Tokens → hashed features: word uni- and bigrams, and the character 3- and 4-grams of words. */
+
+import { hasInside, tokenize } from './tokenize.ts';
+
+export interface Features {
+  /** 32-bit hashes; the first `words` are of words, the rest of characters. */
+  hashes: Uint32Array;
+  /** 1 + ln(count). */
+  weights: Float32Array;
+  words: number;
+}
+
+const characterWordsMax = 100;
+const startMark = 0x9e3779b9;
+const endMark = 0x85ebca6b;
+const characterSeed = 0xc2b2ae35;
+
+export function extractFeatures(text: string): Features {
+  const tokens = tokenize(text);
+  const words = new Map<number, number>();
+  let before = startMark;
+  for (const token of tokens) {
+    const hash = hashText(token, 0x811c9dc5);
+    count(words, hash);
+    count(words, combine(before, hash));
+    before = hash;
+  }
+  if (tokens.length > 0) count(words, combine(before, endMark));
+  const characters = new Map<number, number>();
+  const distinct = new Set(tokens.filter(hasInside));
+  let left = characterWordsMax;
+  for (const word of distinct) {
+    if (left-- === 0) break;
+    countGrams(characters, ` ${word} `);
+  }
+  return toFeatures(words, characters);
+}
+
+function toFeatures(words: Map<number, number>, characters: Map<number, number>): Features {
+  const size = words.size + characters.size;
+  const hashes = new Uint32Array(size);
+  const weights = new Float32Array(size);
+  let at = 0;
+  for (const group of [words, characters]) {
+    for (const [hash, times] of group) {
+      hashes[at] = hash;
+      weights[at++] = times === 1 ? 1 : 1 + Math.log(times);
+    }
+  }
+  return { hashes, weights, words: words.size };
+}
+
+function count(counts: Map<number, number>, hash: number): void {
+  counts.set(hash, (counts.get(hash) ?? 0) + 1);
+}
+
+function countGrams(counts: Map<number, number>, word: string): void {
+  for (let i = 0; i + 3 <= word.length; i++) {
+    let hash = characterSeed;
+    for (let j = 0; j < 4 && i + j < word.length; j++) {
+      hash = Math.imul(hash ^ word.charCodeAt(i + j), 0x01000193);
+      if (j >= 2) count(counts, finish(hash + j));
+    }
+  }
+}
+
+/** FNV-1a over UTF-16 units. */
+function hashText(text: string, seed: number): number {
+  let hash = seed;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return finish(hash);
+}
+
+function combine(a: number, b: number): number {
+  return finish(Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca77));
+}
+
+/** Spreads the bits (the finalizer of MurmurHash3). */
+function finish(value: number): number {
+  let hash = value ^ (value >>> 16);
+  hash = Math.imul(hash, 0x85ebca6b);
+  hash ^= hash >>> 13;
+  hash = Math.imul(hash, 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,20 @@
+/**
+ * What a replica keeps in memory of one classifier. The same calls in the same order give the same learner, byte for
+ * byte, on any machine.
+ */
+
+export interface Score {
+  classId: string;
+  /** In [0, 1]; over all classes they sum to 1. */
+  confidence: number;
+}
+
+export interface Learner {
+  /** Learns one example; costs the length of the text. */
+  learn(classId: string, text: string): void;
+  /** All classes, most likely first, ties by class id; empty before any training. */
+  predict(text: string): Score[];
+  /** As if the class had never been trained. */
+  forget(classId: string): void;
+  toBytes(): Uint8Array;
+}

@@ -1,0 +1,55 @@
+/** Naive Bayes on words, smoothed with what all classes say (Jelinek and Mercer); sums only, so no order of training matters. */
+
+import type { Kept } from './memory.ts';
+import type { ClassNumbers, Model } from './model.ts';
+
+/** Share of what all classes say against what the class says. */
+const lambda = 0.6;
+
+/** Adds an example to naive Bayes' sums, or takes it out again. */
+export function countExample(model: Model, { rows, weights, words, classIndex }: Kept, sign: 1 | -1): void {
+  const tables = model.tables;
+  const own = model.classes[classIndex] as ClassNumbers;
+  let norm = 0;
+  for (let i = 0; i < words; i++) norm += (weights[i] as number) ** 2;
+  const scale = norm === 0 ? 0 : sign / Math.sqrt(norm);
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    const pair = tables.pairOrAdd(row, classIndex);
+    tables.documents[row] = (tables.documents[row] as number) + sign;
+    tables.counts[pair] = (tables.counts[pair] as number) + sign;
+    if (i >= words) continue;
+    const value = (weights[i] as number) * scale;
+    const before = tables.bayes[pair] as number;
+    tables.bayes[pair] = before + value;
+    // What a 32-bit sum really took, so that the totals always agree with it.
+    const taken = (tables.bayes[pair] as number) - before;
+    tables.mass[row] = (tables.mass[row] as number) + taken;
+    own.mass += taken;
+    model.mass += taken;
+  }
+}
+
+/** Naive Bayes' log scores; `into` is by class index. */
+export function scoreBayes(model: Model, { rows, weights, words }: Kept, into: Float64Array): void {
+  const tables = model.tables;
+  const classes = model.classes;
+  for (let c = 0; c < classes.length; c++) {
+    const one = classes[c];
+    into[c] = one && one.examples > 0 ? Math.log(one.examples / model.examples) : Number.NEGATIVE_INFINITY;
+  }
+  const uniform = 0.5 / Math.max(1, tables.rows);
+  for (let i = 0; i < words; i++) {
+    const row = rows[i] as number;
+    const weight = weights[i] as number;
+    const background = (0.5 * (tables.mass[row] as number)) / model.mass + uniform;
+    for (let pair = tables.heads[row] as number; pair >= 0; pair = tables.next[pair] as number) {
+      const value = tables.bayes[pair] as number;
+      if (value <= 0) continue;
+      const c = tables.classes[pair] as number;
+      const mass = (classes[c] as ClassNumbers).mass;
+      into[c] =
+        (into[c] as number) + weight * Math.log1p(((1 - lambda) * value) / (lambda * mass * background));
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/** The ml service behind gRPC. */
+
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { startGrpcServer } from '@datahub/service-kit/grpc-server';
+import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc-settings';
+import type { Closable } from '@datahub/service-kit/lifecycle';
+import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
+import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { readMlConfig } from './config.ts';
+import { openMl } from './service.ts';
+
+const portDefault = 7073;
+
+export async function startMlProcess(env: Environment): Promise<Closable> {
+  const { config, grpc, log } = readSettings(env, (reader) => ({
+    config: readMlConfig(reader),
+    grpc: readGrpcSettings(reader, { portDefault }),
+    log: readLoggerSettings(reader),
+  }));
+  const logger = createLogger({ service: 'ml', ...log });
+  const ml = await openMl(config, { logger });
+  const server = await startGrpcServer({
+    address: `${grpc.host}:${grpc.port}`,
+    services: [{ definition: MlServiceService, handlers: ml.calls }],
+    serviceToken: grpc.serviceToken,
+    credentials: serverCredentialsOf(grpc),
+    onFailure: (err, requestId, path) =>
+      logger.error({ event: 'rpc.failed', err, requestId, path }, 'a call failed'),
+  });
+  logger.info(
+    { event: 'service.started', port: server.port },
+    `the ml service listens on port ${server.port}`,
+  );
+  return {
+    close: async () => {
+      server.setServing(false);
+      await server.close(grpc.drainMs);
+      await ml.close();
+    },
+  };
+}

@@ -1,0 +1,159 @@
+/** One classifier in memory: classes and counts, the learner, the evaluation; all of it made from the log alone. */
+
+import { deserialize, serialize } from 'node:v8';
+import type { EventDoc } from './documents.ts';
+import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
+import type { Learner, Score } from './learner.ts';
+
+export interface ClassState {
+  classId: string;
+  label: string;
+  observations: number;
+}
+
+export interface LearnerFactory {
+  create(): Learner;
+  /** Throws when the bytes are of another version. */
+  restore(bytes: Uint8Array): Learner;
+}
+
+interface Snapshot {
+  format: number;
+  applied: number;
+  updatedAt: number | null;
+  classes: ClassState[];
+  recent: [string, CallResult[]][];
+  evaluation: EvaluationState;
+  learner: Uint8Array;
+}
+
+export interface LabelledScore extends Score {
+  label: string;
+}
+
+/** What a train call answers for each of its examples. */
+export interface CallResult {
+  classId: string;
+  observations: number;
+}
+
+const format = 1;
+/** Train calls remembered by their event id. */
+const recentMax = 1_000;
+/** How long the event loop is kept at a stretch while learning. */
+const sliceMs = 5;
+
+export class ReplicaState {
+  /** The number of the last event that is in here; 0 for none. */
+  applied = 0;
+  updatedAt: number | null = null;
+  readonly classes = new Map<string, ClassState>();
+  readonly evaluation: Evaluation;
+  readonly #byLabel = new Map<string, string>();
+  readonly #recent: Map<string, CallResult[]>;
+  readonly #learner: Learner;
+
+  constructor(learner: Learner, from?: Omit<Snapshot, 'learner' | 'format'>) {
+    this.#learner = learner;
+    this.evaluation = createEvaluation(from?.evaluation);
+    this.#recent = new Map(from?.recent ?? []);
+    if (from === undefined) return;
+    this.applied = from.applied;
+    this.updatedAt = from.updatedAt;
+    for (const one of from.classes) this.#addClass(one);
+  }
+
+  /** Undefined when the bytes are of another version: then the log is read from its start. */
+  static restore(bytes: Uint8Array, learners: LearnerFactory): ReplicaState | undefined {
+    try {
+      const snapshot = deserialize(bytes) as Snapshot;
+      return snapshot.format === format
+        ? new ReplicaState(learners.restore(snapshot.learner), snapshot)
+        : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  toBytes(): Uint8Array {
+    const snapshot: Snapshot = {
+      format,
+      applied: this.applied,
+      updatedAt: this.updatedAt,
+      classes: [...this.classes.values()],
+      recent: [...this.#recent],
+      evaluation: this.evaluation.state,
+      learner: this.#learner.toBytes(),
+    };
+    return serialize(snapshot);
+  }
+
+  classIdOf(label: string): string | undefined {
+    return this.#byLabel.get(label);
+  }
+
+  /** What a call with this id was answered, if it is in the log and not long ago. */
+  resultOf(eventId: string): CallResult[] | undefined {
+    return this.#recent.get(eventId);
+  }
+
+  predict(text: string): LabelledScore[] {
+    return this.#learner
+      .predict(text)
+      .map((score) => ({ ...score, label: this.classes.get(score.classId)?.label ?? '' }));
+  }
+
+  /** Takes the next event in; gives the event loop back every few milliseconds. */
+  async apply(event: EventDoc, number: number): Promise<void> {
+    for (const { classId, label } of event.newClasses ?? [])
+      this.#addClass({ classId, label, observations: 0 });
+    const { deletedClassId } = event;
+    if (deletedClassId !== undefined) this.#deleteClass(deletedClassId);
+    for (const { eventId, examples } of event.calls ?? []) {
+      this.#remember(eventId, await this.#learnAll(examples));
+    }
+    this.updatedAt = event.at;
+    this.applied = number;
+  }
+
+  async #learnAll(examples: { classId: string; text: string }[]): Promise<CallResult[]> {
+    const results: CallResult[] = [];
+    let sliceEndsAt = performance.now() + sliceMs;
+    for (const { classId, text } of examples) {
+      results.push({ classId, observations: this.#learn(classId, text) });
+      if (performance.now() < sliceEndsAt) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      sliceEndsAt = performance.now() + sliceMs;
+    }
+    return results;
+  }
+
+  #learn(classId: string, text: string): number {
+    const known = this.classes.get(classId);
+    // The class was deleted by an event before this one.
+    if (known === undefined) return 0;
+    const [best] = this.#learner.predict(text);
+    if (best !== undefined) this.evaluation.note(best.confidence, best.classId === classId);
+    this.#learner.learn(classId, text);
+    known.observations += 1;
+    return known.observations;
+  }
+
+  #addClass(added: ClassState): void {
+    this.classes.set(added.classId, { ...added });
+    this.#byLabel.set(added.label, added.classId);
+  }
+
+  #deleteClass(classId: string): void {
+    const known = this.classes.get(classId);
+    if (known === undefined) return;
+    this.classes.delete(classId);
+    this.#byLabel.delete(known.label);
+    this.#learner.forget(classId);
+  }
+
+  #remember(eventId: string, results: CallResult[]): void {
+    this.#recent.set(eventId, results);
+    if (this.#recent.size > recentMax) this.#recent.delete(this.#recent.keys().next().value as string);
+  }
+}

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { learners } from './classifier.ts';
+import { Replica } from './replica.ts';
+import { type MlStore, openMlStore } from './store.ts';
+
+describe('replicas of one classifier', () => {
+  let store: MlStore;
+  let made = 0;
+
+  beforeEach(async () => {
+    store = await openMlStore('sqlite::memory:', randomUUID);
+  });
+  afterEach(() => store.close());
+
+  const create = () =>
+    new Replica('account', 'classifier', {
+      store,
+      learners,
+      createClassId: () => `class-${++made}`,
+      nowMs: Date.now,
+      onFailure: (err) => {
+        throw err;
+      },
+    });
+
+  it('use what the other has learnt in their next prediction', async () => {
+    const [a, b] = [create(), create()];
+    const [first] = await a.train([{ label: 'tea', text: 'green tea' }]);
+    await b.train([{ label: 'coffee', text: 'black coffee' }]);
+    const [scores] = await a.predict(['coffee']);
+    expect(scores?.map(({ label }) => label)).toEqual(['coffee', 'tea']);
+    expect(await b.train([{ label: 'tea', text: 'more tea' }])).toEqual([
+      { classId: first?.classId, observations: 2 },
+    ]);
+  });
+
+  it('count every example of many trainers exactly once', async () => {
+    const replicas = [create(), create(), create()];
+    await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        (replicas[i % 3] as Replica).train([{ label: `label ${i % 7}`, text: `text ${i}` }]),
+      ),
+    );
+    for (const replica of replicas) {
+      const classes = await replica.read((state) => [...state.classes.values()]);
+      expect(classes).toHaveLength(7);
+      expect(classes.reduce((sum, { observations }) => sum + observations, 0)).toBe(300);
+    }
+  });
+
+  it('count a repeated event id once, on whichever replica', async () => {
+    const [a, b] = [create(), create()];
+    const first = await a.train([{ label: 'tea', text: 'green tea' }], 'event-1');
+    expect(await b.train([{ label: 'tea', text: 'green tea' }], 'event-1')).toEqual(first);
+    expect(await a.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1);
+  });
+
+  it('let a class go on all of them; its label trained again is a new class', async () => {
+    const [a, b] = [create(), create()];
+    const [old] = await a.train([{ label: 'tea', text: 'green tea' }]);
+    await a.train([{ label: 'coffee', text: 'black coffee' }]);
+    await b.deleteClass(old?.classId ?? '');
+    const [scores] = await a.predict(['green tea']);
+    expect(scores?.map(({ label }) => label)).toEqual(['coffee']);
+    await expect(a.deleteClass(old?.classId ?? '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const [fresh] = await a.train([{ label: 'tea', text: 'green tea' }]);
+    expect(fresh).toEqual({ classId: expect.not.stringMatching(`^${old?.classId}$`), observations: 1 });
+  });
+
+  it('come back from snapshot and log as they were', async () => {
+    const a = create();
+    const examples = Array.from({ length: 2_500 }, (_, i) => ({
+      label: `label ${i % 5}`,
+      text: `word${i % 5} text ${i}`,
+    }));
+    await a.train(examples.slice(0, 2_400));
+    await a.train(examples.slice(2_400));
+    await expect.poll(() => store.snapshots.get('account', 'classifier'), { timeout: 5_000 }).not.toBeNull();
+    const b = create();
+    expect(await b.predict(['word3'])).toEqual(await a.predict(['word3']));
+    expect(await b.read(({ classes }) => [...classes.values()])).toEqual(
+      await a.read(({ classes }) => [...classes.values()]),
+    );
+  });
+
+  it('say that nothing was trained', async () => {
+    await expect(create().predict(['x'])).rejects.toMatchObject({ code: 'NOT_TRAINED' });
+  });
+});

@@ -1,0 +1,247 @@
+/**
+ * One classifier on this replica. Calls take turns; each first reads what other replicas appended, so a prediction uses
+ * every example whose call has answered anywhere, and an event gets the next free number or none.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { HubError } from '@datahub/service-kit/error';
+import { type EventDoc, eventIdOf, type TrainCall } from './documents.ts';
+import { type CallResult, type LabelledScore, type LearnerFactory, ReplicaState } from './replica-state.ts';
+import type { MlStore } from './store.ts';
+
+export interface ReplicaDeps {
+  store: MlStore;
+  learners: LearnerFactory;
+  createClassId: () => string;
+  nowMs: () => number;
+  onFailure: (err: unknown) => void;
+}
+
+export interface TrainExample {
+  label: string;
+  text: string;
+}
+
+interface Waiting {
+  eventId: string;
+  examples: TrainExample[];
+  resolve: (results: CallResult[]) => void;
+  reject: (err: unknown) => void;
+}
+
+const eventsPerRead = 200;
+/** Examples after which a new snapshot is worth its cost. */
+const snapshotEvery = 2_000;
+/** Characters of one event; calls beyond it go into the next. */
+const eventCharactersMax = 4_000_000;
+const appendAttemptsMax = 1_000;
+
+export class Replica {
+  usedAt = performance.now();
+  readonly #accountId: string;
+  readonly #classifierId: string;
+  readonly #deps: ReplicaDeps;
+  #state: ReplicaState | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  #waiting: Waiting[] = [];
+  #learntSinceSnapshot = 0;
+  #snapshotting = false;
+
+  constructor(accountId: string, classifierId: string, deps: ReplicaDeps) {
+    this.#accountId = accountId;
+    this.#classifierId = classifierId;
+    this.#deps = deps;
+  }
+
+  /** Durable when it resolves, with one result an example. */
+  train(examples: TrainExample[], eventId = randomUUID() as string): Promise<CallResult[]> {
+    const result = new Promise<CallResult[]>((resolve, reject) => {
+      this.#waiting.push({ eventId, examples, resolve, reject });
+    });
+    // Whoever comes while an append is under way rides along with the next one.
+    if (this.#waiting.length === 1) this.#scheduleAppend();
+    return result;
+  }
+
+  /** All classes with their labels, most likely first, for each text. */
+  predict(texts: string[]): Promise<LabelledScore[][]> {
+    return this.#inTurn(async (state) => {
+      if (state.classes.size === 0) {
+        throw new HubError(
+          'NOT_TRAINED',
+          'The classifier has not been trained yet. Train it with an example first.',
+        );
+      }
+      const predictions: LabelledScore[][] = [];
+      for (const [i, text] of texts.entries()) {
+        predictions.push(state.predict(text));
+        if (i % 20 === 19) await new Promise((resolve) => setImmediate(resolve));
+      }
+      return predictions;
+    });
+  }
+
+  deleteClass(classId: string): Promise<void> {
+    return this.#inTurn(async (state) => {
+      for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
+        if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
+        if (await this.#append(state, { at: this.#deps.nowMs(), deletedClassId: classId })) return;
+        await this.#catchUp(state);
+      }
+      throw contended();
+    });
+  }
+
+  /** The state as it is now, everything that was answered included. */
+  read<T>(use: (state: ReplicaState) => T): Promise<T> {
+    return this.#inTurn(async (state) => use(state));
+  }
+
+  /** One call at a time, each on the state as the log has it. */
+  #inTurn<T>(work: (state: ReplicaState) => Promise<T>): Promise<T> {
+    this.usedAt = performance.now();
+    const next = this.#turn.then(async () => {
+      const state = await this.#current();
+      return work(state);
+    });
+    this.#turn = next.catch(() => {});
+    return next;
+  }
+
+  async #current(): Promise<ReplicaState> {
+    const state = this.#state ?? (await this.#load());
+    try {
+      await this.#catchUp(state);
+    } catch (err) {
+      // Half an event may be in: the next call starts from the snapshot again.
+      this.#state = undefined;
+      throw err;
+    }
+    this.#state = state;
+    return state;
+  }
+
+  async #load(): Promise<ReplicaState> {
+    const { store, learners } = this.#deps;
+    const bytes = await store.snapshots.get(this.#accountId, this.#classifierId);
+    const restored = bytes === null ? undefined : ReplicaState.restore(bytes, learners);
+    return restored ?? new ReplicaState(learners.create());
+  }
+
+  async #catchUp(state: ReplicaState): Promise<void> {
+    for (;;) {
+      const events = await this.#deps.store.events.find({
+        accountId: this.#accountId,
+        idPrefix: `${this.#classifierId}/`,
+        afterId: eventIdOf(this.#classifierId, state.applied),
+        limit: eventsPerRead,
+      });
+      for (const event of events) await this.#apply(state, event);
+      if (events.length < eventsPerRead) return;
+    }
+  }
+
+  async #apply(state: ReplicaState, event: EventDoc): Promise<void> {
+    await state.apply(event, state.applied + 1);
+    this.#learntSinceSnapshot += (event.calls ?? []).reduce((sum, { examples }) => sum + examples.length, 0);
+    if (this.#learntSinceSnapshot >= snapshotEvery) this.#snapshot(state);
+  }
+
+  /** False when the number was taken by another replica meanwhile. */
+  async #append(
+    state: ReplicaState,
+    content: Omit<EventDoc, 'id' | 'accountId' | 'version'>,
+  ): Promise<boolean> {
+    const id = eventIdOf(this.#classifierId, state.applied + 1);
+    const event: EventDoc = { id, accountId: this.#accountId, version: 1, ...content };
+    try {
+      await this.#deps.store.events.insert(event);
+    } catch (err) {
+      if (err instanceof HubError && err.code === 'CONFLICT') return false;
+      throw err;
+    }
+    await this.#apply(state, event);
+    return true;
+  }
+
+  /** A turn that fails before it appends, because the store is away, fails everybody who waits. */
+  #scheduleAppend(): void {
+    this.#inTurn(() => this.#appendWaiting()).catch((err) => {
+      for (const call of this.#waiting.splice(0)) call.reject(err);
+    });
+  }
+
+  async #appendWaiting(): Promise<void> {
+    const batch = takeBatch(this.#waiting);
+    // What is left over waits for its own turn.
+    if (this.#waiting.length > 0) this.#scheduleAppend();
+    try {
+      await this.#inOrder(batch);
+    } catch (err) {
+      this.#state = undefined;
+      for (const call of batch) call.reject(err);
+    }
+  }
+
+  async #inOrder(batch: Waiting[]): Promise<void> {
+    const state = this.#state as ReplicaState;
+    for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
+      const open = batch.filter((call) => state.resultOf(call.eventId) === undefined);
+      if (open.length === 0 || (await this.#append(state, this.#toEvent(state, open)))) {
+        for (const call of batch) call.resolve(state.resultOf(call.eventId) ?? []);
+        return;
+      }
+      await this.#catchUp(state);
+    }
+    throw contended();
+  }
+
+  #toEvent(state: ReplicaState, batch: Waiting[]): Omit<EventDoc, 'id' | 'accountId' | 'version'> {
+    const fresh = new Map<string, string>();
+    const classIdOf = (label: string): string => {
+      const known = state.classIdOf(label) ?? fresh.get(label);
+      if (known !== undefined) return known;
+      const classId = this.#deps.createClassId();
+      fresh.set(label, classId);
+      return classId;
+    };
+    const calls: TrainCall[] = batch.map(({ eventId, examples }) => ({
+      eventId,
+      examples: examples.map(({ label, text }) => ({ classId: classIdOf(label), text })),
+    }));
+    const newClasses = [...fresh].map(([label, classId]) => ({ classId, label }));
+    return { at: this.#deps.nowMs(), calls, ...(newClasses.length > 0 ? { newClasses } : {}) };
+  }
+
+  /** In the background: the log is what counts, a snapshot only shortens the way. */
+  #snapshot(state: ReplicaState): void {
+    if (this.#snapshotting) return;
+    this.#snapshotting = true;
+    this.#learntSinceSnapshot = 0;
+    // Between events, so that no half of one is in it.
+    this.#inTurn(async () => {
+      await this.#deps.store.snapshots.put(this.#accountId, this.#classifierId, state.toBytes());
+    })
+      .catch(this.#deps.onFailure)
+      .finally(() => {
+        this.#snapshotting = false;
+      });
+  }
+}
+
+function takeBatch(waiting: Waiting[]): Waiting[] {
+  let characters = 0;
+  let count = 0;
+  for (const { examples } of waiting) {
+    characters += examples.reduce((sum, { text, label }) => sum + text.length + label.length, 0);
+    if (count > 0 && characters > eventCharactersMax) break;
+    count++;
+  }
+  return waiting.splice(0, count);
+}
+
+function contended(): HubError {
+  return new HubError('UNAVAILABLE', 'Too many replicas train this classifier at once. Try again.', {
+    retryable: true,
+  });
+}

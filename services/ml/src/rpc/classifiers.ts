@@ -1,0 +1,200 @@
+/** Classifiers over their logs. */
+
+import { randomBytes } from 'node:crypto';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { type Fault, HubError } from '@datahub/service-kit/error';
+import type { CreateId } from '@datahub/service-kit/id';
+import type { ClassifierDoc } from '../documents.ts';
+import type { Replica, TrainExample } from '../replica.ts';
+import type { Replicas } from '../replicas.ts';
+import type { MlStore } from '../store.ts';
+import { toClassifier } from './to-proto.ts';
+
+export type ClassifierCalls = Omit<Calls<typeof MlServiceService>, 'summarize'>;
+
+export interface ClassifierDeps {
+  store: MlStore;
+  replicas: Replicas;
+  createId: CreateId;
+  nowMs: () => number;
+}
+
+const listMax = 10_000;
+const batchMax = 10_000;
+const labelCharactersMax = 200;
+/** Of one text; what comes after it would not be read. */
+const textCharactersMax = 4_194_304;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
+
+export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
+  const { store, replicas } = deps;
+
+  const load = async ({ accountId }: Principal, classifierId: string): Promise<ClassifierDoc> => {
+    const doc = await store.classifiers.get(accountId, classifierId);
+    if (doc === null) throw new HubError('NOT_FOUND', 'There is no such classifier.');
+    return doc;
+  };
+  const replicaOf = async (principal: Principal, classifierId: string): Promise<Replica> => {
+    await load(principal, classifierId);
+    return replicas.of(principal.accountId, classifierId);
+  };
+
+  return {
+    createClassifier: async ({ name }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const createdAt = deps.nowMs();
+      const id = deps.createId('clfr', createdAt);
+      const doc = { id, accountId, version: 1, name: checkName(name), createdAt };
+      await store.classifiers.insert(doc);
+      return { classifier: toClassifier(doc, { updatedAt: null, classes: [] }) };
+    },
+
+    listClassifiers: async ({ offset, limit }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const bounded = Math.min(limit ?? listMax, listMax);
+      const [docs, total] = await Promise.all([
+        bounded === 0 ? [] : store.classifiers.find({ accountId, offset, limit: bounded }),
+        store.classifiers.count({ accountId }),
+      ]);
+      const updates = await Promise.all(docs.map((doc) => lastEventAt(store, doc)));
+      const classifiers = docs.map((doc, i) =>
+        toClassifier(doc, { updatedAt: updates[i] ?? null, classes: [] }),
+      );
+      return { classifiers, total };
+    },
+
+    getClassifier: async ({ classifierId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const doc = await load(principal, classifierId);
+      const state = await replicas.of(principal.accountId, classifierId).read(({ updatedAt, classes }) => ({
+        updatedAt,
+        classes: [...classes.values()].map((one) => ({ ...one })),
+      }));
+      return { classifier: toClassifier(doc, state) };
+    },
+
+    deleteClassifier: async ({ classifierId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      await load(principal, classifierId);
+      await store.classifiers.delete(principal.accountId, classifierId);
+      replicas.drop(classifierId);
+      await sweepLog(store, principal.accountId, classifierId);
+      return {};
+    },
+
+    train: async ({ classifierId, examples, eventId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const checked = checkExamples(examples);
+      const replica = await replicaOf(principal, classifierId);
+      const results = await replica.train(checked, eventId === '' ? undefined : eventId);
+      // Deleted while it was trained: nothing may stay behind of it.
+      if ((await store.classifiers.get(principal.accountId, classifierId)) === null) {
+        await sweepLog(store, principal.accountId, classifierId);
+        throw new HubError('NOT_FOUND', 'There is no such classifier.');
+      }
+      const classes = results.map((result, i) => ({ ...result, label: checked[i]?.label ?? '' }));
+      return { classes };
+    },
+
+    predict: async ({ classifierId, contexts }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      checkTexts(contexts);
+      const replica = await replicaOf(principal, classifierId);
+      const predictions = await replica.predict(contexts);
+      return { predictions: predictions.map((scores) => ({ scores })) };
+    },
+
+    deleteClass: async ({ classifierId, classId }, ctx) => {
+      const replica = await replicaOf(requirePrincipal(ctx), classifierId);
+      await replica.deleteClass(classId);
+      return {};
+    },
+
+    getEvaluation: async ({ classifierId }, ctx) => {
+      const replica = await replicaOf(requirePrincipal(ctx), classifierId);
+      return replica.read(({ evaluation }) => ({
+        examples: evaluation.state.examples,
+        accuracy: evaluation.accuracy,
+        calibrationError: evaluation.calibrationError,
+      }));
+    },
+  };
+}
+
+const deletedAtOnce = 500;
+
+/** Removes the log and the snapshot of a classifier that is gone. */
+export async function sweepLog(store: MlStore, accountId: string, classifierId: string): Promise<void> {
+  const filter = { accountId, idPrefix: `${classifierId}/`, limit: deletedAtOnce };
+  while ((await store.events.deleteMany(filter)) > 0);
+  await store.snapshots.delete(accountId, classifierId);
+}
+
+async function lastEventAt(store: MlStore, { accountId, id }: ClassifierDoc): Promise<number | null> {
+  const [last] = await store.events.find({ accountId, idPrefix: `${id}/`, descending: true, limit: 1 });
+  return last?.at ?? null;
+}
+
+function checkName(text: string): string {
+  const name = text.trim();
+  if (name === '') return `classifier-${randomBytes(3).toString('hex')}`;
+  const faults = faultsOfLabel('/name', name);
+  if (faults.length > 0) throw invalid(faults);
+  return name;
+}
+
+/** Labels are trimmed like every name; texts are taken as they are. */
+function checkExamples(examples: { label: string; context: string }[]): TrainExample[] {
+  const faults: Fault[] = [];
+  const single = examples.length === 1;
+  if (examples.length < 1 || examples.length > batchMax) {
+    throw invalid([{ pointer: '/examples', detail: `must have 1 to ${batchMax} entries` }]);
+  }
+  const checked = examples.map(({ label, context }, i) => {
+    const at = single ? '' : `/examples/${i}`;
+    const trimmed = label.trim();
+    faults.push(...faultsOfLabel(`${at}/label`, trimmed), ...faultsOfText(`${at}/context`, context));
+    return { label: trimmed, text: context };
+  });
+  if (faults.length > 0) throw invalid(faults);
+  return checked;
+}
+
+function checkTexts(texts: string[]): void {
+  if (texts.length < 1 || texts.length > batchMax) {
+    throw invalid([{ pointer: '/contexts', detail: `must have 1 to ${batchMax} entries` }]);
+  }
+  const faults = texts.flatMap((text, i) =>
+    faultsOfText(texts.length === 1 ? '/context' : `/contexts/${i}`, text),
+  );
+  if (faults.length > 0) throw invalid(faults);
+}
+
+function faultsOfLabel(pointer: string, label: string): Fault[] {
+  const length = [...label].length;
+  if (length < 1 || length > labelCharactersMax) {
+    return [{ pointer, detail: `must have 1 to ${labelCharactersMax} characters` }];
+  }
+  if (controlCharacters.test(label) || !label.isWellFormed()) {
+    return [{ pointer, detail: 'must be valid Unicode without control characters' }];
+  }
+  return [];
+}
+
+function faultsOfText(pointer: string, text: string): Fault[] {
+  if (text.length > textCharactersMax)
+    return [{ pointer, detail: `must have at most ${textCharactersMax} characters` }];
+  return text.isWellFormed() ? [] : [{ pointer, detail: 'must be valid Unicode' }];
+}
+
+const faultsMax = 50;
+
+function invalid(faults: Fault[]): HubError {
+  const [first] = faults;
+  return new HubError('VALIDATION', `${first?.pointer} ${first?.detail}.`, {
+    errors: faults.slice(0, faultsMax),
+  });
+}

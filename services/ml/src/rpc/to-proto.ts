@@ -1,0 +1,18 @@
+/** What the service keeps → messages. */
+
+import type { Classifier } from '@datahub/proto/ml/v1/ml';
+import type { ClassifierDoc } from '../documents.ts';
+import type { ClassState } from '../replica-state.ts';
+
+export function toClassifier(
+  doc: ClassifierDoc,
+  state: { updatedAt: number | null; classes: ClassState[] },
+): Classifier {
+  return {
+    classifierId: doc.id,
+    name: doc.name,
+    createdAt: new Date(doc.createdAt),
+    updatedAt: state.updatedAt === null ? undefined : new Date(state.updatedAt),
+    classes: state.classes,
+  };
+}

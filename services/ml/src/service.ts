@@ -1,0 +1,67 @@
+/** The composition of the ml service: store, replicas, summarizer. */
+
+import { randomUUID } from 'node:crypto';
+import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import type { Calls } from '@datahub/service-kit/call';
+import { createIdFactory } from '@datahub/service-kit/id';
+import type { Logger } from '@datahub/service-kit/logger';
+import { learners } from './classifier.ts';
+import type { MlConfig } from './config.ts';
+import { createGenerator } from './generator.ts';
+import { createReplicas } from './replicas.ts';
+import { createClassifierCalls } from './rpc/classifiers.ts';
+import { createSummaryCalls } from './rpc/summaries.ts';
+import { openMlStore } from './store.ts';
+import { createExtractiveSummarizer } from './summarize/worker-pool.ts';
+import type { Summarizer } from './summarizer.ts';
+
+export interface MlService {
+  calls: Calls<typeof MlServiceService>;
+  health(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const sweepEveryMs = 30_000;
+
+export async function openMl(config: MlConfig, { logger }: { logger: Logger }): Promise<MlService> {
+  const store = await openMlStore(config.storeUrl, randomUUID);
+  const createId = createIdFactory({ namespace: config.namespace });
+  const replicas = createReplicas(
+    {
+      store,
+      learners,
+      createClassId: () => createId('clfc', Date.now()),
+      nowMs: Date.now,
+      onFailure: (err) => logger.warn({ event: 'classifier.failed', err }, 'upkeep of a classifier failed'),
+    },
+    { heldMax: config.classifiersHeldMax, idleMs: config.classifierIdleMs },
+  );
+  const summarizer = createSummarizer(config, logger);
+  const sweeping = setInterval(() => replicas.sweep(), sweepEveryMs);
+  sweeping.unref();
+  return {
+    calls: {
+      ...createClassifierCalls({ store, replicas, createId, nowMs: Date.now }),
+      ...createSummaryCalls(summarizer),
+    },
+    health: () => store.health(),
+    close: async () => {
+      clearInterval(sweeping);
+      await summarizer.close();
+      await store.close();
+    },
+  };
+}
+
+function createSummarizer(config: MlConfig, logger: Logger): Summarizer {
+  const extractive = createExtractiveSummarizer({
+    threads: config.summaryThreads,
+    timeoutMs: config.summaryTimeoutMs,
+  });
+  if (config.generator === undefined) return extractive;
+  return createGenerator({
+    ...config.generator,
+    fallback: extractive,
+    onFallback: (err) => logger.warn({ event: 'generator.failed', err }, 'the model did not answer'),
+  });
+}

@@ -1,0 +1,35 @@
+/** The ml service's collections over a document store. */
+
+import {
+  type Blobs,
+  blobCollections,
+  type Collection,
+  createBlobs,
+  type DocumentStore,
+  openDocumentStore,
+} from '@datahub/document-store';
+import type { ClassifierDoc, EventDoc } from './documents.ts';
+
+export interface MlStore {
+  classifiers: Collection<ClassifierDoc>;
+  events: Collection<EventDoc>;
+  /** A replica's state at some event, by classifier id. */
+  snapshots: Blobs;
+  health(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openMlStore(url: string, createToken: () => string): Promise<MlStore> {
+  const store: DocumentStore = await openDocumentStore(url, [
+    { name: 'classifiers' },
+    { name: 'classifierEvents' },
+    ...blobCollections('classifierSnapshots'),
+  ]);
+  return {
+    classifiers: store.collection('classifiers'),
+    events: store.collection('classifierEvents'),
+    snapshots: createBlobs(store, 'classifierSnapshots', createToken),
+    health: () => store.health(),
+    close: () => store.close(),
+  };
+}

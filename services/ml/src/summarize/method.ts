@@ -1,0 +1,34 @@
+/** How sentences are weighed, by the shape of the input. */
+
+import type { Sentence } from './features.ts';
+
+export interface Method {
+  /** Exponent of a term's rarity. 0: what most sentences say wins, whatever it is. */
+  rarity: number;
+  /** Weight of being like the rest of the text; the weight of the new words that a sentence brings is the rest to 1. */
+  salience: number;
+  /** Exponent of the length that new words are divided by: 0 favours long sentences, 1 short ones. */
+  brevity: number;
+  /** Sentences shorter than this many words count for less. */
+  wordsFull: number;
+  /** Bonus for the first sentence of the text, falling with the root of the place. */
+  lead: number;
+}
+
+/** One text, which begins with what matters: the less of it is kept, the more that counts. */
+const oneText: Method = { rarity: 0.5, salience: 0.7, brevity: 0.3, wordsFull: 5, lead: 2 };
+/** Several texts on one matter, such as reviews. */
+const severalTexts: Method = { rarity: 0.5, salience: 0.5, brevity: 0.8, wordsFull: 8, lead: 0 };
+/** Many opinions of a sentence or two: what is said most often matters. */
+const manyOpinions: Method = { rarity: 0, salience: 0.7, brevity: 0.3, wordsFull: 5, lead: 0 };
+
+const opinionsMin = 20;
+const opinionSentencesMax = 2;
+
+export function methodFor(sentences: readonly Sentence[], kept: number): Method {
+  const documents = new Set(sentences.map(({ document }) => document)).size;
+  if (documents === 1)
+    return { ...oneText, lead: oneText.lead * Math.min(1, Math.max(0, 1.25 - 2.5 * kept)) };
+  const opinions = documents >= opinionsMin && sentences.length <= documents * opinionSentencesMax;
+  return opinions ? manyOpinions : severalTexts;
+}

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { errorCodes } from '../../packages/service-kit/src/error.ts';
+import { listRoutes } from '../../services/gateway/src/routes/index.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const api = read('docs/api.md');
+
+describe('docs/api.md', () => {
+  const routes = listRoutes({} as never, { stallTimeoutMs: 1 });
+
+  it.each(routes.map(({ method, url, scope }) => [`${method} ${url}`, scope]))(
+    'names %s and %s',
+    (route, scope) => {
+      const line = api.split('\n').find((one) => one.includes(`\`${route}\``));
+      expect(line, `${route} stands in no line of the table`).toBeDefined();
+      expect(line).toContain(`\`${scope}\``);
+    },
+  );
+
+  it.each(errorCodes)('names %s', (code) => expect(api).toContain(`\`${code}\``));
+});
+
+describe('docs/configuration.md', () => {
+  const configuration = read('docs/configuration.md');
+  const settings = ['services', 'packages']
+    .flatMap((dir) => readdirSync(join(root, dir), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.test.ts'))
+    .filter((entry) => !entry.parentPath.includes('node_modules'))
+    .flatMap((entry) => [
+      ...readFileSync(join(entry.parentPath, entry.name), 'utf8').matchAll(/'(DATAHUB_[A-Z_]+)'/g),
+    ])
+    .map(([, name = '']) => name);
+
+  it.each([...new Set(settings)].sort())('names %s', (name) =>
+    expect(configuration).toContain(`\`${name}\``),
+  );
+});
+
+describe('docs/dependencies.md', () => {
+  const listed = read('docs/dependencies.md');
+  const manifests = ['package.json', 'proto/package.json'].concat(
+    ['services', 'packages'].flatMap((dir) =>
+      readdirSync(join(root, dir)).map((name) => `${dir}/${name}/package.json`),
+    ),
+  );
+
+  it.each(manifests)('names what %s needs at run time, ten packages at most', (path) => {
+    const { dependencies = {} } = JSON.parse(read(path)) as { dependencies?: Record<string, string> };
+    const foreign = Object.keys(dependencies).filter((name) => !name.startsWith('@datahub/'));
+    expect(foreign.filter((name) => !listed.includes(`\`${name}\``))).toEqual([]);
+    expect(foreign.length).toBeLessThanOrEqual(10);
+  });
+});

@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../tools/databases/process.ts';
+import { type Api, createApi } from '../support/api.ts';
+
+const start = fileURLToPath(new URL('../../tools/demo.ts', import.meta.url));
+const key = 'chaos-key-0123456789-0123456789-0123456789';
+const rounds = 3;
+const writers = 16;
+
+describe('a hub that is killed while it writes', () => {
+  let dataDir: string;
+  let port: number;
+  let api: Api;
+  let hub: ChildProcess;
+
+  const run = async () => {
+    hub = spawn(process.execPath, [start], {
+      stdio: 'ignore',
+      env: {
+        ...process.env,
+        PORT: String(port),
+        DATAHUB_METRICS_PORT: '0',
+        DATAHUB_DATA_DIR: dataDir,
+        DATAHUB_API_KEY: key,
+        DATAHUB_DEMO: '0',
+        DATAHUB_LOG_LEVEL: 'fatal',
+      },
+    });
+    const ready = () =>
+      api.get('/readyz').then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await expect.poll(ready, { timeout: 10_000, interval: 20 }).toBe(200);
+  };
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'datahub-chaos-'));
+    port = await freePort();
+    api = createApi({ url: `http://127.0.0.1:${port}`, key });
+  });
+
+  afterAll(async () => {
+    hub.kill('SIGKILL');
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it('has everything that it acknowledged, and nothing half', async () => {
+    const acknowledged: { hubId: string; folders: string[] }[] = [];
+    let trained = 0;
+    await run();
+    const classifier = (await api.ok(api.post('/v1/classifiers', { name: 'c' }))).id;
+    for (let round = 0; round < rounds; round++) {
+      if (round > 0) await run();
+      const stop = new AbortController();
+      const write = async () => {
+        while (!stop.signal.aborted) {
+          const hubDoc = await api.ok(api.post('/v1/hubs', { label: 'h' }));
+          const own = { hubId: hubDoc.hubId, folders: [] as string[] };
+          acknowledged.push(own);
+          own.folders.push((await api.ok(api.post(`/v1/hubs/${own.hubId}/folders`, { label: 'f' }))).nodeId);
+          await api.ok(api.post(`/v1/classifiers/${classifier}/train`, { label: 'l', context: 'some text' }));
+          trained++;
+        }
+      };
+      const writing = Promise.allSettled(Array.from({ length: writers }, write));
+      await new Promise((resolve) => setTimeout(resolve, 300 + 200 * round));
+      hub.kill('SIGKILL');
+      await once(hub, 'close');
+      stop.abort();
+      await writing;
+    }
+    await run();
+    expect(acknowledged.length).toBeGreaterThan(100);
+    for (const { hubId, folders } of acknowledged) {
+      const tree = await api.ok(api.get(`/v1/hubs/${hubId}/contents`));
+      expect(tree.children.map(({ nodeSubType }: { nodeSubType: string }) => nodeSubType)).toEqual([
+        'queries',
+        'sources',
+      ]);
+      const nodes = tree.children[0].children.map(({ nodeId }: { nodeId: string }) => nodeId);
+      expect(nodes).toEqual(expect.arrayContaining(folders));
+    }
+    const { classes } = await api.ok(api.get(`/v1/classifiers/${classifier}`));
+    // What was under way when the hub died may have been kept too, but never twice.
+    expect(classes[0].observations).toBeGreaterThanOrEqual(trained);
+    expect(classes[0].observations).toBeLessThanOrEqual(trained + rounds * writers);
+  }, 60_000);
+});

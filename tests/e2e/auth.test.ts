@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { describe, expect, inject, it } from 'vitest';
+import { api, timestamp } from '../support/hub.ts';
+
+const newKey = async (body: object) => api.ok(api.post('/v1/keys', { name: 'test', ...body }));
+
+describe('a request without a good key', () => {
+  it('is told that a key is missing', async () => {
+    const { status, body, headers } = await api.get('/v1/hubs', { key: null });
+    expect([status, body.code]).toEqual([401, 'KEY_MISSING']);
+    expect(headers.get('content-type')).toContain('application/problem+json');
+    expect(headers.get('www-authenticate')).toContain('x-service-api-key');
+    expect(body).toEqual({
+      type: expect.any(String),
+      title: expect.any(String),
+      status: 401,
+      detail: expect.stringContaining('x-service-api-key'),
+      instance: '/v1/hubs',
+      code: 'KEY_MISSING',
+      requestId: headers.get('x-request-id'),
+    });
+  });
+
+  it.each([
+    'x',
+    'dhk_',
+    `dhk_${'0'.repeat(38)}`,
+    'a b',
+    'ä'.repeat(20),
+    `${'a'.repeat(31)}!`,
+    'a'.repeat(32),
+    'a'.repeat(300),
+    randomBytes(24).toString('hex'),
+  ])('is refused in the same words, whatever the key is (%j)', async (key) => {
+    const answer = await api.get('/v1/hubs', { key: encodeURIComponent(key) === key ? key : encodeURI(key) });
+    const { requestId: _, ...rest } = answer.body;
+    expect([answer.status, rest]).toEqual([
+      401,
+      {
+        type: 'urn:datahub:problem:key-invalid',
+        title: 'The key is not valid',
+        status: 401,
+        detail: 'This key is not known, or it was revoked.',
+        instance: '/v1/hubs',
+        code: 'KEY_INVALID',
+      },
+    ]);
+  });
+
+  it('is refused when the header comes twice, and when the key is in the URL', async () => {
+    const { port } = new URL(inject('hub').url);
+    const { key } = inject('hub');
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1', () => {
+        socket.end(
+          `GET /v1/hubs HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-service-api-key: ${key}\r\nx-service-api-key: ${key}\r\n\r\n`,
+        );
+      });
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.on('close', () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 401/);
+    expect((await api.get(`/v1/hubs?x-service-api-key=${key}`, { key: null })).status).toBe(401);
+  });
+});
+
+describe('keys', () => {
+  it('are made, listed without their text, and revoked', async () => {
+    const made = await newKey({ name: 'for a job', scopes: ['hubs:read'] });
+    expect(made).toEqual({
+      keyId: expect.stringMatching(/\.key\./),
+      key: expect.stringMatching(/^dhk_[0-9a-z]{38}$/),
+      name: 'for a job',
+      scopes: ['hubs:read'],
+      limits: {},
+      createdAt: expect.stringMatching(timestamp),
+      expiresAt: null,
+    });
+    const list = await api.get('/v1/keys');
+    expect(list.text).not.toContain(made.key);
+    expect(list.body.find(({ keyId }: { keyId: string }) => keyId === made.keyId)).toMatchObject({
+      name: 'for a job',
+      lastCharacters: made.key.slice(-4),
+    });
+    expect((await api.get('/v1/hubs', { key: made.key })).status).toBe(200);
+
+    expect(await api.ok(api.delete(`/v1/keys/${made.keyId}`))).toEqual({});
+    await expect
+      .poll(async () => (await api.get('/v1/hubs', { key: made.key })).status, {
+        timeout: 5_000,
+        interval: 100,
+      })
+      .toBe(401);
+  });
+
+  it('do only what their scopes allow', async () => {
+    const { key } = await newKey({ scopes: ['hubs:read'] });
+    expect((await api.get('/v1/hubs', { key })).status).toBe(200);
+    const refused = await api.post('/v1/hubs', { label: 'no' }, { key });
+    expect([refused.status, refused.body.code]).toEqual([403, 'SCOPE_DENIED']);
+    expect((await api.post('/v1/hubs', { wrong: true }, { key })).status).toBe(403);
+    expect((await api.post('/v1/keys', { name: 'more' }, { key })).status).toBe(403);
+  });
+
+  it('do not hand on more than they have', async () => {
+    const { key } = await newKey({ scopes: ['keys:admin', 'hubs:read'] });
+    expect((await api.post('/v1/keys', { name: 'all' }, { key })).status).toBe(403);
+    expect((await api.post('/v1/keys', { name: 'less', scopes: ['hubs:read'] }, { key })).status).toBe(200);
+  });
+
+  it('are limited to hubs', async () => {
+    const mine = await api.ok(api.post('/v1/hubs', { label: 'mine' }));
+    const other = await api.ok(api.post('/v1/hubs', { label: 'other' }));
+    const { key } = await newKey({ limits: { hubIds: [mine.hubId] } });
+    expect((await api.get('/v1/hubs', { key })).body.map(({ hubId }: { hubId: string }) => hubId)).toEqual([
+      mine.hubId,
+    ]);
+    expect((await api.get(`/v1/hubs/${other.hubId}`, { key })).status).toBe(403);
+  });
+
+  it('are limited to origins', async () => {
+    const { key } = await newKey({ limits: { origins: ['https://app.example'] } });
+    const from = (origin: string) => api.get('/v1/hubs', { key, headers: { origin } });
+    expect((await from('https://app.example')).status).toBe(200);
+    expect((await from('https://evil.example')).status).toBe(403);
+    expect((await api.get('/v1/hubs', { key })).status).toBe(403);
+  });
+
+  it('are limited in rate, and told so in the standard headers', async () => {
+    const { key } = await newKey({ limits: { ratePerMinute: 3 } });
+    const answers = [];
+    for (let i = 0; i < 4; i++) answers.push(await api.get('/v1/hubs', { key }));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    const last = answers[3]?.headers;
+    expect(Number(last?.get('retry-after'))).toBeGreaterThan(0);
+    expect(last?.get('ratelimit-policy')).toContain('q=3');
+    expect(last?.get('ratelimit')).toContain('r=0');
+  });
+
+  it('expire', async () => {
+    const { key } = await newKey({ expiresAt: new Date(Date.now() + 700).toISOString() });
+    expect((await api.get('/v1/hubs', { key })).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    const late = await api.get('/v1/hubs', { key });
+    expect([late.status, late.body.code]).toEqual([401, 'KEY_EXPIRED']);
+    expect((await api.post('/v1/keys', { name: 'past', expiresAt: '2020-01-01T00:00:00Z' })).status).toBe(
+      400,
+    );
+  });
+
+  it('are rotated: the new one works at once, the old one for the overlap', async () => {
+    const old = await newKey({ scopes: ['hubs:read'] });
+    const next = await api.ok(api.post(`/v1/keys/${old.keyId}/rotate`, { overlapSeconds: 0 }));
+    expect(next.scopes).toEqual(['hubs:read']);
+    expect((await api.get('/v1/hubs', { key: next.key })).status).toBe(200);
+    await expect
+      .poll(async () => (await api.get('/v1/hubs', { key: old.key })).status, {
+        timeout: 5_000,
+        interval: 100,
+      })
+      .toBe(401);
+  });
+});

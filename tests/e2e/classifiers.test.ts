@@ -1,0 +1,136 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { api, idShape, timestamp } from '../support/hub.ts';
+
+const create = async (body: object = { name: 'mail' }) =>
+  (await api.ok(api.post('/v1/classifiers', body))).id as string;
+
+describe('a classifier', () => {
+  let id: string;
+  let path: string;
+
+  beforeEach(async () => {
+    id = await create();
+    path = `/v1/classifiers/${id}`;
+  });
+
+  const train = (label: string, context: string) => api.ok(api.post(`${path}/train`, { label, context }));
+  const predict = (context: string) => api.ok(api.post(`${path}/predict`, { context }));
+
+  it('is created, listed and read', async () => {
+    expect(id).toMatch(idShape('clfr'));
+    const listed = (await api.ok(api.get('/v1/classifiers'))).find(
+      (one: { classifierId: string }) => one.classifierId === id,
+    );
+    expect(listed).toEqual({
+      classifierId: id,
+      name: 'mail',
+      createdAt: expect.stringMatching(timestamp),
+      updatedAt: null,
+    });
+    expect(await api.ok(api.get(path))).toEqual({ ...listed, classes: [] });
+  });
+
+  it.each([[{}], [{ name: '' }], [{ name: null }]])('gets a name when created with %j', async (body) => {
+    const { name } = await api.ok(api.get(`/v1/classifiers/${await create(body)}`));
+    expect(name).toMatch(/^classifier-[0-9a-z]{6}$/);
+  });
+
+  it('learns from each example as it comes', async () => {
+    const refused = await api.post(`${path}/predict`, { context: 'x' });
+    expect([refused.status, refused.body.code]).toEqual([409, 'NOT_TRAINED']);
+
+    const first = await train('refund', 'I want my money back');
+    expect(first).toEqual({ classId: expect.stringMatching(idShape('clfc')), observations: 1 });
+    expect(await train('refund', 'please refund my order')).toEqual({ ...first, observations: 2 });
+    const other = await train('praise', 'wonderful coffee, thank you');
+    expect(other.observations).toBe(1);
+
+    const prediction = await predict('money back please');
+    expect(prediction).toMatchObject({
+      classId: first.classId,
+      label: 'refund',
+      confidence: expect.any(Number),
+    });
+    expect(prediction.scores.map(({ confidence }: { confidence: number }) => confidence)[0]).toBe(
+      prediction.confidence,
+    );
+    const sum = prediction.scores.reduce(
+      (total: number, { confidence }: { confidence: number }) => total + confidence,
+      0,
+    );
+    expect(sum).toBeCloseTo(1, 9);
+
+    const read = await api.ok(api.get(path));
+    expect(read.updatedAt).toMatch(timestamp);
+    expect(read.classes).toEqual([
+      { classId: first.classId, label: 'refund', observations: 2 },
+      { classId: other.classId, label: 'praise', observations: 1 },
+    ]);
+  });
+
+  it('takes batches of examples and of texts', async () => {
+    const examples = [
+      { label: 'a', context: 'apple apricot' },
+      { label: 'b', context: 'banana blueberry' },
+      { label: 'a', context: 'apple' },
+    ];
+    const { results } = await api.ok(api.post(`${path}/train`, { examples }));
+    expect(results.map(({ observations }: { observations: number }) => observations)).toEqual([1, 1, 2]);
+    const { predictions } = await api.ok(api.post(`${path}/predict`, { contexts: ['apple', 'banana'] }));
+    expect(predictions.map(({ label }: { label: string }) => label)).toEqual(['a', 'b']);
+    expect(await api.ok(api.get(`${path}/evaluation`))).toEqual({
+      examples: 2,
+      accuracy: expect.any(Number),
+      calibrationError: expect.any(Number),
+    });
+  });
+
+  it('loses a class for good', async () => {
+    const { classId } = await train('gone', 'some text');
+    await train('stays', 'other words');
+    expect(await api.ok(api.delete(`${path}/classes/${classId}`))).toEqual({});
+    expect((await predict('some text')).label).toBe('stays');
+    expect((await api.delete(`${path}/classes/${classId}`)).status).toBe(404);
+    const again = await train('gone', 'some text');
+    expect(again.classId).not.toBe(classId);
+    expect(again.observations).toBe(1);
+    const withBody = await api.call('DELETE', `${path}/classes/${again.classId}`, { context: 'unused' });
+    expect(withBody.status).toBe(200);
+  });
+
+  it('is deleted with all it knew', async () => {
+    await train('a', 'b');
+    expect(await api.ok(api.delete(path))).toEqual({});
+    for (const answer of [api.get(path), api.post(`${path}/predict`, { context: 'b' }), api.delete(path)]) {
+      expect((await answer).status).toBe(404);
+    }
+  });
+
+  it('counts every example of many callers at once', async () => {
+    await Promise.all(Array.from({ length: 60 }, (_, i) => train(`label ${i % 3}`, `text ${i}`)));
+    const { classes } = await api.ok(api.get(path));
+    expect(classes.map(({ observations }: { observations: number }) => observations)).toEqual([20, 20, 20]);
+  });
+
+  it.each(['__proto__', 'constructor', '😀', 'א'.repeat(200)])('takes the label %j', async (label) => {
+    await train(label, `${label} words`);
+    await train('other', 'something else');
+    expect((await predict(`${label} words`)).label).toBe(label);
+  });
+
+  it('refuses what is no example', async () => {
+    const refused = async (body: object) => {
+      const { status, body: problem } = await api.post(`${path}/train`, body);
+      expect(status).toBe(400);
+      return problem.errors.map(({ pointer }: { pointer: string }) => pointer);
+    };
+    expect(await refused({})).toEqual(['/label', '/context']);
+    expect(await refused({ label: ' ', context: 'x' })).toEqual(['/label']);
+    expect(await refused({ label: 'a', context: 'x', examples: [{ label: 'b', context: 'y' }] })).toEqual([
+      '/label',
+      '/context',
+    ]);
+    expect(await refused({ examples: [] })).toEqual(['/examples']);
+    expect((await api.post(`${path}/predict`, {})).body.errors).toMatchObject([{ pointer: '/context' }]);
+  });
+});

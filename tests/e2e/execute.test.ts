@@ -1,0 +1,237 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, engines, execute as runOnce } from '../support/hub.ts';
+
+const rows = [
+  { id: 1, region: 'north', amount: '1234567890123456.78', note: null },
+  { id: 2, region: 'south', amount: 10.5, note: 'a:b {{c}}' },
+  { id: 3, region: "o'hara", amount: 0.01, note: 'quote' },
+];
+
+describe.each(engines)('executing on %s', (engine) => {
+  let hubId: string;
+  let sourceId: string;
+
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `${engine} executions` })));
+    sourceId = await createSource(hubId, engine);
+  });
+
+  const store = async (query: string, change: object = {}) =>
+    (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query, ...change }))).config.query
+      .queryId as string;
+
+  const run = (queryId: string, context?: object, options?: object) =>
+    api.post('/v1/queries/execute', {
+      queryId,
+      ...(context === undefined ? {} : { context }),
+      ...(options === undefined ? {} : { options }),
+    });
+
+  const execute = (query: string, context?: object, change: object = {}) =>
+    runOnce({ hubId, sourceId, query, context, ...change });
+
+  it('answers rows in order, keys in column order, exact numbers', async () => {
+    const { data } = await execute('SELECT id, region, amount, note FROM sales ORDER BY id');
+    expect(data).toEqual(rows);
+    expect(Object.keys(data[0])).toEqual(['id', 'region', 'amount', 'note']);
+  });
+
+  it('binds variables, whatever they hold', async () => {
+    const queryId = await store('SELECT id FROM sales WHERE region = :region ORDER BY id');
+    const ids = async (region: unknown) => (await run(queryId, { region })).body.data;
+    expect(await ids('north')).toEqual([{ id: 1 }]);
+    expect(await ids("o'hara")).toEqual([{ id: 3 }]);
+    for (const hostile of [
+      "north' OR '1'='1",
+      "' OR 1=1 -- ",
+      "'; DROP TABLE sales; -- ",
+      '\\',
+      "\\' OR 1=1 #",
+      'north"; SELECT 1',
+      ':region',
+      '{{region}}',
+      '$1',
+      '?',
+    ]) {
+      expect(await ids(hostile)).toEqual([]);
+    }
+    expect((await execute('SELECT COUNT(*) AS n FROM sales')).data).toEqual([{ n: 3 }]);
+  });
+
+  it('takes {{name}} for :name, and one value for both', async () => {
+    const { data } = await execute('SELECT id FROM sales WHERE region = {{r}} OR note = :r', { r: 'quote' });
+    expect(data).toEqual([{ id: 3 }]);
+  });
+
+  it('leaves what is in quotes and comments alone', async () => {
+    const { data } = await execute(
+      "SELECT ':a' AS a, 'it''s :b' AS b /* :c */, id -- :d\n FROM sales WHERE id = :id",
+      {
+        id: 2,
+      },
+    );
+    expect(data).toEqual([{ a: ':a', b: "it's :b", id: 2 }]);
+  });
+
+  it('binds lists, also empty ones', async () => {
+    const inList = await store('SELECT id FROM sales WHERE id IN (:ids) ORDER BY id');
+    const notInList = await store('SELECT id FROM sales WHERE id NOT IN (:ids) ORDER BY id');
+    expect((await run(inList, { ids: [1, 3] })).body.data).toEqual([{ id: 1 }, { id: 3 }]);
+    expect((await run(inList, { ids: [] })).body.data).toEqual([]);
+    expect((await run(notInList, { ids: [1, 3] })).body.data).toEqual([{ id: 2 }]);
+    expect((await run(notInList, { ids: [] })).body.data).toHaveLength(3);
+  });
+
+  it('binds NULL', async () => {
+    const queryId = await store('SELECT id FROM sales WHERE note IS NULL AND :v IS NULL', {
+      context: [{ key: 'v', type: 'string' }],
+    });
+    expect((await run(queryId, { v: null })).body.data).toEqual([{ id: 1 }]);
+    expect((await run(queryId, { v: 'x' })).body.data).toEqual([]);
+  });
+
+  it('falls back to defaults and names everything that is missing', async () => {
+    const queryId = await store(
+      'SELECT id FROM sales WHERE region = :region AND id > :least AND id < :most',
+      {
+        context: [{ key: 'region', value: 'south' }],
+      },
+    );
+    const missing = await run(queryId, {});
+    expect([missing.status, missing.body.code]).toEqual([422, 'CONTEXT_INVALID']);
+    expect(missing.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([
+      '/context/least',
+      '/context/most',
+    ]);
+    expect((await run(queryId, { least: 0, most: 9, ignored: true })).body.data).toEqual([{ id: 2 }]);
+    expect((await run(queryId, { least: 0, most: 9, region: 'north' })).body.data).toEqual([{ id: 1 }]);
+  });
+
+  it('refuses values that do not fit the declared type, without repeating them', async () => {
+    const queryId = await store('SELECT id FROM sales WHERE id = :id', {
+      context: [{ key: 'id', type: 'integer' }],
+    });
+    const { status, body, text } = await run(queryId, { id: 'secret-value' });
+    expect([status, body.code]).toEqual([422, 'CONTEXT_INVALID']);
+    expect(text).not.toContain('secret-value');
+  });
+
+  it('answers affected rows for writes, and runs them in one piece', async () => {
+    await execute('DELETE FROM scratch', undefined, { command: 'DELETE' });
+    const insert = await execute(
+      "INSERT INTO scratch (id, label) VALUES (:a, 'x'), (:b, 'y')",
+      { a: 1, b: 2 },
+      { command: 'INSERT' },
+    );
+    expect(insert.data).toMatchObject([{ affectedRows: 2 }]);
+    const update = await execute("UPDATE scratch SET label = 'z' WHERE id = 1", undefined, {
+      command: 'UPDATE',
+    });
+    expect(update.data).toMatchObject([{ affectedRows: 1 }]);
+    expect((await execute('SELECT label FROM scratch ORDER BY id')).data).toEqual([
+      { label: 'z' },
+      { label: 'y' },
+    ]);
+  });
+
+  it('answers 409 for a violated constraint and leaves nothing behind', async () => {
+    await execute('DELETE FROM scratch', undefined, { command: 'DELETE' });
+    const queryId = await store("INSERT INTO scratch (id, label) VALUES (7, 'a'), (7, 'b')", {
+      command: 'INSERT',
+    });
+    const { status, body } = await run(queryId);
+    expect([status, body.code]).toEqual([409, 'CONSTRAINT']);
+    expect((await execute('SELECT id FROM scratch')).data).toEqual([]);
+  });
+
+  it('tells what the database refuses, and where', async () => {
+    const queryId = await store('SELECT id\nFROM no_such_table');
+    const { status, body } = await run(queryId);
+    expect([status, body.code, body.instance]).toEqual([422, 'SQL_REJECTED', '/v1/queries/execute']);
+    expect(body.sql.state).toMatch(/^42/);
+    if (engine === 'postgres') expect(body.sql).toMatchObject({ line: 2, column: 6 });
+  });
+
+  it('never writes with a SELECT', async () => {
+    await execute('DELETE FROM scratch', undefined, { command: 'DELETE' });
+    const text =
+      engine === 'postgres'
+        ? "WITH w AS (INSERT INTO scratch (id, label) VALUES (99, 'x') RETURNING id) SELECT id FROM w"
+        : 'SELECT write_scratch() AS id';
+    const { status } = await run(await store(text));
+    expect(status).toBe(422);
+    expect((await execute('SELECT id FROM scratch')).data).toEqual([]);
+  });
+
+  it('cuts rows only when asked, and says so', async () => {
+    const queryId = await store('SELECT id FROM sales ORDER BY id');
+    expect((await run(queryId, undefined, { maxRows: 2 })).body).toEqual({
+      data: [{ id: 1 }, { id: 2 }],
+      truncated: true,
+    });
+    expect((await run(queryId, undefined, { maxRows: 3 })).body).toEqual({
+      data: [{ id: 1 }, { id: 2 }, { id: 3 }],
+    });
+  });
+
+  it('adds meta when asked', async () => {
+    const queryId = await store('SELECT id, region FROM sales ORDER BY id');
+    const { body } = await run(queryId, undefined, { meta: true });
+    expect(body.meta).toMatchObject({
+      rowCount: 3,
+      durationMs: expect.any(Number),
+      queueMs: expect.any(Number),
+    });
+    expect(body.meta.columns.map(({ name }: { name: string }) => name)).toEqual(['id', 'region']);
+  });
+
+  it('writes NDJSON and CSV', async () => {
+    const queryId = await store('SELECT id, note FROM sales ORDER BY id');
+    const as = (accept: string) => api.post('/v1/queries/execute', { queryId }, { headers: { accept } });
+    const ndjson = await as('application/x-ndjson');
+    expect(ndjson.headers.get('content-type')).toContain('application/x-ndjson');
+    expect(ndjson.text).toBe('{"id":1,"note":null}\n{"id":2,"note":"a:b {{c}}"}\n{"id":3,"note":"quote"}\n');
+    const csv = await as('text/csv');
+    expect(csv.headers.get('content-type')).toContain('text/csv');
+    expect(csv.text.split('\r\n').slice(0, 3)).toEqual(['id,note', '1,', '2,a:b {{c}}']);
+    expect((await as('image/png')).status).toBe(406);
+  });
+
+  it('takes digits exactly, in and out', async () => {
+    const queryId = await store('SELECT :n AS n', { context: [{ key: 'n', type: 'bigint' }] });
+    const answer = await api.post('/v1/queries/execute', undefined, {
+      raw: `{"queryId":"${queryId}","context":{"n":9007199254740993}}`,
+    });
+    expect(answer.body).toEqual({ data: [{ n: '9007199254740993' }] });
+  });
+
+  it('stops a statement at its deadline', async () => {
+    const queryId = await store(engine === 'postgres' ? 'SELECT pg_sleep(20)' : 'SELECT SLEEP(20)');
+    const started = performance.now();
+    const { status, body } = await run(queryId, undefined, { timeoutMs: 300 });
+    expect([status, body.code]).toEqual([504, 'STATEMENT_TIMEOUT']);
+    expect(performance.now() - started).toBeLessThan(2_500);
+  });
+
+  it('undoes a dry run', async () => {
+    await execute('DELETE FROM scratch', undefined, { command: 'DELETE' });
+    const queryId = await store("INSERT INTO scratch (id, label) VALUES (1, 'dry')", { command: 'INSERT' });
+    expect((await run(queryId, undefined, { dryRun: true })).body.data).toMatchObject([{ affectedRows: 1 }]);
+    expect((await execute('SELECT id FROM scratch')).data).toEqual([]);
+  });
+
+  it('rolls back a write that touches too many rows', async () => {
+    await execute('DELETE FROM scratch', undefined, { command: 'DELETE' });
+    const queryId = await store("INSERT INTO scratch (id, label) VALUES (1, 'a'), (2, 'b')", {
+      command: 'INSERT',
+    });
+    const { status, body } = await run(queryId, undefined, { maxAffected: 1 });
+    expect([status, body.code]).toEqual([409, 'MAX_AFFECTED']);
+    expect((await execute('SELECT id FROM scratch')).data).toEqual([]);
+  });
+
+  it('answers 404 for an unknown query', async () => {
+    const { status, body } = await run('dh.q.000000000000000000000000000000');
+    expect([status, body.code]).toEqual([404, 'NOT_FOUND']);
+  });
+});

@@ -1,0 +1,189 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, sourceBody } from '../support/hub.ts';
+
+let hubId: string;
+let sourceId: string;
+
+beforeAll(async () => {
+  ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'requests' })));
+  sourceId = await createSource(hubId);
+});
+
+const pointers = (body: { errors?: { pointer: string }[] }) =>
+  (body.errors ?? []).map(({ pointer }) => pointer).sort();
+
+describe('bodies', () => {
+  it('that miss everything are told every fault at once', async () => {
+    const { status, body } = await api.post('/v1/sources', {});
+    expect(status).toBe(400);
+    expect(pointers(body)).toEqual(['/connectionSettings', '/engine', '/hubId', '/label']);
+    const inner = await api.post('/v1/sources', { ...sourceBody(hubId), connectionSettings: {} });
+    expect(pointers(inner.body)).toEqual(
+      ['database', 'host', 'password', 'port', 'user'].map((name) => `/connectionSettings/${name}`),
+    );
+  });
+
+  const required: [string, () => Record<string, unknown>][] = [
+    ['/v1/hubs', () => ({ label: 'x' })],
+    ['/v1/sources', () => sourceBody(hubId)],
+    ['/v1/queries', () => ({ hubId, label: 'x', sourceId, query: 'SELECT 1' })],
+    ['/v1/queries/execute', () => ({ queryId: 'dh.q.x' })],
+    ['/v1/ai/summarize', () => ({ context: [['One.']] })],
+  ];
+
+  it.each(required)('of %s need each required member, of the right type', async (path, make) => {
+    for (const name of Object.keys(make())) {
+      const { [name]: _, ...rest } = make();
+      const missing = await api.post(path, rest);
+      expect([missing.status, missing.body.code, pointers(missing.body)]).toEqual([
+        400,
+        'VALIDATION',
+        [`/${name}`],
+      ]);
+      for (const wrong of [null, 17.5, true, ['x', 1], { a: 1 }]) {
+        const answer = await api.post(path, { ...rest, [name]: wrong });
+        if (name === 'connectionSettings' && typeof wrong === 'object' && !Array.isArray(wrong) && wrong)
+          continue;
+        expect([answer.status, answer.body.code]).toEqual([400, 'VALIDATION']);
+        expect(pointers(answer.body)[0]).toMatch(new RegExp(`^/${name}`));
+      }
+    }
+  });
+
+  it.each(required)('of %s name members that are not known', async (path, make) => {
+    const { status, body } = await api.post(path, { ...make(), surprise: 1, 'a/b~c': 2 });
+    expect(status).toBe(400);
+    expect(pointers(body)).toEqual(['/a~1b~0c', '/surprise']);
+  });
+
+  it.each([
+    ['an empty label', { label: '' }],
+    ['a label of spaces', { label: '   ' }],
+    ['a label of 201 characters', { label: 'x'.repeat(201) }],
+    ['a label with a control character', { label: 'a\u0007b' }],
+    ['a lone surrogate', { label: 'a\ud800b' }],
+  ])('with %s are refused', async (_name, body) => {
+    const { status, body: problem } = await api.post('/v1/hubs', body);
+    expect(status).toBe(400);
+    expect(pointers(problem)).toContain('/label');
+  });
+
+  it('take a label of 200 characters of any script', async () => {
+    const label = `${'语'.repeat(199)}😀`;
+    expect((await api.ok(api.post('/v1/hubs', { label }))).label).toBe(label);
+  });
+
+  it.each([
+    ['cut short', '{"label":'],
+    ['no JSON', 'label=x'],
+    ['two values', '{} {}'],
+    ['nested too deep', '['.repeat(50_000)],
+    ['a NUL', '{"label":"a\u0000"}'],
+  ])('that are %s get 400, not the parser’s words', async (_name, raw) => {
+    const { status, body } = await api.post('/v1/hubs', undefined, { raw });
+    expect([status, body.code]).toEqual([400, 'VALIDATION']);
+    expect(body.detail).not.toMatch(/Unexpected|JSON at|stack/);
+  });
+
+  it('that are not UTF-8 get 400', async () => {
+    const raw = new Uint8Array([...Buffer.from('{"label":"'), 0xff, 0xfe, ...Buffer.from('"}')]);
+    expect((await api.post('/v1/hubs', undefined, { raw })).status).toBe(400);
+  });
+
+  it('are needed, in JSON, and not too large', async () => {
+    expect((await api.post('/v1/hubs')).status).toBe(400);
+    const media = await api.post('/v1/hubs', undefined, {
+      raw: 'x',
+      headers: { 'content-type': 'text/plain' },
+    });
+    expect([media.status, media.body.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    const large = await api.post('/v1/hubs', { label: 'x'.repeat(1_100_000) });
+    expect([large.status, large.body.code]).toEqual([413, 'TOO_LARGE']);
+  });
+
+  it('of a DELETE may say JSON and be empty', async () => {
+    const { hubId: gone } = await api.ok(api.post('/v1/hubs', { label: 'gone' }));
+    const { status } = await api.delete(`/v1/hubs/${gone}`, {
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(status).toBe(200);
+  });
+});
+
+describe('paths and methods', () => {
+  it('that are unknown get 404 and 405', async () => {
+    const path = await api.get('/v1/nothing');
+    expect([path.status, path.body.code]).toEqual([404, 'NOT_FOUND']);
+    const method = await api.call('PATCH', '/v1/hubs');
+    expect([method.status, method.body.code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
+    expect(method.headers.get('allow')).toContain('POST');
+    expect((await api.call('POST', `/v1/hubs/${hubId}`)).status).toBe(405);
+  });
+
+  it.each(['hubs', 'sources', 'queries', 'classifiers'])(
+    'with an unknown id below %s get 404',
+    async (kind) => {
+      for (const id of [
+        'x',
+        '..',
+        '%00',
+        'dh.hub.0',
+        '😀',
+        'a'.repeat(250),
+        hubId.replace('.hub.', '.src.'),
+      ]) {
+        const { status } = await api.get(`/v1/${kind}/${encodeURIComponent(id)}`);
+        expect(status).toBe(404);
+      }
+    },
+  );
+});
+
+describe('browsers', () => {
+  it('may ask first, without a key', async () => {
+    const { status, headers } = await api.call('OPTIONS', '/v1/queries/execute', undefined, {
+      key: null,
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'x-service-api-key,content-type',
+      },
+    });
+    expect(status).toBe(204);
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect(headers.get('access-control-allow-headers')).toContain('x-service-api-key');
+    expect(headers.get('access-control-allow-methods')).toContain('DELETE');
+  });
+
+  it('may read answers and problems alike', async () => {
+    for (const key of [undefined, null]) {
+      const { headers } = await api.get('/v1/hubs', {
+        headers: { origin: 'https://app.example' },
+        ...(key === null ? { key } : {}),
+      });
+      expect(headers.get('access-control-allow-origin')).toBe('*');
+      expect(headers.get('access-control-expose-headers')).toContain('etag');
+    }
+  });
+});
+
+describe('every answer', () => {
+  it('carries the request id that was sent, if it is sane', async () => {
+    const sane = await api.get('/v1/hubs', { headers: { 'x-request-id': 'my-id.1' } });
+    expect(sane.headers.get('x-request-id')).toBe('my-id.1');
+    const odd = await api.get('/v1/hubs', { headers: { 'x-request-id': 'a b{}' } });
+    expect(odd.headers.get('x-request-id')).not.toBe('a b{}');
+  });
+});
+
+describe('without a key', () => {
+  it('health, readiness and the contract are open', async () => {
+    const open = (path: string) => api.get(path, { key: null });
+    expect((await open('/healthz')).body).toEqual({ status: 'ok' });
+    expect((await open('/readyz')).body).toEqual({ status: 'ready' });
+    const { body } = await open('/openapi.json');
+    expect(body.openapi).toBe('3.1.0');
+    expect(Object.keys(body.paths)).toContain('/v1/queries/execute');
+    expect((await api.get('/metrics')).status).toBe(404);
+  });
+});

@@ -1,0 +1,197 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, database, engines, execute, idShape, sourceBody, timestamp } from '../support/hub.ts';
+
+describe.each(engines)('a %s source', (engine) => {
+  let hubId: string;
+
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `${engine} sources` })));
+  });
+
+  const create = (change: object = {}) =>
+    api.post('/v1/sources', { ...sourceBody(hubId, engine), ...change });
+
+  it('is created without echoing its connection settings', async () => {
+    const { status, body } = await create({ label: 'orders' });
+    expect(status).toBe(200);
+    const tree = await api.ok(api.get(`/v1/hubs/${hubId}/contents`));
+    expect(body).toEqual({
+      hubId,
+      label: 'orders',
+      engine,
+      sourceId: expect.stringMatching(idShape('src')),
+      nodeId: body.sourceId,
+      nodeType: 'source',
+      parentNodeId: tree.children[1].nodeId,
+    });
+    expect(tree.children[1].children).toContainEqual({
+      hubId,
+      nodeId: body.sourceId,
+      parentNodeId: tree.children[1].nodeId,
+      nodeType: 'source',
+      label: 'orders',
+      children: [],
+    });
+  });
+
+  it('shows masks for user and password, in the list and alone', async () => {
+    const { sourceId } = await api.ok(create({ label: 'masked' }));
+    const { user, password, host, port, database: name } = database(engine);
+    const connectionSettings = {
+      host,
+      port,
+      database: name,
+      user: `${user.slice(0, user.length <= 4 ? 1 : 2)}********`,
+      password: `${password.slice(0, 1)}********`,
+    };
+    const listed = (await api.ok(api.get(`/v1/sources?hubId=${hubId}`))).find(
+      (source: { sourceId: string }) => source.sourceId === sourceId,
+    );
+    expect(listed).toEqual({
+      sourceId,
+      accountId: expect.stringMatching(idShape('acct')),
+      hubId,
+      label: 'masked',
+      engine,
+      driver: null,
+      connectionSettings,
+      createdAt: expect.stringMatching(timestamp),
+      updatedAt: null,
+    });
+    const { accountId: _a, driver: _d, ...alone } = listed;
+    expect(await api.ok(api.get(`/v1/sources/${sourceId}`))).toEqual({ ...alone, nodeType: 'source' });
+  });
+
+  it('is renamed alone', async () => {
+    const { sourceId } = await api.ok(create());
+    const before = await api.ok(api.get(`/v1/sources/${sourceId}`));
+    const after = await api.ok(api.put(`/v1/sources/${sourceId}`, { label: 'renamed' }));
+    expect(after).toEqual({ ...before, label: 'renamed', updatedAt: expect.stringMatching(timestamp) });
+  });
+
+  it('keeps its secrets when what GET answered is PUT back', async () => {
+    const { sourceId } = await api.ok(create());
+    const before = await api.ok(api.get(`/v1/sources/${sourceId}`));
+    expect(await api.ok(api.put(`/v1/sources/${sourceId}`, before))).toEqual(before);
+    const listed = (await api.ok(api.get(`/v1/sources?hubId=${hubId}`))).find(
+      (source: { sourceId: string }) => source.sourceId === sourceId,
+    );
+    expect(await api.ok(api.put(`/v1/sources/${sourceId}`, listed))).toEqual(before);
+    expect(await execute({ hubId, sourceId, query: 'SELECT 1 AS one' })).toEqual({ data: [{ one: 1 }] });
+  });
+
+  it('uses a new password from the very next execution on', async () => {
+    const { sourceId } = await api.ok(create());
+    const query = { hubId, sourceId, label: 'q', query: 'SELECT 1 AS one' };
+    const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
+    const run = () => api.post('/v1/queries/execute', { queryId });
+    expect((await run()).status).toBe(200);
+
+    const wrong = { connectionSettings: { password: 'not-the-password' } };
+    expect((await api.ok(api.put(`/v1/sources/${sourceId}`, wrong))).connectionSettings.password).toBe(
+      'n********',
+    );
+    const refused = await run();
+    expect([refused.status, refused.body.code]).toEqual([502, 'SOURCE_AUTH']);
+
+    const right = { connectionSettings: { password: database(engine).password } };
+    await api.ok(api.put(`/v1/sources/${sourceId}`, right));
+    expect((await run()).body).toEqual({ data: [{ one: 1 }] });
+  });
+
+  it('refuses a mask that is not the current one', async () => {
+    const { sourceId } = await api.ok(create());
+    const { status, body } = await api.put(`/v1/sources/${sourceId}`, {
+      connectionSettings: { password: '********' },
+    });
+    expect(status).toBe(400);
+    expect(body.errors).toMatchObject([{ pointer: '/connectionSettings/password' }]);
+  });
+
+  it('asks for user and password again when it moves', async () => {
+    const { sourceId } = await api.ok(create());
+    const moved = await api.put(`/v1/sources/${sourceId}`, { connectionSettings: { port: 1 } });
+    expect(moved.status).toBe(400);
+    expect(moved.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual([
+      '/connectionSettings/user',
+      '/connectionSettings/password',
+    ]);
+    const again = { port: 1, user: 'somebody', password: 'something' };
+    const after = await api.ok(api.put(`/v1/sources/${sourceId}`, { connectionSettings: again }));
+    expect(after.connectionSettings).toMatchObject({ port: 1, user: 'so********', password: 's********' });
+  });
+
+  it('is deleted, and its queries say so until they are bound to another', async () => {
+    const { sourceId } = await api.ok(create());
+    const query = { hubId, sourceId, label: 'orphan', query: 'SELECT 1 AS one' };
+    const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
+    expect(await api.ok(api.delete(`/v1/sources/${sourceId}`))).toEqual({});
+    expect((await api.get(`/v1/sources/${sourceId}`)).status).toBe(404);
+
+    const gone = await api.post('/v1/queries/execute', { queryId });
+    expect([gone.status, gone.body.code]).toEqual([409, 'SOURCE_GONE']);
+    expect((await api.ok(api.get(`/v1/queries/${queryId}`))).meta.engine).toBe(engine);
+    expect(JSON.stringify(await api.ok(api.get(`/v1/hubs/${hubId}/contents`)))).toContain(queryId);
+
+    const other = await api.ok(create());
+    await api.ok(api.put(`/v1/queries/${queryId}`, { config: { source: { sourceId: other.sourceId } } }));
+    expect((await api.post('/v1/queries/execute', { queryId })).body).toEqual({ data: [{ one: 1 }] });
+  });
+
+  it('does not change its engine while queries are bound to it', async () => {
+    const { sourceId } = await api.ok(create());
+    await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'bound', query: 'SELECT 1' }));
+    const { user, password } = database(engine);
+    const refused = await api.put(`/v1/sources/${sourceId}`, {
+      engine: engine === 'postgres' ? 'mysql' : 'postgres',
+      connectionSettings: { user, password },
+    });
+    expect([refused.status, refused.body.code]).toEqual([409, 'CONFLICT']);
+  });
+
+  describe('that cannot be reached', () => {
+    const attempt = async (settings: object) => {
+      const body = sourceBody(hubId, engine);
+      const connectionSettings = { ...body.connectionSettings, ...settings };
+      const { sourceId } = await api.ok(api.post('/v1/sources', { ...body, connectionSettings }));
+      const query = { hubId, sourceId, label: 'q', query: 'SELECT 1' };
+      const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
+      return api.post('/v1/queries/execute', { queryId });
+    };
+
+    it.each([
+      ['a wrong password', { password: 'canary-password-9f3' }, 'SOURCE_AUTH'],
+      ['an unknown user', { user: 'canary-user-9f3', password: 'canary-password-9f3' }, 'SOURCE_AUTH'],
+      ['a closed port', { port: 9 }, 'SOURCE_UNREACHABLE'],
+      ['an unknown host', { host: 'canary-host.invalid' }, 'SOURCE_UNREACHABLE'],
+    ])('because of %s says so, and nothing more', async (_name, settings, code) => {
+      const { status, body, text } = await attempt(settings);
+      expect([status, body.code, body.stage]).toEqual([502, code, 'connect']);
+      const { host, user, database: name } = database(engine);
+      for (const secret of ['canary', 'ECONN', 'ENOTFOUND', host, user, name, ' at ']) {
+        expect(text.replace(body.requestId, '')).not.toContain(secret);
+      }
+    });
+  });
+
+  it('is tested on request', async () => {
+    const { sourceId } = await api.ok(create());
+    expect(await api.ok(api.post(`/v1/sources/${sourceId}/test`))).toEqual({
+      ok: true,
+      latencyMs: expect.any(Number),
+      serverVersion: expect.stringMatching(/\d/),
+    });
+  });
+
+  it('tells its tables', async () => {
+    const { sourceId } = await api.ok(create());
+    const { tables } = await api.ok(api.get(`/v1/sources/${sourceId}/schema`));
+    const sales = tables.find(({ name }: { name: string }) => name === 'sales');
+    expect(sales.columns.map(({ name }: { name: string }) => name)).toEqual([
+      'id',
+      'region',
+      'amount',
+      'note',
+    ]);
+  });
+});

@@ -1,0 +1,64 @@
+/** A client of the public API, as a user would write it: plain fetch. */
+
+export interface Answer<T = any> {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The parsed body, if it is JSON. */
+  body: T;
+}
+
+export interface CallOptions {
+  headers?: Record<string, string>;
+  /** Instead of JSON. */
+  raw?: string | Uint8Array<ArrayBuffer>;
+  key?: string | null;
+}
+
+export interface Api {
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
+  get(path: string, options?: CallOptions): Promise<Answer>;
+  post(path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
+  put(path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
+  delete(path: string, options?: CallOptions): Promise<Answer>;
+  /** The answer's body, which must be a success. */
+  ok(answer: Promise<Answer>): Promise<any>;
+}
+
+export function createApi(hub: { url: string; key: string }): Api {
+  const call: Api['call'] = async (method, path, body, options = {}) => {
+    const hasBody = body !== undefined || options.raw !== undefined;
+    const key = options.key === undefined ? hub.key : options.key;
+    const response = await fetch(hub.url + path, {
+      method,
+      headers: {
+        ...(key === null ? {} : { 'x-service-api-key': key }),
+        ...(hasBody ? { 'content-type': 'application/json' } : {}),
+        ...options.headers,
+      },
+      ...(hasBody ? { body: options.raw ?? JSON.stringify(body) } : {}),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  };
+  return {
+    call,
+    get: (path, options) => call('GET', path, undefined, options),
+    post: (path, body, options) => call('POST', path, body, options),
+    put: (path, body, options) => call('PUT', path, body, options),
+    delete: (path, options) => call('DELETE', path, undefined, options),
+    ok: async (answer) => {
+      const { status, text, body } = await answer;
+      if (status !== 200) throw new Error(`Expected a success, got ${status}: ${text}`);
+      return body;
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

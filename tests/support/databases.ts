@@ -1,0 +1,87 @@
+/** A database of its own for each run of the suite, on each server there is, with the tables that the tests know. */
+
+import { randomBytes } from 'node:crypto';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+
+export interface DatabaseAccess {
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+}
+
+export interface TestDatabases {
+  /** By engine. */
+  access: Record<string, DatabaseAccess>;
+  close(): Promise<void>;
+}
+
+const variables = { postgres: 'POSTGRES_URL', mariadb: 'MARIADB_URL', mysql: 'MYSQL_URL' };
+
+const tables = [
+  'CREATE TABLE sales (id INT PRIMARY KEY, region VARCHAR(50) NOT NULL, amount DECIMAL(18, 2) NOT NULL, note TEXT)',
+  `INSERT INTO sales VALUES (1, 'north', 1234567890123456.78, NULL), (2, 'south', 10.5, 'a:b {{c}}'), (3, 'o''hara', 0.01, 'quote')`,
+  'CREATE TABLE scratch (id INT PRIMARY KEY, label VARCHAR(200))',
+];
+
+export async function createTestDatabases(env: Record<string, string | undefined>): Promise<TestDatabases> {
+  const name = `e2e_${randomBytes(6).toString('hex')}`;
+  const made = Object.entries(variables).flatMap(([engine, variable]) => {
+    const url = env[variable];
+    return url === undefined ? [] : [{ engine, url: new URL(url) }];
+  });
+  for (const { engine, url } of made) await (engine === 'postgres' ? setUpPostgres : setUpMysql)(url, name);
+  return {
+    access: Object.fromEntries(made.map(({ engine, url }) => [engine, accessOf(url, name)])),
+    close: async () => {
+      for (const { engine, url } of made) await (engine === 'postgres' ? dropPostgres : dropMysql)(url, name);
+    },
+  };
+}
+
+function accessOf(url: URL, database: string): DatabaseAccess {
+  return {
+    host: url.hostname,
+    port: Number(url.port),
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database,
+  };
+}
+
+async function setUpPostgres(url: URL, name: string): Promise<void> {
+  await inPostgres(url, [`CREATE DATABASE ${name}`]);
+  const own = new URL(url);
+  own.pathname = `/${name}`;
+  await inPostgres(own, tables);
+}
+
+const dropPostgres = (url: URL, name: string) => inPostgres(url, [`DROP DATABASE ${name} WITH (FORCE)`]);
+
+async function inPostgres(url: URL, statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url.href });
+  await client.connect();
+  for (const statement of statements) await client.query(statement);
+  await client.end();
+}
+
+async function setUpMysql(url: URL, name: string): Promise<void> {
+  const writes = 'INSERT INTO scratch (id, label) VALUES (99, "x")';
+  await inMysql(url, [
+    `CREATE DATABASE ${name}`,
+    `USE ${name}`,
+    ...tables,
+    `CREATE FUNCTION write_scratch() RETURNS INT MODIFIES SQL DATA BEGIN ${writes}; RETURN 1; END`,
+  ]);
+}
+
+const dropMysql = (url: URL, name: string) => inMysql(url, [`DROP DATABASE ${name}`]);
+
+async function inMysql(url: URL, statements: string[]): Promise<void> {
+  const { host, port, user, password } = accessOf(url, '');
+  const connection = await mysql.createConnection({ host, port, user, password });
+  for (const statement of statements) await connection.query(statement);
+  await connection.end();
+}

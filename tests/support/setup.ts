@@ -1,0 +1,47 @@
+/** Starts one hub for all test files of a project, in the form and over the store that the project names. */
+
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startDistributed } from '../../tools/distributed.ts';
+import { openHub } from '../../tools/hub.ts';
+import { createTestDatabases } from './databases.ts';
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const env = { ...process.env, ...project.config.env } as Record<string, string | undefined>;
+  const dataDir = await mkdtemp(join(tmpdir(), 'datahub-e2e-'));
+  const databases = await createTestDatabases(env);
+  const key = `test-key-${randomBytes(24).toString('hex')}`;
+  const storeName = `e2e_${randomBytes(6).toString('hex')}`;
+  const settings = {
+    PORT: '0',
+    DATAHUB_METRICS_PORT: '0',
+    DATAHUB_DATA_DIR: dataDir,
+    DATAHUB_API_KEY: key,
+    DATAHUB_DEMO: '0',
+    DATAHUB_LOG_LEVEL: env.DATAHUB_LOG_LEVEL ?? 'fatal',
+    ...(env.HUB_STORE === 'mongodb' ? { DATAHUB_STORE_URL: mongoUrl(env.MONGODB_URL, storeName) } : {}),
+    ...(env.HUB_EDGE === undefined ? {} : { DATAHUB_EDGE: env.HUB_EDGE }),
+  };
+  const hub = env.HUB_FORM === 'distributed' ? await startDistributed(settings) : await openHub(settings);
+  project.provide('databases', databases.access);
+  project.provide('hub', {
+    url: `http://127.0.0.1:${hub.port}`,
+    key,
+    metricsUrl: `http://127.0.0.1:${hub.metricsPort}`,
+  });
+  return async () => {
+    await hub.close();
+    await databases.close();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+}
+
+function mongoUrl(server: string | undefined, name: string): string {
+  if (server === undefined) throw new Error('MONGODB_URL is not set.');
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+}

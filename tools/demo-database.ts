@@ -1,0 +1,38 @@
+/**
+ * The demo's database: PostgreSQL compiled to WebAssembly behind a real wire-protocol socket, as a process of its own,
+ * because it takes seconds to start and hundreds of megabytes. For the demo only: one session shared by all connections,
+ * no TLS, any password, no cancelling.
+ */
+
+import { PGlite } from '@electric-sql/pglite';
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+
+const [, , dataDir, port] = process.argv;
+const db = await PGlite.create({ ...(dataDir === undefined ? {} : { dataDir }) });
+
+await db.exec(`
+  CREATE TABLE IF NOT EXISTS orders (
+    id bigint PRIMARY KEY, region text NOT NULL, product text NOT NULL,
+    quantity int NOT NULL, amount numeric(12, 2) NOT NULL, ordered_at timestamptz NOT NULL
+  );
+  INSERT INTO orders
+  SELECT n, (ARRAY['north', 'south', 'east', 'west'])[1 + n % 4], (ARRAY['tea', 'coffee', 'cocoa'])[1 + n % 3],
+         1 + n % 7, round((4.25 + (n * 37 % 100)) * (1 + n % 7), 2),
+         timestamptz '2026-01-01 08:00:00Z' + n * interval '5 hours'
+  FROM generate_series(1, 500) AS n
+  ON CONFLICT DO NOTHING;
+`);
+
+const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: Number(port) });
+await server.start();
+process.send?.('ready');
+
+const stop = async () => {
+  await server.stop();
+  await db.close();
+  process.exit(0);
+};
+process.on('SIGTERM', stop);
+process.on('SIGINT', () => {});
+// The hub that started this process is gone: nobody needs the demo any more.
+process.on('disconnect', stop);

@@ -1,0 +1,36 @@
+/** `npm start`: the hub in one process, and, unless DATAHUB_DEMO=0, a demo hub with queries and a trained classifier. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runProcess } from '@datahub/service-kit/lifecycle';
+import { startDemo } from './demo-content.ts';
+import { openHub } from './hub.ts';
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+async function start() {
+  const hub = await openHub(process.env);
+  const url = `http://127.0.0.1:${hub.port}`;
+  say(`The hub listens on ${url}`);
+  if (hub.madeKey !== undefined) {
+    say(`Your API key, shown this once and kept in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`);
+  }
+  if (process.env.DATAHUB_DEMO === '0') return hub;
+  const key = process.env.DATAHUB_API_KEY ?? (await readFile(join(hub.dataDir, 'api-key'), 'utf8')).trim();
+  say('Starting the demo database …');
+  const demo = await startDemo({ url, key, dataDir: hub.dataDir });
+  say('Try it:\n');
+  say(`    curl -s ${url}/v1/queries/execute -H 'x-service-api-key: ${key}' \\`);
+  say(`      -H 'content-type: application/json' \\`);
+  say(`      -d '{"queryId":"${demo.queryId}","context":{"region":"north"}}'\n`);
+  say(`    curl -s ${url}/v1/classifiers/${demo.classifierId}/predict -H 'x-service-api-key: ${key}' \\`);
+  say(`      -H 'content-type: application/json' -d '{"context":"my parcel has not arrived"}'\n`);
+  return {
+    close: async () => {
+      await demo.close();
+      await hub.close();
+    },
+  };
+}
+
+await runProcess({ start });

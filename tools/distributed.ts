@@ -1,0 +1,108 @@
+/**
+ * The four services apart on this machine, over gRPC. As a program (`npm run start:distributed`) it starts them, prints
+ * where they are, and stays; tests start them with settings of their own.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
+import type { Environment } from '@datahub/service-kit/settings';
+import { freePort } from './databases/process.ts';
+
+export interface DistributedHub {
+  port: number;
+  metricsPort: number;
+  close(): Promise<void>;
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const readyTimeoutMs = 30_000;
+const stopTimeoutMs = 30_000;
+
+export async function startDistributed(env: Environment): Promise<DistributedHub> {
+  const dataDir = env.DATAHUB_DATA_DIR ?? 'data';
+  await mkdir(dataDir, { recursive: true });
+  const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
+  const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
+  const ports = { catalog: await freePort(), executor: await freePort(), ml: await freePort() };
+  const port = Number(env.PORT ?? 8080) || (await freePort());
+  const common = {
+    ...process.env,
+    ...env,
+    DATAHUB_SERVICE_TOKEN: env.DATAHUB_SERVICE_TOKEN ?? (await serviceToken(dataDir)),
+    DATAHUB_CATALOG_ADDRESS: `127.0.0.1:${ports.catalog}`,
+    DATAHUB_EXECUTOR_ADDRESS: `127.0.0.1:${ports.executor}`,
+    DATAHUB_ML_ADDRESS: `127.0.0.1:${ports.ml}`,
+  };
+  const own: Record<string, Environment> = {
+    catalog: { DATAHUB_GRPC_PORT: String(ports.catalog), DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(',') },
+    executor: {
+      DATAHUB_GRPC_PORT: String(ports.executor),
+      DATAHUB_SEALING_KEY_FILE: join(dataDir, 'sealing-keys'),
+      DATAHUB_SOURCES_LOOPBACK: env.DATAHUB_SOURCES_LOOPBACK ?? '1',
+      DATAHUB_SOURCES_PRIVATE: env.DATAHUB_SOURCES_PRIVATE ?? '1',
+      DATAHUB_METRICS_PORT: '0',
+    },
+    ml: { DATAHUB_GRPC_PORT: String(ports.ml), DATAHUB_METRICS_PORT: '0' },
+    gateway: { PORT: String(port) },
+  };
+  const children = Object.entries(own).map(([name, extra]) => startService(name, { ...common, ...extra }));
+  const close = () => stopAll(children);
+  try {
+    await untilReady(port, children);
+  } catch (err) {
+    await close();
+    throw err;
+  }
+  return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090), close };
+}
+
+/** Made at the first start, so that every later start, and every service, has the same. */
+async function serviceToken(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'service-token');
+  await writeFile(path, randomBytes(32).toString('hex'), { flag: 'wx', mode: 0o600 }).catch(() => {});
+  return (await readFile(path, 'utf8')).trim();
+}
+
+function startService(name: string, env: Environment): ChildProcess {
+  const main = join(root, 'services', name, 'src', 'main.ts');
+  return spawn(process.execPath, [main], { stdio: 'inherit', env: env as NodeJS.ProcessEnv });
+}
+
+async function untilReady(port: number, children: ChildProcess[]): Promise<void> {
+  const deadline = Date.now() + readyTimeoutMs;
+  while (Date.now() < deadline) {
+    if (children.some((child) => child.exitCode !== null)) throw new Error('A service ended at its start.');
+    const ready = await fetch(`http://127.0.0.1:${port}/readyz`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (ready) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`The hub was not ready within ${readyTimeoutMs} ms.`);
+}
+
+/** The gateway first, so that nothing is asked of services that are gone. */
+async function stopAll(children: ChildProcess[]): Promise<void> {
+  for (const child of children.toReversed()) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    const ended = once(child, 'close');
+    child.kill('SIGTERM');
+    const cut = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
+    await ended;
+    clearTimeout(cut);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const hub = await startDistributed(process.env);
+  process.stdout.write(`The hub listens on http://127.0.0.1:${hub.port}. Press Ctrl-C to stop it.\n`);
+  const stop = () => hub.close().then(() => process.exit(0));
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}

@@ -1,0 +1,105 @@
+/** The whole system in one process: four services, each bound to the others through the interfaces that gRPC serves when they run apart. */
+
+import { join } from 'node:path';
+import { checkStatement } from '@datahub/catalog/check-statement';
+import { readCatalogConfig } from '@datahub/catalog/config';
+import { openCatalog } from '@datahub/catalog/service';
+import { compileQuery } from '@datahub/executor/compile-query';
+import { readExecutorConfig } from '@datahub/executor/config';
+import { watchCatalog } from '@datahub/executor/definitions-watch';
+import { createEngines } from '@datahub/executor/engines/index';
+import { createAnswer } from '@datahub/executor/rows/answer';
+import { openExecutor } from '@datahub/executor/service';
+import { readGatewayConfig } from '@datahub/gateway/config';
+import { openGateway } from '@datahub/gateway/service';
+import { readMlConfig } from '@datahub/ml/config';
+import { openMl } from '@datahub/ml/service';
+import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
+import { createOpener } from '@datahub/sealing/opener';
+import { createSealer } from '@datahub/sealing/sealer';
+import { createClosers } from '@datahub/service-kit/lifecycle';
+import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
+import { type Environment, readSettings } from '@datahub/service-kit/settings';
+
+export interface Hub {
+  port: number;
+  metricsPort: number;
+  dataDir: string;
+  /** A key that the first start made, to be shown once. */
+  madeKey: string | undefined;
+  close(): Promise<void>;
+}
+
+export async function openHub(env: Environment): Promise<Hub> {
+  const settings = readHubSettings(env);
+  const closers = createClosers();
+  try {
+    return await open(settings, closers);
+  } catch (err) {
+    await closers.close();
+    throw err;
+  }
+}
+
+function readHubSettings(env: Environment) {
+  return readSettings(env, (reader) => ({
+    dataDir: reader.text('DATAHUB_DATA_DIR', 'data'),
+    catalog: readCatalogConfig(reader),
+    executor: readExecutorConfig(reader, { embedded: true }),
+    ml: readMlConfig(reader),
+    gateway: readGatewayConfig(reader),
+    log: readLoggerSettings(reader),
+  }));
+}
+
+async function open(
+  settings: ReturnType<typeof readHubSettings>,
+  closers: ReturnType<typeof createClosers>,
+): Promise<Hub> {
+  const { dataDir } = settings;
+  const logger = createLogger({ service: 'hub', ...settings.log });
+  const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
+  const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
+
+  const seal = await createSealer(publicKeys);
+  const catalog = await openCatalog(settings.catalog, { logger, nowMs: Date.now, seal, checkStatement });
+  closers.add(catalog);
+  const executor = openExecutor(settings.executor, {
+    logger,
+    catalog: catalog.internal,
+    follow: (news) =>
+      watchCatalog({ catalog: catalog.internal, instanceId: 'hub', random: Math.random, ...news }),
+    opener: await createOpener(privateKeys),
+    engines: createEngines(),
+    compile: compileQuery,
+    createAnswer,
+  });
+  closers.add({ close: () => executor.close(settings.gateway.drainMs) });
+  const ml = await openMl(settings.ml, { logger });
+  closers.add(ml);
+  const gateway = await openGateway(settings.gateway, {
+    logger,
+    upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
+    readiness: { missing: () => unhealthy({ catalog, ml }) },
+  });
+  closers.add(gateway);
+  return {
+    port: gateway.port,
+    metricsPort: gateway.metricsPort,
+    dataDir,
+    madeKey: catalog.bootstrapped.madeKey,
+    close: async () => closers.close(),
+  };
+}
+
+async function unhealthy(parts: Record<string, { health(): Promise<void> }>): Promise<string[]> {
+  const answers = await Promise.all(
+    Object.entries(parts).map(([name, part]) =>
+      part.health().then(
+        () => undefined,
+        () => name,
+      ),
+    ),
+  );
+  return answers.filter((name) => name !== undefined);
+}
