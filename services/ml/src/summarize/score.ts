@@ -21,6 +21,8 @@ const againFactor = 0.3;
 const questionFactor = 0.6;
 const likenessWeight = 0.3;
 const likenessMax = 0.6;
+/** A sentence is held against this many chosen ones, so that a summary of thousands is not quadratic. */
+const comparedMax = 256;
 /** Word pairs of a summary that may stand in it already: a share, and more of it where much of the text is kept. */
 const repeatedShare = 0.05;
 const repeatedShareOfKept = 0.2;
@@ -48,11 +50,12 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
 
   const likenessOf = (i: number): number => {
     let most = likeness[i] ?? 0;
-    for (let at = compared[i] ?? 0; at < chosen.length; at += 1) {
+    const until = Math.min(chosen.length, comparedMax);
+    for (let at = compared[i] ?? 0; at < until; at += 1) {
       most = Math.max(most, dot(sentences, vectors, [i, chosen[at] ?? 0]));
     }
     likeness[i] = most;
-    compared[i] = chosen.length;
+    compared[i] = until;
     return most;
   };
 
