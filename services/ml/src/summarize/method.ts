@@ -25,10 +25,11 @@ const manyOpinions: Method = { rarity: 0, salience: 0.7, brevity: 0.3, wordsFull
 const opinionsMin = 20;
 const opinionSentencesMax = 2;
 
+/** Opinions may come as documents or as the passages of one: their number and shortness tell them. */
 export function methodFor(sentences: readonly Sentence[], kept: number): Method {
+  const passages = new Set(sentences.map(({ passage }) => passage)).size;
+  if (passages >= opinionsMin && sentences.length <= passages * opinionSentencesMax) return manyOpinions;
   const documents = new Set(sentences.map(({ document }) => document)).size;
-  if (documents === 1)
-    return { ...oneText, lead: oneText.lead * Math.min(1, Math.max(0, 1.25 - 2.5 * kept)) };
-  const opinions = documents >= opinionsMin && sentences.length <= documents * opinionSentencesMax;
-  return opinions ? manyOpinions : severalTexts;
+  if (documents > 1) return severalTexts;
+  return { ...oneText, lead: oneText.lead * Math.min(1, Math.max(0, 1.25 - 2.5 * kept)) };
 }
