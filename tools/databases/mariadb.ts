@@ -26,8 +26,8 @@ export async function startMariadb(
   await writeFile(
     init,
     [
-      `CREATE USER 'hub'@'%' IDENTIFIED BY '${password}';`,
-      "GRANT ALL ON *.* TO 'hub'@'%' WITH GRANT OPTION;",
+      `CREATE USER 'tester'@'%' IDENTIFIED BY '${password}';`,
+      "GRANT ALL ON *.* TO 'tester'@'%' WITH GRANT OPTION;",
       'CREATE DATABASE hub;',
     ].join('\n'),
   );
@@ -66,5 +66,5 @@ export async function startMariadb(
     port: options.port,
     timeoutMs: 30_000,
   });
-  return { ...server, url: `mysql://hub:${password}@127.0.0.1:${options.port}/hub` };
+  return { ...server, url: `mysql://tester:${password}@127.0.0.1:${options.port}/hub` };
 }
