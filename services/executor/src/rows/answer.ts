@@ -126,7 +126,7 @@ class Answer implements AnswerSink {
       if (start < 0) continue;
       const from = out.position;
       (this.#encoders[i] as FieldEncoder)(out, source, start, offsets[2 * i + 1] as number);
-      toCsvField(out, from);
+      toCsvField(out, from, this.#columns?.[i]?.isJson === true);
     }
     writeAscii(out, '\r\n');
   }

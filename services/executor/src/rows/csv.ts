@@ -5,8 +5,12 @@ import type { ByteWriter } from './byte-writer.ts';
 const quote = 0x22;
 
 /** Turns what was written since `from` into a CSV field in place. */
-export function toCsvField(out: ByteWriter, from: number): void {
+export function toCsvField(out: ByteWriter, from: number, isJson: boolean): void {
   const written = out.buffer.subarray(from, out.position);
+  if (isJson) {
+    writeField(out, from, written.toString());
+    return;
+  }
   if (written[0] !== quote) {
     // Numbers and booleans stand as they are; JSON objects and arrays hold quotes and commas.
     if (written[0] === 0x7b || written[0] === 0x5b) writeField(out, from, written.toString());

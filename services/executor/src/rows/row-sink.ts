@@ -16,6 +16,8 @@ export interface SinkColumn {
   /** The engine's word for the type, for `meta`. */
   type: string;
   encode: FieldEncoder;
+  /** A JSON document: in CSV it stands as its text, quotes and all. */
+  isJson?: boolean;
 }
 
 export interface RowSink {

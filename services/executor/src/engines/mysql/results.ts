@@ -3,7 +3,7 @@
 import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import { type ColumnDefinition, hasMoreResults, readColumn, readLength, readOk } from './packets.ts';
-import { encoderOf, sizeOf, typeName } from './values.ts';
+import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface ResultOptions {
@@ -58,6 +58,7 @@ export function createResultReader(options: ResultOptions): Response {
         name: column.name,
         type: typeName(column),
         encode: encoderOf(column, sink.numbers),
+        isJson: isJson(column),
       })),
     );
     sink.onDrain(options.resume);

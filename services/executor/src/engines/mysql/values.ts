@@ -223,3 +223,8 @@ export function typeName({ type, flags, charset, extended }: ColumnDefinition): 
   if (type === 0xfe) return binary ? 'binary' : 'char';
   return binary ? 'varbinary' : 'varchar';
 }
+
+/** True for documents, whose strings keep their quotes wherever they go. */
+export function isJson({ type, extended }: ColumnDefinition): boolean {
+  return type === 0xf5 || extended === 'json';
+}

@@ -1,7 +1,7 @@
 /** PostgreSQL's text form of arrays → JSON arrays, nested as they are. */
 
 import type { ByteWriter } from '../../rows/byte-writer.ts';
-import { writeAscii } from '../../rows/encode.ts';
+import { writeAscii, writeString } from '../../rows/encode.ts';
 import type { FieldEncoder } from '../../rows/row-sink.ts';
 
 const open = 0x7b;
@@ -10,12 +10,18 @@ const comma = 0x2c;
 const quote = 0x22;
 const backslash = 0x5c;
 const equals = 0x3d;
+const bounds = 0x5b;
 
 /** `{1,NULL,{2}}`, perhaps with bounds before it as in `[0:1]={1,2}`. */
 export function createArrayEncoder(element: FieldEncoder): FieldEncoder {
   return (out, source, start, end) => {
     let at = start;
-    if (source[at] !== open) at = source.indexOf(equals, at) + 1;
+    if (source[at] === bounds) at = source.indexOf(equals, at) + 1;
+    else if (source[at] !== open) {
+      // Vectors of the system's own tables call themselves arrays and are written without braces.
+      writeString(out, source, start, end);
+      return;
+    }
     while (at < end) at = writeToken(out, source, { at, end, element });
   };
 }

@@ -8,6 +8,7 @@ import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { PostgresConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
 import { cancelRequest } from './protocol.ts';
+import { sessionSettings } from './session-settings.ts';
 
 interface TlsOptions {
   rejectUnauthorized: boolean;
@@ -50,6 +51,11 @@ function tlsOptions({ tls }: ConnectSettings): TlsOptions {
   };
 }
 
+/** Given at the start, so that RESET ALL comes back to them. */
+const startupOptions = Object.entries(sessionSettings)
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(' ');
+
 async function open(
   settings: ConnectSettings,
   deps: ConnectDeps,
@@ -62,11 +68,11 @@ async function open(
     port,
     database: settings.database,
     user: settings.user,
-    password: settings.password,
+    // Of the process's environment nothing may reach the user's database: the driver takes what is empty from there.
+    password: () => settings.password,
     ssl,
     stream: () => asUnconnected(socket),
-    // Of the process's environment nothing may reach the user's database.
-    options: '',
+    options: startupOptions,
     application_name: 'datahub',
   });
   const driver = client as unknown as DriverClient;

@@ -99,3 +99,15 @@ export function readRowDescription(body: Buffer): FieldDescription[] {
 export function readParameterTypes(body: Buffer): number[] {
   return Array.from({ length: body.readUInt16BE(0) }, (_, i) => body.readUInt32BE(2 + 4 * i));
 }
+
+/** The fields of a DataRow as texts. */
+export function readRow(body: Buffer): (string | null)[] {
+  const row: (string | null)[] = [];
+  let at = 2;
+  for (let i = body.readUInt16BE(0); i > 0; i--) {
+    const length = body.readInt32BE(at);
+    row.push(length < 0 ? null : body.toString('utf8', at + 4, at + 4 + length));
+    at += 4 + Math.max(0, length);
+  }
+  return row;
+}

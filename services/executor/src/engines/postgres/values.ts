@@ -139,3 +139,8 @@ export function encoderOf(typeId: number, options: TypeOptions): FieldEncoder {
     ? writeString
     : createArrayEncoder(encoderOf(element, { ...options, modifier: -1 }));
 }
+
+/** True for documents, whose strings keep their quotes wherever they go. */
+export function isJson(typeId: number): boolean {
+  return typeId === 114 || typeId === 3802;
+}

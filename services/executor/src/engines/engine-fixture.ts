@@ -1,0 +1,66 @@
+/** What tests of engines share: a dial without a policy, and a way to run a statement into a text. */
+
+import { connect, type Socket } from 'node:net';
+import type { Connection, ConnectSettings, EngineName, Outcome, RunOptions, Statement } from '../engine.ts';
+import { createAnswer } from '../rows/answer.ts';
+import type { RowFormat } from '../rows/row-sink.ts';
+
+export const dial = (host: string, port: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host, port }, () => resolve(socket));
+    socket.once('error', reject);
+  });
+
+export function settingsOf(engine: EngineName, url: string): ConnectSettings {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    engine,
+    host: hostname,
+    port: Number(port),
+    database: pathname.slice(1),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    tls: { mode: 'prefer' },
+  };
+}
+
+export interface Asked extends Partial<RunOptions> {
+  params?: Statement['params'];
+  kind?: Statement['kind'];
+  key?: string;
+  format?: RowFormat;
+  numbers?: 'auto' | 'string';
+}
+
+export interface Answered {
+  text: string;
+  /** Of a JSON answer. */
+  data: Record<string, unknown>[];
+  outcome: Outcome;
+}
+
+/** Runs a statement to its end; the connection stays as the engine leaves it. */
+export async function ask(connection: Connection, text: string, asked: Asked = {}): Promise<Answered> {
+  const { params = [], kind = 'read', key = text, format = 'json', numbers = 'auto', ...options } = asked;
+  const chunks: Buffer[] = [];
+  const reply = {
+    chunk: (bytes: Buffer) => {
+      chunks.push(bytes);
+      return true;
+    },
+    onDrain: () => {},
+  };
+  const answer = createAnswer({ format, numbers, meta: false, reply });
+  try {
+    const outcome = await connection.run({ key, text, params, kind }, answer, {
+      statementTimeoutMs: 10_000,
+      ...options,
+    });
+    answer.finish(outcome, { queueMs: 0, durationMs: 0 });
+    const whole = Buffer.concat(chunks).toString();
+    return { text: whole, data: format === 'json' ? JSON.parse(whole).data : [], outcome };
+  } catch (err) {
+    answer.abandon();
+    throw err;
+  }
+}

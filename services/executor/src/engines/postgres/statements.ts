@@ -1,0 +1,123 @@
+/** Prepared statements of one session: parsed once, described, kept within a bound; and the types the server was asked about. */
+
+import { randomBytes } from 'node:crypto';
+import { toHubError } from './errors.ts';
+import * as protocol from './protocol.ts';
+import { isKnownType, type ServerType } from './values.ts';
+import type { Wire } from './wire.ts';
+
+export interface Prepared {
+  name: string;
+  /** Undefined when the statement returns no rows. */
+  fields: protocol.FieldDescription[] | undefined;
+  parameterTypes: number[];
+}
+
+/** Statements kept prepared on one connection; the one used longest ago makes way. */
+const preparedMax = 100;
+
+const rowDescription = 'T'.charCodeAt(0);
+const parameterDescription = 't'.charCodeAt(0);
+const dataRow = 'D'.charCodeAt(0);
+
+export class Statements {
+  readonly serverTypes = new Map<number, ServerType>();
+  readonly #wire: Wire;
+  readonly #prepared = new Map<string, Prepared>();
+  /** Names are never shared, even where connections share a session. */
+  readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
+  #named = 0;
+
+  constructor(wire: Wire) {
+    this.#wire = wire;
+  }
+
+  /** A statement of our own, under a name of this session. */
+  async own(text: string): Promise<string> {
+    const name = `${this.#prefix}${++this.#named}`;
+    await this.#require(Buffer.concat([protocol.parse(name, text), protocol.sync]), text);
+    return name;
+  }
+
+  async prepare(key: string, text: string): Promise<Prepared> {
+    const known = this.#prepared.get(key);
+    if (known !== undefined) {
+      this.#prepared.delete(key);
+      this.#prepared.set(key, known);
+      return known;
+    }
+    const prepared = await this.parse(text);
+    this.#prepared.set(key, prepared);
+    const [oldest] = this.#prepared.keys();
+    if (this.#prepared.size > preparedMax && oldest !== undefined) await this.forget(oldest);
+    return prepared;
+  }
+
+  async parse(text: string): Promise<Prepared> {
+    const name = `${this.#prefix}${++this.#named}`;
+    const prepared: Prepared = { name, fields: undefined, parameterTypes: [] };
+    const bytes = Buffer.concat([
+      protocol.parse(name, text),
+      protocol.describeStatement(name),
+      protocol.sync,
+    ]);
+    await this.#require(bytes, text, (type, body) => {
+      if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
+      else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
+    });
+    await this.#learnTypes([
+      ...(prepared.fields ?? []).map(({ typeId }) => typeId),
+      ...prepared.parameterTypes,
+    ]);
+    return prepared;
+  }
+
+  async forget(key: string): Promise<void> {
+    const prepared = this.#prepared.get(key);
+    if (prepared === undefined) return;
+    this.#prepared.delete(key);
+    await this.close(prepared.name);
+  }
+
+  async close(name: string): Promise<void> {
+    await this.#wire.exchange(Buffer.concat([protocol.closeStatement(name), protocol.sync]), () => {});
+  }
+
+  /** Rows of a statement of our own, as texts. */
+  async rows(text: string): Promise<(string | null)[][]> {
+    const rows: (string | null)[][] = [];
+    await this.#require(protocol.query(text), undefined, (type, body) => {
+      if (type === dataRow) rows.push(protocol.readRow(body));
+    });
+    return rows;
+  }
+
+  /** Types of the database's own: asked for once a connection. Arrays that are not parted by commas stay text. */
+  async #learnTypes(typeIds: number[]): Promise<void> {
+    const unknown = typeIds.filter((id) => !isKnownType(id) && !this.serverTypes.has(id));
+    if (unknown.length === 0) return;
+    const list = [...new Set(unknown)].join(',');
+    const rows = await this.rows(
+      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END FROM pg_type WHERE oid IN (${list})`,
+    );
+    for (const [id, name, element] of rows) {
+      const elementId = Number(element);
+      this.serverTypes.set(Number(id), {
+        name: name ?? '',
+        elementId: elementId === 0 ? undefined : elementId,
+      });
+      if (elementId !== 0) await this.#learnTypes([elementId]);
+    }
+  }
+
+  async #require(
+    bytes: Buffer,
+    text: string | undefined,
+    onMessage: (type: number, body: Buffer) => void = () => {},
+  ): Promise<void> {
+    const { error } = await this.#wire.exchange(bytes, (type, source, start, end) =>
+      onMessage(type, source.subarray(start, end)),
+    );
+    if (error !== undefined) throw toHubError(error, text);
+  }
+}
