@@ -82,7 +82,20 @@ export class MysqlConnection implements Connection {
     } finally {
       // A cancellation that came too late could hit the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
-      if (statement.kind === 'standalone' || leavesTraces.test(statement.text)) this.close();
+      const leaves = statement.kind === 'standalone' || leavesTraces.test(statement.text);
+      if (leaves && !this.broken) await this.#reset();
+    }
+  }
+
+  /** The server forgets everything of the session: variables, locks, temporary tables, and what was prepared. */
+  async #reset(): Promise<void> {
+    this.#prepared.clear();
+    this.#timeoutMs = -1;
+    try {
+      await this.#command(packets.resetConnection, ok);
+      await this.initialize();
+    } catch {
+      this.close();
     }
   }
 

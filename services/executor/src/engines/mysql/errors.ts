@@ -66,8 +66,11 @@ function mask(number: number, message: string): string {
   const [line = ''] = message.split('\n');
   const shown =
     quotesText.has(number) && number !== 1366 ? line : line.replace(/'(?:[^'\\]|\\.)*'|"[^"]*"/g, '…');
-  // A table is named with its database, which the caller need not know.
-  return `The database refuses the statement: ${shown.replace(/(Table|table|FUNCTION|PROCEDURE) '?[^'.\s]+\.([^'\s]+)'?/g, "$1 '$2'").slice(0, 500)}.`;
+  // Tables are named with their database, which the caller need not know.
+  const named = shown
+    .replace(/`[^`]+`\.(`[^`]+`\.`[^`]+`)/g, '$1')
+    .replace(/(table|function|procedure) '?[^'.\s]+\.([^'\s]+)'?/gi, "$1 '$2'");
+  return `The database refuses the statement: ${named.slice(0, 500)}.`;
 }
 
 const tlsCodes =

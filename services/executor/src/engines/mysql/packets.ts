@@ -84,6 +84,7 @@ function command(code: number, body: Buffer): Buffer {
 
 export const query = (text: string) => command(0x03, Buffer.from(text));
 export const ping = command(0x0e, Buffer.alloc(0));
+export const resetConnection = command(0x1f, Buffer.alloc(0));
 export const prepare = (text: string) => command(0x16, Buffer.from(text));
 
 export function closeStatement(statementId: number): Buffer {
