@@ -16,6 +16,8 @@ import { freePort } from './databases/process.ts';
 export interface DistributedHub {
   port: number;
   metricsPort: number;
+  /** Of the services. */
+  pids: number[];
   close(): Promise<void>;
 }
 
@@ -23,7 +25,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const readyTimeoutMs = 30_000;
 const stopTimeoutMs = 30_000;
 
-export async function startDistributed(env: Environment): Promise<DistributedHub> {
+/** `output`: where the services' logs go. */
+export async function startDistributed(
+  env: Environment,
+  output: 'inherit' | 'ignore' = 'inherit',
+): Promise<DistributedHub> {
   const dataDir = env.DATAHUB_DATA_DIR ?? 'data';
   await mkdir(dataDir, { recursive: true });
   const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
@@ -50,7 +56,9 @@ export async function startDistributed(env: Environment): Promise<DistributedHub
     ml: { DATAHUB_GRPC_PORT: String(ports.ml), DATAHUB_METRICS_PORT: '0' },
     gateway: { PORT: String(port) },
   };
-  const children = Object.entries(own).map(([name, extra]) => startService(name, { ...common, ...extra }));
+  const children = Object.entries(own).map(([name, extra]) =>
+    startService(name, { ...common, ...extra }, output),
+  );
   const close = () => stopAll(children);
   try {
     await untilReady(port, children);
@@ -58,7 +66,8 @@ export async function startDistributed(env: Environment): Promise<DistributedHub
     await close();
     throw err;
   }
-  return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090), close };
+  const pids = children.map(({ pid }) => pid).filter((pid) => pid !== undefined);
+  return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090), pids, close };
 }
 
 /** Made at the first start, so that every later start, and every service, has the same. */
@@ -68,9 +77,9 @@ async function serviceToken(dataDir: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim();
 }
 
-function startService(name: string, env: Environment): ChildProcess {
+function startService(name: string, env: Environment, output: 'inherit' | 'ignore'): ChildProcess {
   const main = join(root, 'services', name, 'src', 'main.ts');
-  return spawn(process.execPath, [main], { stdio: 'inherit', env: env as NodeJS.ProcessEnv });
+  return spawn(process.execPath, [main], { stdio: output, env: env as NodeJS.ProcessEnv });
 }
 
 async function untilReady(port: number, children: ChildProcess[]): Promise<void> {

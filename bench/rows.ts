@@ -1,0 +1,83 @@
+/** A million rows of six columns as JSON over HTTP, against by hand: time, first byte, memory. */
+
+import { fileURLToPath } from 'node:url';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { startServer } from './support/child.ts';
+import { once } from './support/load.ts';
+import { printHead, printRow } from './support/table.ts';
+
+const count = Number(process.env.BENCH_ROWS ?? 1_000_000);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, import.meta.url));
+
+async function setUpPostgres(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('DROP TABLE IF EXISTS bench_rows');
+  await client.query(
+    `CREATE TABLE bench_rows AS SELECT n AS id, 'customer number ' || n AS name, (n * 7919 % 100000) / 100.0 AS amount,
+     timestamptz '2026-01-01' + n * interval '1 second' AS at, n % 2 = 0 AS active, md5(n::text) AS note
+     FROM generate_series(1, ${count}) n`,
+  );
+  await client.query('ANALYZE bench_rows');
+  await client.end();
+}
+
+async function setUpMariadb(url: string): Promise<void> {
+  const connection = await mysql.createConnection(url);
+  await connection.query('DROP TABLE IF EXISTS bench_rows');
+  await connection.query(
+    `CREATE TABLE bench_rows (id INT, name VARCHAR(50), amount DECIMAL(10, 2), at TIMESTAMP, active TINYINT, note CHAR(32))
+     SELECT seq AS id, CONCAT('customer number ', seq) AS name, (seq * 7919 % 100000) / 100 AS amount,
+     TIMESTAMP('2026-01-01') + INTERVAL seq SECOND AS at, seq % 2 = 0 AS active, MD5(seq) AS note FROM seq_1_to_${count}`,
+  );
+  await connection.end();
+}
+
+async function compare(
+  engine: 'postgres' | 'mariadb',
+  url: string,
+  form: 'single' | 'distributed',
+): Promise<void> {
+  const byHand = await startServer(path('by-hand'), [engine, url, 'large']);
+  const hub = await startServer(path('hub'), [engine, url, 'large', form]);
+  const before = await hub.memory();
+  const pairs: { ours: number; baseline: number }[] = [];
+  const firsts: number[] = [];
+  let most = before;
+  await once(hub);
+  for (let round = 0; round < rounds; round++) {
+    const baseline = await once(byHand);
+    const watch = setInterval(async () => {
+      most = Math.max(most, await hub.memory());
+    }, 50);
+    const ours = await once(hub);
+    clearInterval(watch);
+    firsts.push(ours.firstByteMs);
+    pairs.push({ ours: 1 / ours.ms, baseline: 1 / baseline.ms });
+    process.stdout.write(
+      `  ${engine} ${form}: ${(ours.ms / 1_000).toFixed(2)} s against ${(baseline.ms / 1_000).toFixed(2)} s, first byte ${ours.firstByteMs.toFixed(0)} ms against ${baseline.firstByteMs.toFixed(0)}, ${(ours.bytes / 1e6).toFixed(0)} MB\n`,
+    );
+  }
+  await Promise.all([byHand.stop(), hub.stop()]);
+  const goal = form === 'single' ? 5.5 : 3.5;
+  printRow({ name: `${engine}, ${form}: speed`, unit: '', pairs, better: 'higher', goal });
+  const growth = form === 'single' ? `${(most - before).toFixed(0)} MiB` : 'not measured here';
+  process.stdout.write(
+    `${''.padEnd(44)}first byte ${Math.max(...firsts).toFixed(0)} ms at most; memory growth ${growth}\n`,
+  );
+}
+
+printHead(`${count.toLocaleString('en')} rows × 6 columns, against a hand-written endpoint`);
+for (const [engine, url, setUp] of [
+  ['postgres', process.env.POSTGRES_URL, setUpPostgres],
+  ['mariadb', process.env.MARIADB_URL, setUpMariadb],
+] as const) {
+  if (url === undefined)
+    process.stdout.write(`rows: ${engine} skipped, because its URL is not in the environment.\n`);
+  else {
+    await setUp(url);
+    for (const form of ['single', 'distributed'] as const) await compare(engine, url, form);
+  }
+}

@@ -1,0 +1,32 @@
+/** `npm run bench [name …]`: every figure, one after the other, with servers of its own; `npm run bench -- rows` for one. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { startDatabases } from '../tools/databases.ts';
+
+const all = ['store', 'small-execution', 'rows', 'ml/classify', 'ml/summaries'];
+const needServers = new Set(['small-execution', 'rows']);
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !all.includes(name));
+if (unknown.length > 0) {
+  process.stderr.write(`There is no bench ${unknown.join(', ')}. There are: ${all.join(', ')}.\n`);
+  process.exit(2);
+}
+const names = asked.length > 0 ? asked : all;
+const say = (line: string) => process.stdout.write(`· ${line}\n`);
+const databases = names.some((name) => needServers.has(name)) ? await startDatabases({ say }) : undefined;
+for (const line of databases?.missing ?? []) say(line);
+try {
+  for (const [i, name] of names.entries()) {
+    say(`${name} (${i + 1} of ${names.length})`);
+    const path = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
+    const env = { ...process.env, ...databases?.env };
+    const child = spawn(process.execPath, ['--expose-gc', path], { stdio: 'inherit', env });
+    const [code] = await once(child, 'close');
+    if (code !== 0) process.exitCode = 1;
+  }
+} finally {
+  await databases?.close();
+}

@@ -1,0 +1,65 @@
+/** One indexed row, 32 in flight: CPU of all own processes for one request, and requests a second, against by hand. */
+
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { startServer } from './support/child.ts';
+import { type Load, load } from './support/load.ts';
+import { printHead, printRow } from './support/table.ts';
+
+const url = process.env.POSTGRES_URL;
+const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, import.meta.url));
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const seconds = Number(process.env.BENCH_SECONDS ?? 2);
+const inFlight = 32;
+
+async function setUp(): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(
+    'CREATE TABLE IF NOT EXISTS bench_one (id int PRIMARY KEY, name text, amount numeric(10, 2))',
+  );
+  await client.query(
+    "INSERT INTO bench_one SELECT n, 'name ' || n, n * 1.5 FROM generate_series(1, 1000) n ON CONFLICT DO NOTHING",
+  );
+  await client.end();
+}
+
+async function compare(
+  form: 'single' | 'distributed',
+  goals: { cpu: number; perSecond: number },
+): Promise<void> {
+  const byHand = await startServer(path('by-hand'), ['postgres', url as string, 'small']);
+  const hub = await startServer(path('hub'), ['postgres', url as string, 'small', form]);
+  const pairs: { ours: Load; baseline: Load }[] = [];
+  for (const server of [byHand, hub]) await load(server, { seconds: 1, inFlight });
+  for (let round = 0; round < rounds; round++) {
+    const baseline = await load(byHand, { seconds, inFlight });
+    pairs.push({ ours: await load(hub, { seconds, inFlight }), baseline });
+  }
+  await Promise.all([byHand.stop(), hub.stop()]);
+  const of = (name: keyof Load) =>
+    pairs.map(({ ours, baseline }) => ({ ours: ours[name], baseline: baseline[name] }));
+  printRow({
+    name: `${form}: CPU per request`,
+    unit: 'µs',
+    pairs: of('cpuMicros'),
+    better: 'lower',
+    goal: goals.cpu,
+  });
+  printRow({
+    name: `${form}: requests`,
+    unit: '/s',
+    pairs: of('perSecond'),
+    better: 'higher',
+    goal: goals.perSecond,
+  });
+  printRow({ name: `${form}: p99`, unit: 'ms', pairs: of('p99Ms'), better: 'lower', goal: 1.3 });
+}
+
+if (url === undefined) process.stdout.write('small-execution: skipped, because POSTGRES_URL is not set.\n');
+else {
+  await setUp();
+  printHead(`One small execution on PostgreSQL, ${inFlight} in flight, against a hand-written endpoint`);
+  await compare('single', { cpu: 1.2, perSecond: 0.9 });
+  await compare('distributed', { cpu: 1.4, perSecond: 0.9 });
+}

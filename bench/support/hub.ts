@@ -1,0 +1,72 @@
+/** The whole product with one stored query. Arguments: engine, URL, `small` or `large`, `single` or `distributed`. */
+
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startDistributed } from '../../tools/distributed.ts';
+import { openHub } from '../../tools/hub.ts';
+import { serve } from './child.ts';
+
+const [, , engine = 'postgres', databaseUrl = '', size, form] = process.argv;
+const key = `bench-key-${randomBytes(16).toString('hex')}`;
+const settings = {
+  PORT: '0',
+  DATAHUB_METRICS_PORT: '0',
+  DATAHUB_API_KEY: key,
+  DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-bench-')),
+  DATAHUB_LOG_LEVEL: 'info',
+};
+// The log is written, as in production, but not shown.
+process.stdout.write = () => true;
+const hub = form === 'distributed' ? await startDistributed(settings, 'ignore') : await openHub(settings);
+const base = `http://127.0.0.1:${hub.port}`;
+const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
+
+async function post(path: string, body: object): Promise<any> {
+  const response = await fetch(base + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(JSON.stringify(answer));
+  return answer;
+}
+
+const { hostname, port, username, password, pathname } = new URL(databaseUrl);
+const { hubId } = await post('/v1/hubs', { label: 'bench' });
+const { sourceId } = await post('/v1/sources', {
+  hubId,
+  label: 'bench',
+  engine,
+  connectionSettings: {
+    host: hostname,
+    port: Number(port),
+    user: username,
+    password,
+    database: pathname.slice(1),
+  },
+});
+const query =
+  size === 'large' ? 'SELECT * FROM bench_rows' : 'SELECT id, name, amount FROM bench_one WHERE id = :id';
+const context = [{ key: 'id', type: 'integer' }];
+const stored = await post('/v1/queries', { hubId, sourceId, label: 'bench', query, context });
+
+/** Of the processes that were started: 100 ticks a second. */
+async function othersCpu(): Promise<number> {
+  const pids = 'pids' in hub ? (hub.pids as number[]) : [];
+  return pids.reduce((sum, pid) => {
+    const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    const fields = rest.split(' ');
+    return sum + (Number(fields[11]) + Number(fields[12])) * 10_000;
+  }, 0);
+}
+
+serve(
+  {
+    url: `${base}/v1/queries/execute`,
+    headers,
+    body: JSON.stringify({
+      queryId: stored.config.query.queryId,
+      ...(size === 'large' ? {} : { context: { id: 7 } }),
+    }),
+  },
+  othersCpu,
+);

@@ -1,0 +1,34 @@
+/** What every bench prints: ours, the baseline of the same run, the ratio pair by pair, and its spread. */
+
+export interface Pair {
+  ours: number;
+  baseline: number;
+}
+
+export interface Row {
+  name: string;
+  unit: string;
+  pairs: Pair[];
+  /** `higher` is better, or `lower`; the ratio is ours / baseline either way. */
+  better: 'higher' | 'lower';
+  goal: number;
+}
+
+const median = (values: number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+export function printRow({ name, unit, pairs, better, goal }: Row): void {
+  const ratios = pairs.map(({ ours, baseline }) => ours / baseline);
+  const ratio = median(ratios);
+  const met = better === 'lower' ? ratio <= goal : ratio >= goal;
+  const spread = `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`;
+  const number = (values: number[]) => median(values).toFixed(1).padStart(10);
+  process.stdout.write(
+    `${name.padEnd(44)}${number(pairs.map(({ ours }) => ours))}${number(pairs.map(({ baseline }) => baseline))} ${unit.padEnd(6)}` +
+      `${ratio.toFixed(2).padStart(6)} × (${spread})  goal ${better === 'lower' ? '≤' : '≥'} ${goal} ×  ${met ? 'met' : 'MISSED'}\n`,
+  );
+}
+
+export function printHead(title: string): void {
+  process.stdout.write(`\n${title}\n${' '.repeat(44)}      ours  baseline\n`);
+}
