@@ -21,7 +21,7 @@ interface Ready {
 }
 
 export async function startServer(path: string, args: string[]): Promise<Server> {
-  const child = fork(path, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(path, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const [ready] = (await once(child, 'message')) as [Ready];
   const ask = async (what: string): Promise<number> => {
     child.send(what);

@@ -17,8 +17,6 @@ const settings = {
   DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-bench-')),
   DATAHUB_LOG_LEVEL: 'info',
 };
-// The log is written, as in production, but not shown.
-process.stdout.write = () => true;
 const hub = form === 'distributed' ? await startDistributed(settings, 'ignore') : await openHub(settings);
 const base = `http://127.0.0.1:${hub.port}`;
 const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };

@@ -1,26 +1,30 @@
 /** A growing run of bytes that is handed on chunk by chunk. Fields are public because encoders write into them directly. */
 export class ByteWriter {
-  buffer: Buffer;
+  buffer: Buffer = nothing;
   position = 0;
+  #nextBytes: number;
 
   constructor(initialBytes = 16_384) {
-    this.buffer = Buffer.allocUnsafeSlow(initialBytes);
+    this.#nextBytes = initialBytes;
   }
 
   /** Makes room for `bytes` more; call before writing into `buffer` directly. */
   reserve(bytes: number): void {
     const needed = this.position + bytes;
     if (needed <= this.buffer.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.buffer.length * 2));
+    const grown = Buffer.allocUnsafe(Math.max(needed, this.buffer.length * 2, this.#nextBytes));
     this.buffer.copy(grown, 0, 0, this.position);
     this.buffer = grown;
   }
 
-  /** What was written so far; the writer starts afresh on a new buffer of `nextBytes`. */
-  take(nextBytes = this.buffer.length): Buffer {
+  /** What was written so far; the writer starts afresh, on a buffer of `nextBytes` once there is something to write. */
+  take(nextBytes: number): Buffer {
     const taken = this.buffer.subarray(0, this.position);
-    this.buffer = Buffer.allocUnsafeSlow(nextBytes);
+    this.buffer = nothing;
+    this.#nextBytes = nextBytes;
     this.position = 0;
     return taken;
   }
 }
+
+const nothing = Buffer.alloc(0);

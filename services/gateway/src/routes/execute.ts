@@ -78,6 +78,7 @@ export function chooseFormat(accept: string | undefined): Written {
   throw new HubError('NOT_ACCEPTABLE', 'Answers come as application/json, application/x-ndjson or text/csv.');
 }
 
+const textBytesMax = 8_192;
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 export function createExecuteHandler({ executor }: Upstreams, options: { stallTimeoutMs: number }): Handler {
@@ -168,7 +169,9 @@ class StreamedAnswer implements ExecutionReply {
     const held = this.#held;
     this.#held = undefined;
     if (!this.#streaming) {
-      return this.#reply.header('content-type', this.#options.contentType).send(held ?? Buffer.alloc(0));
+      // As a text a small answer goes out together with its head, in one write.
+      const small = held === undefined ? '' : held.length <= textBytesMax ? held.toString() : held;
+      return this.#reply.header('content-type', this.#options.contentType).send(small);
     }
     this.#response.end();
     return this.#reply;

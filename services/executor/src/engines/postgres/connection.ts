@@ -29,10 +29,9 @@ export class PostgresConnection implements Connection {
   readonly #wire: Wire;
   readonly #session: Session;
   readonly #statements: Statements;
-  /** Names of the statements around every read. */
-  #begin = '';
-  #rollback = '';
-  #unlock = '';
+  /** The messages around every read, made once. */
+  #beforeRead: Buffer = Buffer.alloc(0);
+  #afterRead: Buffer = Buffer.alloc(0);
   #timeoutMs = -1;
   #broken = false;
   #cancelling = false;
@@ -59,10 +58,17 @@ export class PostgresConnection implements Connection {
     await this.#simple(settingsText);
     // Since PostgreSQL 14, and not on every platform: without it a dead executor's statement ends at its deadline.
     await this.#wire.exchange(protocol.query("SET client_connection_check_interval = '500ms'"), () => {});
-    this.#begin = await this.#statements.own('BEGIN READ ONLY');
-    this.#rollback = await this.#statements.own('ROLLBACK');
+    const call = async (text: string) => [
+      protocol.bind(await this.#statements.own(text), []),
+      protocol.execute(0),
+    ];
+    this.#beforeRead = Buffer.concat(await call('BEGIN READ ONLY'));
     // Locks of the session outlive a transaction, and a function can take them unseen.
-    this.#unlock = await this.#statements.own('SELECT pg_advisory_unlock_all()');
+    this.#afterRead = Buffer.concat([
+      ...(await call('ROLLBACK')),
+      ...(await call('SELECT pg_advisory_unlock_all()')),
+      protocol.sync,
+    ]);
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
@@ -98,7 +104,7 @@ export class PostgresConnection implements Connection {
       begun = true;
     };
     const result = await this.#wire.exchange(
-      Buffer.concat([...before, ...this.#around(statement, prepared, { held, options }), protocol.sync]),
+      Buffer.concat([...before, ...this.#around(statement, prepared, { held, options })]),
       (type, source, start, end) => {
         if (type === dataRow && completed === 0) {
           begin();
@@ -127,12 +133,11 @@ export class PostgresConnection implements Connection {
     { name }: Prepared,
     { held, options }: { held: boolean; options: RunOptions },
   ): Buffer[] {
-    const limit = options.maxRows === undefined ? 0 : options.maxRows + 1;
-    const own = [protocol.bind(name, statement.params), protocol.execute(limit)];
-    const call = (command: string) => [protocol.bind(command, []), protocol.execute(0)];
-    if (statement.kind === 'read')
-      return [...call(this.#begin), ...own, ...call(this.#rollback), ...call(this.#unlock)];
-    return held ? [protocol.parse('', 'BEGIN'), ...call(''), ...own] : own;
+    const limit = options.maxRows === undefined ? protocol.executeAll : protocol.execute(options.maxRows + 1);
+    const own = [protocol.bind(name, statement.params), limit];
+    if (statement.kind === 'read') return [this.#beforeRead, ...own, this.#afterRead];
+    const begin = held ? [protocol.parse('', 'BEGIN'), protocol.bind('', []), protocol.executeAll] : [];
+    return [...begin, ...own, protocol.sync];
   }
 
   /** Everything a statement outside of our transactions may have left in its session. */

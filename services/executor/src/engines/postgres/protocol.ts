@@ -30,6 +30,8 @@ export function execute(rowsMax: number): Buffer {
   return message('E', [limit]);
 }
 
+export const executeAll = execute(0);
+
 /** Binds values as text to the unnamed portal; results come as text. */
 export function bind(name: string, params: readonly Param[]): Buffer {
   const values = params.map((param) => (param === null ? null : encoder(toText(param))));
