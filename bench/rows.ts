@@ -16,7 +16,7 @@ async function setUpPostgres(url: string): Promise<void> {
   await client.connect();
   await client.query('DROP TABLE IF EXISTS bench_rows');
   await client.query(
-    `CREATE TABLE bench_rows AS SELECT n AS id, 'customer number ' || n AS name, (n * 7919 % 100000) / 100.0 AS amount,
+    `CREATE TABLE bench_rows AS SELECT n AS id, 'customer number ' || n AS name, (n::bigint * 7919 % 100000) / 100.0 AS amount,
      timestamptz '2026-01-01' + n * interval '1 second' AS at, n % 2 = 0 AS active, md5(n::text) AS note
      FROM generate_series(1, ${count}) n`,
   );
