@@ -55,14 +55,14 @@ async function compare(
     const ours = await once(hub);
     clearInterval(watch);
     firsts.push(ours.firstByteMs);
-    pairs.push({ ours: 1 / ours.ms, baseline: 1 / baseline.ms });
+    pairs.push({ ours: count / ours.ms, baseline: count / baseline.ms });
     process.stdout.write(
       `  ${engine} ${form}: ${(ours.ms / 1_000).toFixed(2)} s against ${(baseline.ms / 1_000).toFixed(2)} s, first byte ${ours.firstByteMs.toFixed(0)} ms against ${baseline.firstByteMs.toFixed(0)}, ${(ours.bytes / 1e6).toFixed(0)} MB\n`,
     );
   }
   await Promise.all([byHand.stop(), hub.stop()]);
   const goal = form === 'single' ? 5.5 : 3.5;
-  printRow({ name: `${engine}, ${form}: speed`, unit: '', pairs, better: 'higher', goal });
+  printRow({ name: `${engine}, ${form}: speed`, unit: 'rows/ms', pairs, better: 'higher', goal });
   const growth = form === 'single' ? `${(most - before).toFixed(0)} MiB` : 'not measured here';
   process.stdout.write(
     `${''.padEnd(44)}first byte ${Math.max(...firsts).toFixed(0)} ms at most; memory growth ${growth}\n`,

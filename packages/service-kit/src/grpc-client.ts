@@ -30,7 +30,11 @@ export interface GrpcClient<Service> {
 /** The largest message either way, for trees and model batches; rows travel in chunks of 256 KiB. */
 export const messageBytesMax = 64 * 1024 * 1024;
 
+/** Bytes on their way before the other side must say that it read some: the default of 64 KiB holds large answers up. */
+export const flowControlWindowBytes = 4 * 1024 * 1024;
+
 const channelOptions = {
+  'grpc-node.flow_control_window': flowControlWindowBytes,
   'grpc.max_receive_message_length': messageBytesMax,
   'grpc.max_send_message_length': messageBytesMax,
   'grpc.keepalive_time_ms': 20_000,

@@ -16,7 +16,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import type { CallContext } from './call.ts';
 import { HubError } from './error.ts';
 import { toStatus } from './error-wire.ts';
-import { messageBytesMax } from './grpc-client.ts';
+import { flowControlWindowBytes, messageBytesMax } from './grpc-client.ts';
 import { fromMetadata } from './grpc-metadata.ts';
 
 export interface ServedService {
@@ -54,6 +54,7 @@ type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getDeadline
 
 export async function startGrpcServer(options: GrpcServerOptions): Promise<RunningGrpcServer> {
   const server = new Server({
+    'grpc-node.flow_control_window': flowControlWindowBytes,
     'grpc.max_receive_message_length': messageBytesMax,
     'grpc.max_send_message_length': messageBytesMax,
     'grpc.keepalive_time_ms': 20_000,
