@@ -1,0 +1,120 @@
+{{- define "datahub.name" -}}
+{{- $base := .Release.Name -}}
+{{- if not (contains "data-hub" $base) }}{{ $base = printf "%s-data-hub" $base }}{{ end -}}
+{{- $base | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "datahub.selector" -}}
+app.kubernetes.io/name: data-hub
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "datahub.labels" -}}
+{{ include "datahub.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{/* The port that others call a service on. */}}
+{{- define "datahub.port" -}}
+{{- get (dict "gateway" 8080 "catalog" 7071 "executor" 7072 "ml" 7073) . -}}
+{{- end -}}
+
+{{/* The port of /metrics, or nothing. */}}
+{{- define "datahub.metricsPort" -}}
+{{- get (dict "gateway" 9090 "executor" 9092) . -}}
+{{- end -}}
+
+{{/* Everything that is missing, named at once, as the services do with their settings. */}}
+{{- define "datahub.check" -}}
+{{- $faults := list -}}
+{{- $needed := dict
+  "store" "holds the URL of MongoDB (SQLite serves one process and is not offered here)"
+  "sealingPublic" "holds the public sealing key, for the catalog"
+  "sealingPrivate" "holds the private sealing key, for the executor"
+  "apiKey" "holds the first account's API key" -}}
+{{- if .Values.serviceToken.enabled }}{{ $_ := set $needed "serviceToken" "holds the token that inner callers show" }}{{ end -}}
+{{- if .Values.mutualTls.enabled }}{{ $_ := set $needed "tls" "holds ca.crt, tls.crt and tls.key" }}{{ end -}}
+{{- range $name, $what := $needed -}}
+{{- if not (get $.Values.secrets $name).name }}{{ $faults = append $faults (printf "secrets.%s.name is not set: it names the secret that %s." $name $what) }}{{ end -}}
+{{- end -}}
+{{- if not (or .Values.serviceToken.enabled .Values.mutualTls.enabled) -}}
+{{- $faults = append $faults "serviceToken.enabled and mutualTls.enabled are both off: inner ports must authenticate their callers." -}}
+{{- end -}}
+{{- if not .Values.networkPolicy.store.to -}}
+{{- $faults = append $faults "networkPolicy.store.to is empty: it says where MongoDB is, as peers of a network policy." -}}
+{{- end -}}
+{{- if and .Values.ingress.enabled (not .Values.ingress.host) -}}
+{{- $faults = append $faults "ingress.host is not set: the ingress needs the name it answers to." -}}
+{{- end -}}
+{{- range $group, $settings := .Values.settings -}}
+{{- range $name, $_ := $settings -}}
+{{- if has $name (list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY") -}}
+{{- $faults = append $faults (printf "settings.%s.%s is a secret: name a secret under `secrets` instead." $group $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $faults }}{{ fail (printf "\n\nThe chart cannot be rendered:\n- %s\ndocs/kubernetes.md shows how the secrets are made.\n" (join "\n- " $faults)) }}{{ end -}}
+{{- end -}}
+
+{{/* An environment variable out of a secret: (dict "name" … "secret" …). */}}
+{{- define "datahub.fromSecret" -}}
+- name: {{ .name }}
+  valueFrom:
+    secretKeyRef: { name: {{ .secret.name | quote }}, key: {{ .secret.key | quote }} }
+{{- end -}}
+
+{{/* The secrets that one service is given, and no others. */}}
+{{- define "datahub.secretEnv" -}}
+{{- $secrets := .root.Values.secrets -}}
+{{- if .root.Values.serviceToken.enabled }}
+{{ include "datahub.fromSecret" (dict "name" "DATAHUB_SERVICE_TOKEN" "secret" $secrets.serviceToken) }}
+{{- end }}
+{{- if has .service (list "catalog" "ml") }}
+{{ include "datahub.fromSecret" (dict "name" "DATAHUB_STORE_URL" "secret" $secrets.store) }}
+{{- end }}
+{{- if eq .service "catalog" }}
+{{ include "datahub.fromSecret" (dict "name" "DATAHUB_API_KEY" "secret" $secrets.apiKey) }}
+{{ include "datahub.fromSecret" (dict "name" "DATAHUB_SEALING_PUBLIC_KEYS" "secret" $secrets.sealingPublic) }}
+{{- end }}
+{{- if eq .service "executor" }}
+{{ include "datahub.fromSecret" (dict "name" "DATAHUB_SEALING_PRIVATE_KEYS" "secret" $secrets.sealingPrivate) }}
+{{- end }}
+{{- if and (eq .service "ml") $secrets.generator.name }}
+{{ include "datahub.fromSecret" (dict "name" "DATAHUB_GENERATOR_API_KEY" "secret" $secrets.generator) }}
+{{- end }}
+{{- end -}}
+
+{{/* What a service reads from its ConfigMap, as a YAML map. The chart's own settings win over the user's. */}}
+{{- define "datahub.settings" -}}
+{{- $root := .root -}}
+{{- $service := .service -}}
+{{- $name := include "datahub.name" $root -}}
+{{- $own := dict "HOST" "0.0.0.0" "DATAHUB_DATA_DIR" "/data" "DATAHUB_LOG_FORMAT" "json" "DATAHUB_DRAIN_MS" (printf "%d" (int $root.Values.drainMs)) -}}
+{{- if eq $service "gateway" -}}
+{{- $_ := set $own "PORT" (include "datahub.port" $service) -}}
+{{- range list "catalog" "executor" "ml" -}}
+{{- $_ := set $own (printf "DATAHUB_%s_ADDRESS" (upper .)) (printf "%s-%s:%s" $name . (include "datahub.port" .)) -}}
+{{- end -}}
+{{- else -}}
+{{- $_ := set $own "DATAHUB_GRPC_PORT" (include "datahub.port" $service) -}}
+{{- end -}}
+{{- with include "datahub.metricsPort" $service }}{{ $_ := set $own "DATAHUB_METRICS_PORT" . }}{{ end -}}
+{{- if eq $service "executor" -}}
+{{- $names := list -}}
+{{- range list "gateway" "catalog" "executor" "ml" }}{{ $names = append $names (printf "%s-%s" $name .) }}{{ end -}}
+{{- $_ := set $own "DATAHUB_CATALOG_ADDRESS" (printf "%s-catalog:%s" $name (include "datahub.port" "catalog")) -}}
+{{- $_ := set $own "DATAHUB_OWN_NAMES" (join "," $names) -}}
+{{- $_ := set $own "DATAHUB_SOURCES_LOOPBACK" "0" -}}
+{{- $_ := set $own "DATAHUB_SOURCES_PRIVATE" "0" -}}
+{{- with concat $root.Values.sources.allowCidrs $root.Values.sources.allowNames }}{{ $_ := set $own "DATAHUB_SOURCES_ALLOW" (join "," .) }}{{ end -}}
+{{- with $root.Values.networkPolicy.clusterRanges }}{{ $_ := set $own "DATAHUB_SOURCES_DENY" (join "," .) }}{{ end -}}
+{{- end -}}
+{{- if $root.Values.mutualTls.enabled -}}
+{{- range $key, $file := dict "CA" "ca.crt" "CERT" "tls.crt" "KEY" "tls.key" }}{{ $_ := set $own (printf "DATAHUB_TLS_%s" $key) (printf "/tls/%s" $file) }}{{ end -}}
+{{- end -}}
+{{- range $key, $value := mergeOverwrite (dict) $root.Values.settings.all (get $root.Values.settings $service) $own }}
+{{ $key }}: {{ toString $value | quote }}
+{{- end }}
+{{- end -}}
