@@ -23,6 +23,7 @@ interface Snapshot {
   updatedAt: number | null;
   classes: ClassState[];
   recent: [string, CallResult[]][];
+  stale: boolean;
   evaluation: EvaluationState;
   learner: Uint8Array;
 }
@@ -37,7 +38,7 @@ export interface CallResult {
   observations: number;
 }
 
-const format = 1;
+const format = 2;
 /** Train calls remembered by their event id. */
 const recentMax = 1_000;
 /** How long the event loop is kept at a stretch while learning. */
@@ -47,11 +48,15 @@ export class ReplicaState {
   /** The number of the last event that is in here; 0 for none. */
   applied = 0;
   updatedAt: number | null = null;
+  /** A class was deleted: what the learner knows of the others still shows that it had been there. */
+  stale = false;
   readonly classes = new Map<string, ClassState>();
   readonly evaluation: Evaluation;
   readonly #byLabel = new Map<string, string>();
   readonly #recent: Map<string, CallResult[]>;
   readonly #learner: Learner;
+  /** While set, classes beside these are passed over. */
+  #only: Set<string> | undefined;
 
   constructor(learner: Learner, from?: Omit<Snapshot, 'learner' | 'format'>) {
     this.#learner = learner;
@@ -60,7 +65,21 @@ export class ReplicaState {
     if (from === undefined) return;
     this.applied = from.applied;
     this.updatedAt = from.updatedAt;
+    this.stale = from.stale;
     for (const one of from.classes) this.#addClass(one);
+  }
+
+  /** An empty state to be filled from the log again, in which deleted classes were never there. */
+  static successor(of: ReplicaState, learner: Learner): ReplicaState {
+    const state = new ReplicaState(learner);
+    state.#only = new Set(of.classes.keys());
+    for (const [eventId, results] of of.#recent) state.#recent.set(eventId, results);
+    return state;
+  }
+
+  /** The successor has caught up: from here on new classes are let in. */
+  complete(): void {
+    this.#only = undefined;
   }
 
   /** Undefined when the bytes are of another version: then the log is read from its start. */
@@ -82,6 +101,7 @@ export class ReplicaState {
       updatedAt: this.updatedAt,
       classes: [...this.classes.values()],
       recent: [...this.#recent],
+      stale: this.stale,
       evaluation: this.evaluation.state,
       learner: this.#learner.toBytes(),
     };
@@ -140,6 +160,7 @@ export class ReplicaState {
   }
 
   #addClass(added: ClassState): void {
+    if (this.#only !== undefined && !this.#only.has(added.classId)) return;
     this.classes.set(added.classId, { ...added });
     this.#byLabel.set(added.label, added.classId);
   }
@@ -150,9 +171,12 @@ export class ReplicaState {
     this.classes.delete(classId);
     this.#byLabel.delete(known.label);
     this.#learner.forget(classId);
+    this.stale = true;
   }
 
   #remember(eventId: string, results: CallResult[]): void {
+    // A successor knows what was answered then.
+    if (this.#only !== undefined && this.#recent.has(eventId)) return;
     this.#recent.set(eventId, results);
     if (this.#recent.size > recentMax) this.#recent.delete(this.#recent.keys().next().value as string);
   }

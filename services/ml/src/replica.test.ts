@@ -84,6 +84,31 @@ describe('replicas of one classifier', () => {
     );
   });
 
+  it('predict, once a class was deleted, as if it had never been trained', async () => {
+    const examples = Array.from({ length: 120 }, (_, i) => ({
+      label: `label ${i % 3}`,
+      text: `word${i % 3} and text ${i % 17}`,
+    }));
+    const a = create();
+    const [first] = await a.train(examples);
+    await a.deleteClass(first?.classId ?? '');
+    const b = new Replica('account', 'other', {
+      store,
+      learners,
+      createClassId: () => `class-${++made}`,
+      nowMs: Date.now,
+      onFailure: () => {},
+    });
+    await b.train(examples.filter(({ label }) => label !== 'label 0'));
+    const confidences = async (replica: Replica) =>
+      (await replica.predict(['word1 and', 'word2 text 4', 'word0']))
+        .flat()
+        .map(({ label, confidence }) => [label, Math.round(confidence * 1e9)]);
+    await expect.poll(() => a.read(({ stale }) => stale), { timeout: 5_000 }).toBe(false);
+    expect(await confidences(a)).toEqual(await confidences(b));
+    expect(await a.train([{ label: 'label 0', text: 'word0' }])).toMatchObject([{ observations: 1 }]);
+  });
+
   it('say that nothing was trained', async () => {
     await expect(create().predict(['x'])).rejects.toMatchObject({ code: 'NOT_TRAINED' });
   });

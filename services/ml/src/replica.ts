@@ -46,6 +46,7 @@ export class Replica {
   #waiting: Waiting[] = [];
   #learntSinceSnapshot = 0;
   #snapshotting = false;
+  #rebuilding = false;
 
   constructor(accountId: string, classifierId: string, deps: ReplicaDeps) {
     this.#accountId = accountId;
@@ -118,6 +119,7 @@ export class Replica {
       throw err;
     }
     this.#state = state;
+    if (state.stale) this.#rebuild(state);
     return state;
   }
 
@@ -130,12 +132,7 @@ export class Replica {
 
   async #catchUp(state: ReplicaState): Promise<void> {
     for (;;) {
-      const events = await this.#deps.store.events.find({
-        accountId: this.#accountId,
-        idPrefix: `${this.#classifierId}/`,
-        afterId: eventIdOf(this.#classifierId, state.applied),
-        limit: eventsPerRead,
-      });
+      const events = await this.#read(state.applied);
       for (const event of events) await this.#apply(state, event);
       if (events.length < eventsPerRead) return;
     }
@@ -145,6 +142,7 @@ export class Replica {
     await state.apply(event, state.applied + 1);
     this.#learntSinceSnapshot += (event.calls ?? []).reduce((sum, { examples }) => sum + examples.length, 0);
     if (this.#learntSinceSnapshot >= snapshotEvery) this.#snapshot(state);
+    if (state.stale && this.#state === state) this.#rebuild(state);
   }
 
   /** False when the number was taken by another replica meanwhile. */
@@ -211,6 +209,54 @@ export class Replica {
     }));
     const newClasses = [...fresh].map(([label, classId]) => ({ classId, label }));
     return { at: this.#deps.nowMs(), calls, ...(newClasses.length > 0 ? { newClasses } : {}) };
+  }
+
+  /**
+   * Learns the log once more without the classes that were deleted, beside the calls that go on meanwhile; until then a
+   * deleted class is only left out of the answers.
+   */
+  #rebuild(old: ReplicaState): void {
+    if (this.#rebuilding) return;
+    this.#rebuilding = true;
+    const run = async () => {
+      const fresh = ReplicaState.successor(old, this.#deps.learners.create());
+      while (fresh.applied < old.applied) {
+        const events = await this.#read(fresh.applied);
+        for (const event of events) await fresh.apply(event, fresh.applied + 1);
+        if (events.length === 0) return;
+      }
+      await this.#inTurn(async (state) => {
+        // Another class went meanwhile: this one is stale before it began.
+        if (state !== old || [...fresh.classes.keys()].some((classId) => !old.classes.has(classId))) return;
+        fresh.complete();
+        while (fresh.applied < state.applied) {
+          for (const event of await this.#read(fresh.applied)) await fresh.apply(event, fresh.applied + 1);
+        }
+        fresh.stale = false;
+        this.#state = fresh;
+        await this.#deps.store.snapshots.put(this.#accountId, this.#classifierId, fresh.toBytes());
+      });
+    };
+    run().then(
+      () => {
+        this.#rebuilding = false;
+        if (this.#state?.stale) this.#rebuild(this.#state);
+      },
+      (err) => {
+        // The next call tries again.
+        this.#rebuilding = false;
+        this.#deps.onFailure(err);
+      },
+    );
+  }
+
+  #read(applied: number): Promise<EventDoc[]> {
+    return this.#deps.store.events.find({
+      accountId: this.#accountId,
+      idPrefix: `${this.#classifierId}/`,
+      afterId: eventIdOf(this.#classifierId, applied),
+      limit: eventsPerRead,
+    });
   }
 
   /** In the background: the log is what counts, a snapshot only shortens the way. */
