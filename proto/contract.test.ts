@@ -32,6 +32,10 @@ describe('the contract', () => {
     execFileSync(buf, ['lint'], { cwd: root });
   });
 
+  it('breaks nobody who uses the released one (`npm run release -w proto` makes this one the released)', () => {
+    execFileSync(buf, ['breaking', '--against', 'released.binpb'], { cwd: root });
+  });
+
   it('has fresh generated code: run `npm run generate` when this fails', () => {
     const template = readFileSync(join(root, 'buf.gen.yaml'), 'utf8').replace(
       'out: gen',
