@@ -8,6 +8,7 @@ import { compileQuery } from '@datahub/executor/compile-query';
 import { readExecutorConfig } from '@datahub/executor/config';
 import { watchCatalog } from '@datahub/executor/definitions-watch';
 import { createEngines } from '@datahub/executor/engines/index';
+import { startResealing } from '@datahub/executor/reseal';
 import { createAnswer } from '@datahub/executor/rows/answer';
 import { openExecutor } from '@datahub/executor/service';
 import { readGatewayConfig } from '@datahub/gateway/config';
@@ -64,23 +65,26 @@ async function open(
   const seal = await createSealer(publicKeys);
   const catalog = await openCatalog(settings.catalog, { logger, nowMs: Date.now, seal, checkStatement });
   closers.add(catalog);
+  const opener = await createOpener(privateKeys);
   const executor = openExecutor(settings.executor, {
     logger,
     catalog: catalog.internal,
     follow: (news) =>
       watchCatalog({ catalog: catalog.internal, instanceId: 'hub', random: Math.random, ...news }),
-    opener: await createOpener(privateKeys),
+    opener,
     engines: createEngines(),
     compile: compileQuery,
     createAnswer,
   });
   closers.add({ close: () => executor.close(settings.gateway.drainMs) });
+  closers.add(await startResealing({ privateKeys, opener, catalog: catalog.internal, logger }));
   const ml = await openMl(settings.ml, { logger });
   closers.add(ml);
   const gateway = await openGateway(settings.gateway, {
     logger,
     upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
     readiness: { missing: () => unhealthy({ catalog, ml }) },
+    otherMetrics: executor.metrics,
   });
   closers.add(gateway);
   return {

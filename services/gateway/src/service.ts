@@ -14,6 +14,8 @@ export interface GatewayDeps {
   logger: Logger;
   upstreams: Upstreams;
   readiness: Readiness;
+  /** Figures of the services in the same process, in the text form of Prometheus. */
+  otherMetrics?: () => string;
 }
 
 export interface Gateway {
@@ -34,7 +36,10 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   const readiness: Readiness = { missing: async () => (draining ? ['gateway'] : deps.readiness.missing()) };
   const app = await createApp(config, { ...deps, auth, limits: createLimits(config), events, readiness });
   await app.listen({ host: config.host, port: config.port });
-  const metrics = await openMetrics(config, events);
+  const metrics = await openMetrics(
+    config,
+    async () => (await events.registry.metrics()) + (deps.otherMetrics?.() ?? ''),
+  );
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
@@ -56,12 +61,12 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
 }
 
 /** Metrics have a port of their own, so that they are never on the public one. */
-async function openMetrics(config: GatewayConfig, events: ReturnType<typeof createGatewayEvents>) {
+async function openMetrics(config: GatewayConfig, read: () => Promise<string>) {
   if (config.metricsPort === 0) return { port: 0, close: async () => {} };
   const server = createServer(async (request, response) => {
     if (request.url !== '/metrics') return response.writeHead(404).end();
-    response.setHeader('content-type', events.registry.contentType);
-    return response.end(await events.registry.metrics());
+    response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
+    return response.end(await read());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
