@@ -20,6 +20,9 @@ const replaysMin = 4;
 const replaysMax = 32;
 /** Features that the replays of one call may cost. */
 const replayFeaturesMax = 4_000;
+/** Held-out examples that one call calibrates with, and how far each moves the factors. */
+const calibrations = 4;
+const calibrationRate = 0.004;
 /** Bounds of the two factors. */
 const bounds = { a: [0.05, 4.5], b: [0.02, 2.7] } as const;
 
@@ -157,9 +160,9 @@ class Blend implements Learner {
     }
   }
 
-  /** Fits the blend to two examples that the regression has not seen and that naive Bayes leaves out. */
+  /** Fits the blend to a few examples that the regression has not seen and that naive Bayes leaves out. */
   #calibrate(): void {
-    for (let i = 0; i < 2; i++) {
+    for (let i = 0; i < calibrations; i++) {
       const example = this.#memory.drawHeldOut();
       if (example === undefined) return;
       const own = this.#model.classes[example.classIndex] as ClassNumbers;
@@ -174,6 +177,7 @@ class Blend implements Learner {
   }
 
   #fit(example: Kept): void {
+    const trust = this.#trust();
     const { z, parts } = this.#blended(example);
     softmax(z);
     let [slopeA, slopeB] = [0, 0];
@@ -183,8 +187,8 @@ class Blend implements Learner {
       slopeA += gradient * (parts.regression[c] as number);
       slopeB += gradient * (parts.bayes[c] as number);
     }
-    this.#blend[0] = this.#move(0, slopeA * Math.exp(this.#blend[0]), bounds.a);
-    this.#blend[1] = this.#move(1, slopeB * Math.exp(this.#blend[1]), bounds.b);
+    this.#blend[0] = this.#move(0, slopeA * trust * Math.exp(this.#blend[0]), bounds.a);
+    this.#blend[1] = this.#move(1, slopeB * trust * Math.exp(this.#blend[1]), bounds.b);
   }
 
   /** RMSProp on the logarithm of a factor. */
@@ -192,7 +196,7 @@ class Blend implements Learner {
     const memory = which === 0 ? 2 : 3;
     const squares = 0.99 * this.#blend[memory] + 0.01 * slope * slope;
     this.#blend[memory] = squares;
-    const moved = this.#blend[which] - (0.01 * slope) / (Math.sqrt(squares) + 1e-6);
+    const moved = this.#blend[which] - (calibrationRate * slope) / (Math.sqrt(squares) + 1e-6);
     return Math.min(Math.log(most), Math.max(Math.log(least), moved));
   }
 
@@ -202,7 +206,8 @@ class Blend implements Learner {
     const bayes = new Float64Array(size);
     scoreRegression(this.#model, { rows: kept.rows, inputs: toInputs(this.#model, kept) }, regression);
     scoreBayes(this.#model, kept, bayes);
-    const [a, b] = [Math.exp(this.#blend[0]), Math.exp(this.#blend[1])];
+    const trust = this.#trust();
+    const [a, b] = [trust * Math.exp(this.#blend[0]), trust * Math.exp(this.#blend[1])];
     const z = new Float64Array(size);
     for (let c = 0; c < size; c++) {
       // Only differences count; a common zero keeps the factors' gradients small.
@@ -212,6 +217,13 @@ class Blend implements Learner {
           : a * (regression[c] as number) + b * (bayes[c] as number);
     }
     return { z, parts: { regression, bayes } };
+  }
+
+  /** Few examples a class make both halves surer than they should be, the more so the fewer classes there are. */
+  #trust(): number {
+    const classes = this.#indexes.size;
+    const mean = this.#model.examples / Math.max(1, classes);
+    return mean / (mean + Math.min(4, 24 / Math.max(1, classes)));
   }
 
   #probabilities(kept: Kept): number[] {
