@@ -1,0 +1,169 @@
+/** Starts staged services as a user that owns nothing, makes calls that the gateway, the catalog and ml answer, and looks for what they wrote. */
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { generateKeyPair } from '../packages/sealing/src/key-pair.ts';
+import type { StagedImage } from './stage-image.ts';
+
+/** Nobody's number, on this machine and in any image. */
+const strangerId = 54_321;
+const readyTimeoutMs = 30_000;
+
+export async function tryServices(images: StagedImage[], say: (line: string) => void): Promise<void> {
+  const data = await mkdtemp(join(tmpdir(), 'data-hub-data-'));
+  const children: ChildProcess[] = [];
+  try {
+    await chown(data, strangerId, strangerId);
+    const settings = await settingsOf(data);
+    await refuseWithoutSecrets(images, say);
+    for (const name of ['catalog', 'ml', 'executor', 'gateway']) {
+      const image = imageOf(images, name);
+      await mkdir(join(data, name));
+      await chown(join(data, name), strangerId, strangerId);
+      children.push(start(image, { ...settings.common, ...settings.own[name] }));
+    }
+    await callThrough(settings, say);
+    for (const child of children.toReversed()) await stop(child);
+    const stray = strayFiles(data);
+    if (stray.length > 0) throw new Error(`Written outside of the data directory: ${stray.join(', ')}.`);
+    say('nothing was written outside of the data directory');
+  } finally {
+    for (const child of children) child.kill('SIGKILL');
+    await rm(data, { recursive: true, force: true });
+  }
+}
+
+function imageOf(images: StagedImage[], name: string): StagedImage {
+  const image = images.find(({ service }) => service === name);
+  if (image === undefined) throw new Error(`${name} was not staged.`);
+  return image;
+}
+
+interface Settings {
+  gatewayUrl: string;
+  apiKey: string;
+  common: Record<string, string>;
+  own: Record<string, Record<string, string>>;
+}
+
+async function settingsOf(data: string): Promise<Settings> {
+  const [port, catalog, executor, ml] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const { publicKey, privateKey } = await generateKeyPair();
+  const apiKey = randomBytes(24).toString('hex');
+  return {
+    gatewayUrl: `http://127.0.0.1:${port}`,
+    apiKey,
+    common: {
+      HOST: '127.0.0.1',
+      DATAHUB_SERVICE_TOKEN: randomBytes(32).toString('hex'),
+      DATAHUB_METRICS_PORT: '0',
+      DATAHUB_CATALOG_ADDRESS: `127.0.0.1:${catalog}`,
+      DATAHUB_EXECUTOR_ADDRESS: `127.0.0.1:${executor}`,
+      DATAHUB_ML_ADDRESS: `127.0.0.1:${ml}`,
+    },
+    own: {
+      catalog: {
+        DATAHUB_DATA_DIR: join(data, 'catalog'),
+        DATAHUB_GRPC_PORT: String(catalog),
+        DATAHUB_API_KEY: apiKey,
+        DATAHUB_SEALING_PUBLIC_KEYS: publicKey,
+      },
+      executor: {
+        DATAHUB_DATA_DIR: join(data, 'executor'),
+        DATAHUB_GRPC_PORT: String(executor),
+        DATAHUB_SEALING_PRIVATE_KEYS: privateKey,
+      },
+      ml: { DATAHUB_DATA_DIR: join(data, 'ml'), DATAHUB_GRPC_PORT: String(ml) },
+      gateway: { DATAHUB_DATA_DIR: join(data, 'gateway'), PORT: String(port) },
+    },
+  };
+}
+
+/** Only what an image and its settings give: nothing of this process's environment. */
+function start(image: StagedImage, env: Record<string, string>, stderr: 'inherit' | 'pipe' = 'inherit') {
+  const [, ...args] = image.entrypoint;
+  return spawn(process.execPath, args, {
+    cwd: image.dir,
+    env: { ...image.env, ...env },
+    uid: strangerId,
+    gid: strangerId,
+    stdio: ['ignore', 'ignore', stderr],
+  });
+}
+
+async function refuseWithoutSecrets(images: StagedImage[], say: (line: string) => void): Promise<void> {
+  for (const image of images) {
+    const child = start(image, {}, 'pipe');
+    let text = '';
+    child.stderr?.on('data', (chunk) => {
+      text += String(chunk);
+    });
+    await once(child, 'close');
+    if (child.exitCode !== 1 || !text.includes('DATAHUB_SERVICE_TOKEN')) {
+      throw new Error(`${image.service} without its secrets ended with ${child.exitCode}: ${text}`);
+    }
+    say(`${image.service} refuses to start without its secrets`);
+  }
+}
+
+async function callThrough(settings: Settings, say: (line: string) => void): Promise<void> {
+  const startedMs = performance.now();
+  await untilReady(settings.gatewayUrl);
+  say(`all four ready after ${Math.round(performance.now() - startedMs)} ms`);
+  const call = (path: string, body: object) =>
+    fetch(`${settings.gatewayUrl}${path}`, {
+      method: 'POST',
+      headers: { 'x-service-api-key': settings.apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const hub = await call('/v1/hubs', { label: 'tried out' });
+  const text =
+    'The hub keeps queries. Programs call them over HTTP. Nobody writes an endpoint by hand any more.';
+  const summary = await call('/v1/ai/summarize', { context: [text] });
+  for (const answer of [hub, summary]) {
+    if (!answer.ok) throw new Error(`${answer.url} answered ${answer.status}: ${await answer.text()}`);
+  }
+  say('a hub was made and a text summarised');
+}
+
+async function untilReady(url: string): Promise<void> {
+  const deadlineMs = Date.now() + readyTimeoutMs;
+  while (Date.now() < deadlineMs) {
+    const ready = await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (ready) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`The services were not ready within ${readyTimeoutMs} ms.`);
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) throw new Error(`A service ended by itself with ${child.exitCode}.`);
+  const closed = once(child, 'close');
+  child.kill('SIGTERM');
+  await closed;
+  if (child.exitCode !== 0) throw new Error(`A service ended with ${child.exitCode} after SIGTERM.`);
+}
+
+/** The stranger owns nothing else on this machine, so whatever is theirs was written by the services. */
+function strayFiles(data: string): string[] {
+  const args = ['/', '-xdev', '-path', '/proc', '-prune', '-o', '-uid', String(strangerId), '-print'];
+  const found = execFileSync('find', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  return found.split('\n').filter((path) => path !== '' && !path.startsWith(data));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('No port was given.');
+  return address.port;
+}

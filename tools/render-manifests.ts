@@ -1,0 +1,109 @@
+/**
+ * Renders the Helm chart for kubectl.
+ *
+ *     node tools/render-manifests.ts           writes deploy/k8s/manifests
+ *     node tools/render-manifests.ts --check   says whether it is fresh
+ *
+ * Helm is taken from the path, from Go's folder of programs, or built once into .cache by Go.
+ */
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const helmVersion = 'v3.22.0';
+/** What the rendered manifests are for at least; a Helm that Go built takes a very old one unless told. */
+const kubeVersion = '1.34.0';
+
+export const chart = join(root, 'deploy/k8s/chart');
+/** The values that deploy/k8s/manifests is rendered with. */
+export const manifestsValues = join(root, 'deploy/k8s/manifests-values.yaml');
+export const manifestsFile = join(root, 'deploy/k8s/manifests/data-hub.yaml');
+const head = `# Rendered from deploy/k8s/chart by tools/render-manifests.ts: change the chart and render again.\n`;
+
+/** The path of a Helm that is there; undefined where none is. Builds nothing. */
+export function findHelm(env: NodeJS.ProcessEnv): string | undefined {
+  const goDirs = [env.GOBIN, env.GOPATH && join(env.GOPATH, 'bin'), env.HOME && join(env.HOME, 'go/bin')];
+  const dirs = [...(env.PATH ?? '').split(delimiter), ...goDirs, join(root, '.cache/helm')];
+  return dirs
+    .filter((dir): dir is string => dir !== undefined && dir !== '')
+    .map((dir) => join(dir, process.platform === 'win32' ? 'helm.exe' : 'helm'))
+    .find((path) => existsSync(path));
+}
+
+/** Takes one to two minutes the first time. Undefined where there is no Go either, or no way to its modules. */
+export function buildHelm(env: NodeJS.ProcessEnv): string | undefined {
+  const dir = join(root, '.cache/helm');
+  mkdirSync(dir, { recursive: true });
+  const module = `helm.sh/helm/v3/cmd/helm@${helmVersion}`;
+  const { status } = spawnSync('go', ['install', module], {
+    env: { ...env, GOBIN: dir },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return status === 0 ? findHelm(env) : undefined;
+}
+
+export interface RenderOptions {
+  helm: string;
+  /** Files of values, later ones over earlier ones. */
+  values?: string[];
+  /** `path=value`, over the files. */
+  set?: string[];
+}
+
+/** The chart's objects as YAML. Throws Helm's own words when it fails. */
+export function renderChart({ helm, values = [], set = [] }: RenderOptions): string {
+  const args = ['template', 'data-hub', chart, '--namespace', 'data-hub', ...optionsOf({ values, set })];
+  return run(helm, args);
+}
+
+/** What `helm lint --strict` says; throws it when there are faults. */
+export function lintChart({ helm, values = [], set = [] }: RenderOptions): string {
+  return run(helm, ['lint', '--strict', chart, ...optionsOf({ values, set })]);
+}
+
+function optionsOf({ values, set }: { values: string[]; set: string[] }): string[] {
+  return [
+    '--kube-version',
+    kubeVersion,
+    ...values.flatMap((path) => ['--values', path]),
+    ...set.flatMap((pair) => ['--set', pair]),
+  ];
+}
+
+function run(helm: string, args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(helm, args, { encoding: 'utf8', maxBuffer: 16_777_216 });
+  if (status !== 0) throw new Error(`${stderr}${stdout}`);
+  return stdout;
+}
+
+/** What stands in deploy/k8s/manifests when it is fresh: without Helm's traces, which say nothing to kubectl. */
+export function renderManifests(helm: string): string {
+  const text = renderChart({ helm, values: [manifestsValues] })
+    .split('\n')
+    .filter((line) => !/^# Source: |^ +helm\.sh\/chart: /.test(line))
+    .map((line) =>
+      line.replace('app.kubernetes.io/managed-by: Helm', 'app.kubernetes.io/managed-by: kubectl'),
+    )
+    .join('\n');
+  return `${head}${text}`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const helm = findHelm(process.env) ?? buildHelm(process.env);
+  if (helm === undefined) {
+    process.stderr.write('There is no Helm, and no Go to build it with: install one of them.\n');
+    process.exit(1);
+  }
+  const rendered = renderManifests(helm);
+  if (!process.argv.includes('--check')) {
+    writeFileSync(manifestsFile, rendered);
+  } else if (!existsSync(manifestsFile) || readFileSync(manifestsFile, 'utf8') !== rendered) {
+    process.stderr.write('deploy/k8s/manifests is stale: run node tools/render-manifests.ts.\n');
+    process.exit(1);
+  }
+  const version = execFileSync(helm, ['version', '--short'], { encoding: 'utf8' }).trim();
+  process.stdout.write(`deploy/k8s/manifests is what Helm ${version} renders.\n`);
+}
