@@ -14,20 +14,24 @@ import { hasDocker, startInDocker } from './databases/docker.ts';
 import { buildFerretdb, canBuildFerretdb, startFerretdb } from './databases/ferretdb.ts';
 import { findMariadb, startMariadb } from './databases/mariadb.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './databases/postgres.ts';
-import { freePort, isOnPath } from './databases/process.ts';
+import { findCommand, freePort } from './databases/process.ts';
 
 export interface Databases {
-  /** POSTGRES_URL, MARIADB_URL, MONGODB_URL, TEST_CA (a PEM file): what the tests read. */
+  /**
+   * What the tests read: POSTGRES_URL, MARIADB_URL and MONGODB_URL, those there are, and TEST_CA, the path of a PEM file.
+   * TEST_CA is there only when every SQL server of this run has a certificate from it.
+   */
   env: Record<string, string>;
   /** A sentence for each server that could not be had. */
   missing: string[];
+  /** Stops what was started here, nothing else, and removes its data. */
   close(): Promise<void>;
 }
 
 interface Context {
   dir: string;
   installer: Installer;
-  certificates: Certificates;
+  certificates: Promise<Certificates>;
   say: (line: string) => void;
 }
 
@@ -42,83 +46,102 @@ const starts: Record<string, { start: Start; hint: string }> = {
   MONGODB_URL: { start: ferretdbHere, hint: 'install Go 1.24 or newer, from which FerretDB is built' },
 };
 
+const sqlVariables = ['POSTGRES_URL', 'MARIADB_URL', 'MYSQL_URL'];
+
 export async function startDatabases(options: { say: (line: string) => void }): Promise<Databases> {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-servers-'));
+  // Servers that refuse to run as root must be able to reach their files in it.
   await chmod(dir, 0o755);
   const installer = createInstaller();
-  if (!isOnPath('openssl') && installer.able) await installer.install(['openssl']);
-  const certificates = await createCertificates(join(dir, 'certificates'));
-  await chmod(join(dir, 'certificates'), 0o755);
-  const context: Context = { dir, installer, certificates, say: options.say };
-  const started: StartedDatabase[] = [];
-  const env: Record<string, string> = { TEST_CA: certificates.ca };
+  const certificates = makeCertificates(join(dir, 'certificates'), installer);
+  certificates.catch(() => {});
+  const started: Record<string, StartedDatabase> = {};
   const missing: string[] = [];
-  await Promise.all(
-    Object.entries(starts).map(async ([variable, { start, hint }]) => {
-      const given = process.env[variable];
-      if (given) {
-        env[variable] = given;
-        return;
-      }
-      try {
-        const server = await startOne(variable, start, context);
-        started.push(server);
-        env[variable] = server.url;
-      } catch (err) {
-        missing.push(
-          `${variable} is not set, and no server could be started: ${(err as Error).message} Set it, ${hint}, or start Docker.`,
-        );
-      }
-    }),
-  );
+  const startMissing = async (variable: string, start: Start, hint: string) => {
+    try {
+      started[variable] = await startOne(variable, start, { dir, installer, certificates, say: options.say });
+    } catch (err) {
+      const problem = `${variable} is not set, and no server could be started: ${(err as Error).message}`;
+      missing.push(`${problem} Set it, ${hint}, or start Docker.`);
+    }
+  };
+  const wanted = Object.entries(starts).filter(([variable]) => !process.env[variable]);
+  await Promise.all(wanted.map(([variable, { start, hint }]) => startMissing(variable, start, hint)));
+  const stopAll = async () => {
+    await Promise.all(Object.values(started).map((server) => server.stop()));
+    await rm(dir, { recursive: true, force: true });
+  };
+  let closing: Promise<void> | undefined;
   return {
-    env,
+    env: envOf(started),
     missing,
-    close: async () => {
-      await Promise.all(started.map((server) => server.stop()));
-      await rm(dir, { recursive: true, force: true });
+    close: () => {
+      closing ??= stopAll();
+      return closing;
     },
   };
 }
 
+function envOf(started: Record<string, StartedDatabase>): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const variable of [...Object.keys(starts), 'MYSQL_URL']) {
+    const url = process.env[variable] || started[variable]?.url;
+    if (url) env[variable] = url;
+  }
+  const cas = sqlVariables.filter((variable) => env[variable]).map((variable) => started[variable]?.ca);
+  const ca = process.env.TEST_CA || (cas.includes(undefined) ? undefined : cas[0]);
+  return ca ? { ...env, TEST_CA: ca } : env;
+}
+
+async function makeCertificates(dir: string, installer: Installer): Promise<Certificates> {
+  if (findCommand('openssl') === undefined && installer.able) await installer.install(['openssl']);
+  return createCertificates(dir);
+}
+
 async function startOne(variable: string, start: Start, context: Context): Promise<StartedDatabase> {
   const began = performance.now();
-  const server = (await start(context)) ?? ((await hasDocker()) ? await startInDocker(variable) : undefined);
-  if (server === undefined) throw new Error('nothing is installed here and Docker does not answer.');
+  let problem = 'nothing is installed here and Docker does not answer.';
+  let server = await start(context).catch((err: Error) => {
+    problem = err.message;
+    return undefined;
+  });
+  if (server === undefined && (await hasDocker())) server = await startInDocker(variable);
+  if (server === undefined) throw new Error(problem);
   context.say(`${variable} is up after ${((performance.now() - began) / 1_000).toFixed(1)} s`);
   return server;
 }
 
-async function postgresHere({
-  dir,
-  installer,
-  certificates,
-  say,
-}: Context): Promise<StartedDatabase | undefined> {
-  let bin = await findPostgres();
-  if (bin === undefined && installer.able) {
-    say('installing postgresql …');
-    await installer.install(['postgresql']);
-    bin = await findPostgres();
-  }
-  return bin === undefined ? undefined : startPostgres(bin, { dir, certificates, port: await freePort() });
+/** Finds it here, else installs the package and looks again. */
+async function findOrInstall<T>(
+  find: () => Promise<T | undefined> | T | undefined,
+  packageName: string,
+  { installer, say }: Context,
+): Promise<T | undefined> {
+  const found = await find();
+  if (found !== undefined || !installer.able) return found;
+  say(`installing ${packageName} …`);
+  await installer.install([packageName]);
+  return find();
 }
 
-async function mariadbHere({
-  dir,
-  installer,
-  certificates,
-  say,
-}: Context): Promise<StartedDatabase | undefined> {
-  let commands = findMariadb();
-  if (commands === undefined && installer.able) {
-    say('installing mariadb-server …');
-    await installer.install(['mariadb-server']);
-    commands = findMariadb();
-  }
-  return commands === undefined
-    ? undefined
-    : startMariadb(commands, { dir, certificates, port: await freePort() });
+async function postgresHere(context: Context): Promise<StartedDatabase | undefined> {
+  const bin = await findOrInstall(findPostgres, 'postgresql', context);
+  if (bin === undefined) return undefined;
+  return startPostgres(bin, {
+    dir: context.dir,
+    certificates: await context.certificates,
+    port: await freePort(),
+  });
+}
+
+async function mariadbHere(context: Context): Promise<StartedDatabase | undefined> {
+  const commands = await findOrInstall(findMariadb, 'mariadb-server', context);
+  if (commands === undefined) return undefined;
+  return startMariadb(commands, {
+    dir: context.dir,
+    certificates: await context.certificates,
+    port: await freePort(),
+  });
 }
 
 async function ferretdbHere({ dir, say }: Context): Promise<StartedDatabase | undefined> {
@@ -127,15 +150,19 @@ async function ferretdbHere({ dir, say }: Context): Promise<StartedDatabase | un
   return startFerretdb(await buildFerretdb(cacheDir), { dir, port: await freePort() });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+async function runAsProgram(): Promise<void> {
   const say = (line: string) => process.stderr.write(`${line}\n`);
-  const databases = await startDatabases({ say });
-  for (const [name, value] of Object.entries(databases.env))
-    process.stdout.write(`export ${name}='${value}'\n`);
+  const starting = startDatabases({ say });
+  // From the start on, so that an early Ctrl-C leaves no server behind.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => starting.then((databases) => databases.close()).then(() => process.exit(0)));
+  }
+  const databases = await starting;
+  const exports = Object.entries(databases.env).map(([name, value]) => `export ${name}='${value}'\n`);
+  process.stdout.write(exports.join(''));
   for (const line of databases.missing) say(line);
   say('They run until you press Ctrl-C.');
-  const stop = () => databases.close().then(() => process.exit(0));
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
   setInterval(() => {}, 60_000);
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runAsProgram();

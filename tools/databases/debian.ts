@@ -1,44 +1,43 @@
 /** Installs Debian packages when this machine lets it: as root, with apt-get. */
 
-import { rm, writeFile } from 'node:fs/promises';
-import { isOnPath, run } from './process.ts';
+import { findCommand, run } from './process.ts';
 
 export interface Installer {
   /** False when this machine does not let us install anything. */
   readonly able: boolean;
-  /** One call at a time runs, the others wait for their turn. */
+  /** Returns once they are installed; runs on the same machine wait for each other. */
   install(packages: string[]): Promise<void>;
 }
 
-/** While this file is there, packages do not start their services: the tests start their own. */
-const policyPath = '/usr/sbin/policy-rc.d';
+const lockPath = '/run/lock/datahub-install';
+const lockTimeoutS = 600;
+
+/**
+ * While policy-rc.d answers 101, packages do not start their services: the tests start their own. A policy of the
+ * machine's owner stays as it is.
+ */
+const script = `
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  trap 'rm -f $policy' EXIT
+  trap 'exit 130' HUP INT TERM
+  printf '#!/bin/sh\\nexit 101\\n' > $policy
+  chmod 755 $policy
+fi
+apt-get update -qq -o Acquire::Retries=3
+apt-get install -qq -y --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 "$@"
+`;
 
 export function createInstaller(): Installer {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const options = ['-qq', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300'];
-  let queue: Promise<unknown> = Promise.resolve();
-  let updated = false;
-
-  const installNow = async (packages: string[]) => {
-    if (!updated) await run('apt-get', ['update', '-qq'], { env });
-    updated = true;
-    const ours = await writeFile(policyPath, '#!/bin/sh\nexit 101\n', { flag: 'wx', mode: 0o755 }).then(
-      () => true,
-      () => false,
-    );
-    try {
-      await run('apt-get', ['install', ...options, ...packages], { env });
-    } finally {
-      if (ours) await rm(policyPath, { force: true });
-    }
-  };
-
+  const able =
+    process.getuid?.() === 0 && ['apt-get', 'flock'].every((name) => findCommand(name) !== undefined);
   return {
-    able: process.getuid?.() === 0 && isOnPath('apt-get'),
-    install: (packages) => {
-      const next = queue.then(() => installNow(packages));
-      queue = next.catch(() => {});
-      return next;
+    able,
+    install: async (packages) => {
+      await run('flock', ['-w', `${lockTimeoutS}`, lockPath, 'sh', '-c', script, 'install', ...packages], {
+        env,
+      });
     },
   };
 }

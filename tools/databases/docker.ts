@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { StartedDatabase } from './postgres.ts';
-import { isOnPath, run } from './process.ts';
+import { findCommand, run } from './process.ts';
 
 interface Image {
   image: string;
@@ -40,7 +40,7 @@ const images: Record<string, Image> = {
 const readyTimeoutMs = 120_000;
 
 export async function hasDocker(): Promise<boolean> {
-  if (!isOnPath('docker')) return false;
+  if (findCommand('docker') === undefined) return false;
   return run('docker', ['info']).then(
     () => true,
     () => false,

@@ -5,14 +5,14 @@ import { access, mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StartedDatabase } from './postgres.ts';
-import { isOnPath, run, startServer } from './process.ts';
+import { findCommand, run, startServer } from './process.ts';
 
 const sourceDir = fileURLToPath(new URL('../ferretdb/', import.meta.url));
 const oldestGo = [1, 24] as const;
 
 /** True when there is a Go that builds it. */
 export async function canBuildFerretdb(): Promise<boolean> {
-  if (!isOnPath('go')) return false;
+  if (findCommand('go') === undefined) return false;
   const version = /go(\d+)\.(\d+)/.exec(await run('go', ['env', 'GOVERSION'], { env: goEnv() })) ?? [];
   const [major, minor] = [Number(version[1]), Number(version[2])];
   return major > oldestGo[0] || (major === oldestGo[0] && minor >= oldestGo[1]);

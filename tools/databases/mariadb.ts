@@ -5,13 +5,11 @@ import { chown, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Certificates, idOfUser } from './certificates.ts';
 import type { StartedDatabase } from './postgres.ts';
-import { isOnPath, run, startServer } from './process.ts';
+import { findCommand, run, startServer } from './process.ts';
 
 export function findMariadb(): { server: string; install: string } | undefined {
-  if (isOnPath('mariadbd') && isOnPath('mariadb-install-db')) {
-    return { server: 'mariadbd', install: 'mariadb-install-db' };
-  }
-  return undefined;
+  const [server, install] = [findCommand('mariadbd'), findCommand('mariadb-install-db')];
+  return server === undefined || install === undefined ? undefined : { server, install };
 }
 
 export async function startMariadb(
@@ -65,6 +63,8 @@ export async function startMariadb(
     ],
     port: options.port,
     timeoutMs: 30_000,
+    stopSignal: 'SIGTERM',
   });
-  return { ...server, url: `mysql://tester:${password}@127.0.0.1:${options.port}/hub` };
+  const url = `mysql://tester:${password}@127.0.0.1:${options.port}/hub`;
+  return { ...server, url, ca: options.certificates.ca };
 }

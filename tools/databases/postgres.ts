@@ -2,12 +2,14 @@
 
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Certificates, idOfUser } from './certificates.ts';
-import { isOnPath, run, type Server, startServer } from './process.ts';
+import { findCommand, run, type Server, startServer } from './process.ts';
 
 export interface StartedDatabase extends Server {
   url: string;
+  /** The path of the CA that its TLS certificate is from; absent where it speaks no TLS. */
+  ca?: string;
 }
 
 /** The directory of the newest server binaries; undefined where there are none. */
@@ -15,8 +17,8 @@ export async function findPostgres(): Promise<string | undefined> {
   const versions = await readdir('/usr/lib/postgresql').catch(() => []);
   const [newest] = versions.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(b) - Number(a));
   if (newest !== undefined) return `/usr/lib/postgresql/${newest}/bin`;
-  if (!isOnPath('initdb') || !isOnPath('postgres')) return undefined;
-  return (await run('sh', ['-c', 'dirname "$(command -v initdb)"'])).trim();
+  const initdb = findCommand('initdb');
+  return initdb === undefined || findCommand('postgres') === undefined ? undefined : dirname(initdb);
 }
 
 export async function startPostgres(
@@ -67,5 +69,6 @@ export async function startPostgres(
     timeoutMs: 30_000,
     ...(user ? { user } : {}),
   });
-  return { ...server, url: `postgres://postgres:${password}@127.0.0.1:${options.port}/postgres` };
+  const url = `postgres://postgres:${password}@127.0.0.1:${options.port}/postgres`;
+  return { ...server, url, ca: options.certificates.ca };
 }

@@ -1,8 +1,10 @@
 /** Child processes: run one to its end, or keep one as a server until it is stopped. */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { accessSync, constants, statSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
 
 export interface RunOptions {
   env?: NodeJS.ProcessEnv;
@@ -22,8 +24,22 @@ export async function run(command: string, args: string[], options: RunOptions =
   return text;
 }
 
-export function isOnPath(command: string): boolean {
-  return spawnSync('sh', ['-c', `command -v ${command}`], { stdio: 'ignore' }).status === 0;
+/** Where servers are installed; an ordinary user's PATH leaves these out. */
+const serverDirs = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+
+/** The path of a command that is installed here; undefined when it is not. */
+export function findCommand(name: string): string | undefined {
+  const dirs = [...(process.env.PATH ?? '').split(delimiter), ...serverDirs].filter((dir) => dir !== '');
+  return dirs.map((dir) => join(dir, name)).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 export interface Server {
@@ -37,6 +53,8 @@ export async function startServer(options: {
   port: number;
   timeoutMs: number;
   env?: NodeJS.ProcessEnv;
+  /** What makes it end at once, its clients or not: SIGINT where nothing is said. MariaDB ignores that one. */
+  stopSignal?: NodeJS.Signals;
   /** Of the process that runs it, where it must not be root. */
   user?: { uid: number; gid: number };
 }): Promise<Server> {
@@ -47,14 +65,17 @@ export async function startServer(options: {
     ...options.user,
   });
   let output = '';
-  const keep = (chunk: Buffer) => {
+  const keep = (chunk: Buffer | string) => {
     output = (output + chunk.toString()).slice(-4_000);
   };
+  // A program that cannot be started at all ends with a negative exit code, and says why here.
+  child.on('error', (err) => keep(err.message));
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
   const failure = await untilListening(child, options.port, options.timeoutMs);
-  if (failure === undefined) return { stop: () => stop(child) };
-  await stop(child);
+  const end = () => stop(child, options.stopSignal ?? 'SIGINT');
+  if (failure === undefined) return { stop: end };
+  await end();
   throw new Error(`${options.command} ${failure}:\n${output}`);
 }
 
@@ -85,10 +106,10 @@ function takesConnections(port: number): Promise<boolean> {
 
 const stopGraceMs = 5_000;
 
-async function stop(child: ChildProcess): Promise<void> {
+async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'close');
-  child.kill('SIGINT');
+  child.kill(signal);
   const cut = setTimeout(() => child.kill('SIGKILL'), stopGraceMs);
   await ended;
   clearTimeout(cut);

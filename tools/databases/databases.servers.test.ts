@@ -1,0 +1,80 @@
+/** That the servers which the tests start themselves are what the tests take them for. */
+
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Certificates, createCertificates } from './certificates.ts';
+import { findMariadb, startMariadb } from './mariadb.ts';
+import { findPostgres, type StartedDatabase, startPostgres } from './postgres.ts';
+import { freePort } from './process.ts';
+
+const bin = await findPostgres();
+const commands = findMariadb();
+let dir: string;
+let certificates: Certificates;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'datahub-servers-test-'));
+  await chmod(dir, 0o755);
+  certificates = await createCertificates(join(dir, 'certificates'));
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+describe.skipIf(bin === undefined)('the PostgreSQL of the tests (needs an installed one)', () => {
+  let server: StartedDatabase;
+  beforeAll(async () => {
+    server = await startPostgres(bin as string, { dir, certificates, port: await freePort() });
+  });
+  afterAll(() => server?.stop());
+
+  it('proves itself by its CA and has room for many connections', async () => {
+    const ssl = { ca: await readFile(server.ca as string, 'utf8') };
+    const client = new pg.Client({ connectionString: server.url, ssl });
+    await client.connect();
+    const { rows } = await client.query(
+      "SELECT ssl, current_setting('max_connections')::int AS connections FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+    );
+    await client.end();
+    expect(rows[0].ssl).toBe(true);
+    expect(rows[0].connections).toBeGreaterThanOrEqual(200);
+  });
+
+  it('refuses a wrong password', async () => {
+    const url = new URL(server.url);
+    url.password = 'wrong';
+    const client = new pg.Client({ connectionString: url.href });
+    await expect(client.connect()).rejects.toMatchObject({ code: '28P01' });
+    await client.end();
+  });
+});
+
+describe.skipIf(commands === undefined)('the MariaDB of the tests (needs an installed one)', () => {
+  let server: StartedDatabase;
+  beforeAll(async () => {
+    server = await startMariadb(commands as NonNullable<typeof commands>, {
+      dir,
+      certificates,
+      port: await freePort(),
+    });
+  });
+  afterAll(() => server?.stop());
+
+  it('proves itself by its CA and has room for many connections', async () => {
+    const ssl = { ca: await readFile(server.ca as string, 'utf8') };
+    const connection = await mysql.createConnection({ uri: server.url, ssl });
+    const [cipher] = await connection.query("SHOW STATUS LIKE 'Ssl_cipher'");
+    const [connections] = await connection.query('SELECT @@max_connections AS connections');
+    await connection.end();
+    expect(cipher).toMatchObject([{ Value: expect.stringMatching(/./) }]);
+    expect(Number((connections as { connections: number }[])[0]?.connections)).toBeGreaterThanOrEqual(200);
+  });
+
+  it('refuses a wrong password', async () => {
+    const url = new URL(server.url);
+    url.password = 'wrong';
+    await expect(mysql.createConnection(url.href)).rejects.toMatchObject({ code: 'ER_ACCESS_DENIED_ERROR' });
+  });
+});
