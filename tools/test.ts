@@ -17,21 +17,38 @@ interface Counts {
   skipped: number;
 }
 
+interface Run {
+  projects: string[];
+  extra: string[];
+  env: NodeJS.ProcessEnv;
+  interrupted: AbortSignal;
+}
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
+const stopGraceMs = 10_000;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
 
-async function runVitest(projects: string[], extra: string[], env: NodeJS.ProcessEnv): Promise<Counts> {
+async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Counts> {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-report-'));
   const report = join(dir, 'report.json');
   const args = ['run', ...projects.map((name) => `--project=${name}`), '--passWithNoTests', ...extra];
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const child = spawn(process.execPath, [vitest, ...args, ...reporters], {
     cwd: root,
-    stdio: 'inherit',
+    stdio: ['ignore', 'inherit', 'inherit'],
+    // A process group of its own, so that what an interrupted run leaves behind can be ended with it.
+    detached: true,
     env,
   });
+  const stop = () => {
+    child.kill('SIGINT');
+    setTimeout(() => child.kill('SIGKILL'), stopGraceMs).unref();
+  };
+  interrupted.addEventListener('abort', stop);
   const [code] = await once(child, 'close');
+  interrupted.removeEventListener('abort', stop);
+  endGroup(child.pid);
   const text = await readFile(report, 'utf8').catch(() => '{}');
   await rm(dir, { recursive: true, force: true });
   const { numPassedTests = 0, numFailedTests = 0, numPendingTests = 0, numTodoTests = 0 } = JSON.parse(text);
@@ -40,29 +57,58 @@ async function runVitest(projects: string[], extra: string[], env: NodeJS.Proces
   return { passed: numPassedTests, failed, skipped: numPendingTests + numTodoTests };
 }
 
+/** Ends what the tests started and did not stop, such as the services of a hub when vitest was interrupted. */
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGTERM');
+  } catch (err) {
+    // Nothing was left in the group, as it should be.
+    if ((err as NodeJS.ErrnoException).code !== 'ESRCH') throw err;
+  }
+}
+
+/** What can run with these servers: form and store in pairs, every combination where everything is wanted. */
+function projectsFor(env: Record<string, string>, everything: boolean): string[] {
+  const base = ['servers', 'chaos'];
+  if (!env.POSTGRES_URL && !env.MARIADB_URL && !env.MYSQL_URL) {
+    say('skipped: the end-to-end tests need PostgreSQL, MariaDB or MySQL.');
+    return base;
+  }
+  if (!env.MONGODB_URL) return [...base, 'e2e-single', 'e2e-distributed-sqlite'];
+  const others = everything ? ['e2e-distributed-sqlite', 'e2e-single-mongodb'] : [];
+  return [...base, 'e2e-single', 'e2e-distributed', ...others];
+}
+
+async function runAll(extra: string[], everything: boolean, interrupted: AbortSignal): Promise<Counts[]> {
+  const starting = startDatabases({ say });
+  // It may fail while the fast tests still run; it is reported where it is awaited.
+  starting.catch(() => {});
+  try {
+    const unit = await runVitest({ projects: ['unit'], extra, env: process.env, interrupted });
+    const databases = await starting;
+    if (interrupted.aborted) return [unit];
+    const projects = projectsFor(databases.env, everything);
+    const env = { ...process.env, ...databases.env };
+    const others = await runVitest({ projects, extra, env, interrupted });
+    for (const line of databases.missing) say(`skipped: ${line}`);
+    return [unit, others];
+  } finally {
+    await starting.then(
+      (databases) => databases.close(),
+      () => {},
+    );
+  }
+}
+
+const interrupt = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort());
 const everything = process.argv.includes('--everything');
 const extra = process.argv.slice(2).filter((argument) => argument !== '--everything');
-const starting = startDatabases({ say });
-const stop = async () => {
-  await starting.then((databases) => databases.close());
-  process.exit(1);
-};
-process.on('SIGINT', stop);
-process.on('SIGTERM', stop);
-
-const counts = [await runVitest(['unit'], extra, process.env)];
-const databases = await starting;
-const env = { ...process.env, ...databases.env };
-const hasMongodb = databases.env.MONGODB_URL !== undefined;
-// Form and store in pairs; `npm run test:all` takes every combination.
-const mongo = hasMongodb ? ['e2e-distributed'] : ['e2e-distributed-sqlite'];
-const others = hasMongodb && everything ? ['e2e-distributed-sqlite', 'e2e-single-mongodb'] : [];
-try {
-  counts.push(await runVitest(['servers', 'chaos', 'e2e-single', ...mongo, ...others], extra, env));
-} finally {
-  await databases.close();
-}
-for (const line of databases.missing) say(`skipped: ${line}`);
+const began = performance.now();
+const counts = await runAll(extra, everything, interrupt.signal);
 const sum = (name: keyof Counts) => counts.reduce((total, one) => total + one[name], 0);
+say(
+  `${interrupt.signal.aborted ? 'interrupted' : 'done'} after ${Math.round((performance.now() - began) / 1_000)} s`,
+);
 process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`);
-process.exit(sum('failed') === 0 && sum('passed') > 0 ? 0 : 1);
+process.exit(sum('failed') === 0 && sum('passed') > 0 && !interrupt.signal.aborted ? 0 : 1);
