@@ -1,0 +1,147 @@
+import { request } from 'node:http';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { api, createSource, database, engines } from '../support/hub.ts';
+
+/** Looks at the server's list of what runs, and ends a session. */
+interface Watcher {
+  running(mark: string): Promise<number>;
+  kill(mark: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function watchPostgres(): Promise<Watcher> {
+  const client = new pg.Client(database('postgres'));
+  await client.connect();
+  const where = 'FROM pg_stat_activity WHERE query LIKE $1 AND state = $2 AND pid <> pg_backend_pid()';
+  return {
+    running: async (mark) => (await client.query(`SELECT pid ${where}`, [`%${mark}%`, 'active'])).rows.length,
+    kill: async (mark) => {
+      await client.query(`SELECT pg_terminate_backend(pid) ${where}`, [`%${mark}%`, 'active']);
+    },
+    close: () => client.end(),
+  };
+}
+
+async function watchMysql(engine: string): Promise<Watcher> {
+  const connection = await mysql.createConnection(database(engine));
+  const find = async (mark: string) => {
+    const [rows] = await connection.query(
+      "SELECT id FROM information_schema.processlist WHERE info LIKE ? AND command <> 'Sleep' AND id <> CONNECTION_ID()",
+      [`%${mark}%`],
+    );
+    return (rows as { id: number }[]).map(({ id }) => id);
+  };
+  return {
+    running: async (mark) => (await find(mark)).length,
+    kill: async (mark) => {
+      for (const id of await find(mark)) await connection.query(`KILL ${id}`);
+    },
+    close: () => connection.end(),
+  };
+}
+
+interface Partial {
+  status: number;
+  text: string;
+  complete: boolean;
+}
+
+/** Runs a query over a socket of its own and calls back once the first bytes are there. */
+function stream(queryId: string, accept: string, onFirst: (leave: () => void) => void): Promise<Partial> {
+  const { url, key } = inject('hub');
+  return new Promise((resolve) => {
+    const body = JSON.stringify({ queryId });
+    const headers = {
+      'x-service-api-key': key,
+      'content-type': 'application/json',
+      accept,
+      'content-length': body.length,
+    };
+    const call = request(
+      `${url}/v1/queries/execute`,
+      { method: 'POST', agent: false, headers },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.once('data', () => onFirst(() => call.destroy()));
+        response.on('data', (chunk) => {
+          text = (text + chunk).slice(-200);
+        });
+        response.on('error', () => {});
+        response.on('close', () =>
+          resolve({ status: response.statusCode ?? 0, text, complete: response.complete }),
+        );
+      },
+    );
+    call.on('error', () => {});
+    call.end(body);
+  });
+}
+
+describe.each(engines)('a long answer from %s', (engine) => {
+  let watcher: Watcher;
+  let hubId: string;
+  let sourceId: string;
+
+  beforeAll(async () => {
+    watcher = await (engine === 'postgres' ? watchPostgres() : watchMysql(engine));
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'streams' })));
+    sourceId = await createSource(hubId, engine);
+  });
+  afterAll(() => watcher.close());
+
+  const store = async (mark: string) => {
+    const from =
+      engine === 'postgres'
+        ? 'generate_series(1, 5000) AS s(n), generate_series(1, 5000) AS t(m)'
+        : '(SELECT seq AS n FROM seq_1_to_20000000) AS s';
+    const query = `SELECT /* ${mark} */ n, '${mark}' AS mark, 'some more text to fill the line' AS filler FROM ${from}`;
+    return (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: mark, query }))).config.query
+      .queryId;
+  };
+
+  it('ends at the database within a second when its reader leaves', async () => {
+    for (let i = 0; i < 5; i++) {
+      const mark = `leaving_${engine}_${i}`;
+      const queryId = await store(mark);
+      const partial = await stream(queryId, 'application/json', (leave) => setTimeout(leave, i * 20));
+      expect(partial.complete).toBe(false);
+      await expect.poll(() => watcher.running(mark), { timeout: 1_000, interval: 50 }).toBe(0);
+    }
+  });
+
+  it.each(['application/json', 'application/x-ndjson', 'text/csv'])(
+    'as %s never looks complete when the database breaks off',
+    async (accept) => {
+      const mark = `breaking_${engine}_${accept.replace(/\W/g, '_')}`;
+      const queryId = await store(mark);
+      const { status, text, complete } = await stream(queryId, accept, () => {
+        setTimeout(() => watcher.kill(mark), 50);
+      });
+      expect([status, complete]).toEqual([200, false]);
+      expect(text).not.toMatch(/\]\}\s*$/);
+      expect((await api.post(`/v1/sources/${sourceId}/test`)).body.ok).toBe(true);
+    },
+  );
+
+  it('that waits in the database stops when nobody waits for it any more', async () => {
+    const mark = `waiting_${engine}`;
+    const sleep = engine === 'postgres' ? 'pg_sleep(30)' : 'SLEEP(30)';
+    const query = `SELECT /* ${mark} */ ${sleep}`;
+    const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: mark, query }));
+    const controller = new AbortController();
+    const { url, key } = inject('hub');
+    const call = fetch(`${url}/v1/queries/execute`, {
+      method: 'POST',
+      signal: controller.signal,
+      headers: { 'x-service-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ queryId: stored.config.query.queryId }),
+    }).catch(() => undefined);
+    await expect.poll(() => watcher.running(mark), { timeout: 5_000, interval: 20 }).toBe(1);
+    controller.abort();
+    await call;
+    await expect.poll(() => watcher.running(mark), { timeout: 1_000, interval: 20 }).toBe(0);
+  });
+});
