@@ -7,6 +7,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Auth } from './auth.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
+import { createIdempotency } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { Limits } from './limits.ts';
 import { problemHeaders, toProblem } from './problems.ts';
@@ -60,6 +61,8 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   });
   app.decorateRequest('context', null as never);
   app.decorateRequest('parsed', undefined);
+  app.decorateRequest('operationId', undefined);
+  app.decorateRequest('failedWith', undefined);
   readBodies(app);
   app.addHook('onRequest', async (request, reply) => {
     request.context = new RequestContext(request, {
@@ -107,6 +110,20 @@ function registerV1(
     requireScope(request);
     requireBody(request);
   });
+  const idempotency = createIdempotency(deps.upstreams.catalog);
+  app.addHook('preHandler', (request, reply, done) => {
+    if (!request.routeOptions.config.idempotent || request.headers['idempotency-key'] === undefined) done();
+    else idempotency.begin(request, reply).then((answered) => (answered ? undefined : done()), done);
+  });
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (request.operationId === undefined) done();
+    else idempotency.finish(request, reply, payload).then(() => done(), done);
+  });
+  // An answer that was streamed or cut off never came by onSend.
+  app.addHook('onResponse', (request, reply, done) => {
+    if (request.operationId === undefined) done();
+    else idempotency.finish(request, reply, undefined).then(() => done(), done);
+  });
   app.setNotFoundHandler((request) => refuseUnknown(request, routes));
   for (const route of routes) {
     app.route({
@@ -115,7 +132,11 @@ function registerV1(
       handler: route.handler,
       ...(route.body === undefined ? {} : { schema: { body: bodySchema(route) } }),
       ...(route.largeBody ? { bodyLimit: config.largeBodyBytesMax } : {}),
-      config: { scope: route.scope },
+      config: {
+        scope: route.scope,
+        idempotent: route.method === 'POST',
+        secretAnswer: route.secretAnswer === true,
+      },
     });
   }
 }
@@ -189,6 +210,7 @@ function sendProblem(
   err: unknown,
 ): FastifyReply {
   const hubError = fromFramework(err);
+  request.failedWith = hubError.code;
   deps.events.failed(request, hubError);
   const problem = toProblem(hubError, { path: request.url.split('?', 1)[0] as string, id: request.id });
   const { allow } = hubError as HubError & { allow?: string };

@@ -59,10 +59,18 @@ declare module 'fastify' {
     context: RequestContext;
     /** The body as it was sent, where its numbers matter digit by digit. */
     parsed: ParsedBody | undefined;
+    /** The record of an operation asked for with an idempotency key, until it has ended. */
+    operationId: string | undefined;
+    /** The code of the problem that was answered. */
+    failedWith: string | undefined;
   }
   interface FastifyContextConfig {
     /** What the key must allow; undefined for none. */
     scope?: string | undefined;
+    /** Creates or changes something, so that an idempotency key is honoured. */
+    idempotent?: boolean;
+    /** The answer holds what is shown once. */
+    secretAnswer?: boolean;
   }
 }
 

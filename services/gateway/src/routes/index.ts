@@ -30,6 +30,8 @@ export interface Route {
   query?: string[];
   /** Takes bodies of the larger bound. */
   largeBody?: boolean;
+  /** The answer holds what is shown once and never kept. */
+  secretAnswer?: boolean;
 }
 
 export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: number }): Route[] {
@@ -84,9 +86,9 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
 
     { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, largeBody: true, handler: summarize },
 
-    { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: createKeyBody, handler: keys.create },
+    { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: createKeyBody, secretAnswer: true, handler: keys.create },
     { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, handler: keys.list },
-    { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', body: rotateKeyBody, bodyOptional: true, handler: keys.rotate },
+    { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', body: rotateKeyBody, bodyOptional: true, secretAnswer: true, handler: keys.rotate },
     { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', handler: keys.revoke },
   ];
 }

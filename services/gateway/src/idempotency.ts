@@ -1,0 +1,133 @@
+/**
+ * `Idempotency-Key`: an operation that was asked for twice is done once. The record stands in the catalog before the
+ * operation begins; the body is kept there only as an HMAC under the caller's own key, which is stored nowhere.
+ */
+
+import { createHmac } from 'node:crypto';
+import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1/catalog';
+import { createCallContext } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Upstreams } from './upstreams.ts';
+
+export interface Idempotency {
+  /** Before the operation. True when the answer was given already. */
+  begin(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
+  /** After it: keeps the answer, or frees the key when nothing happened. */
+  finish(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<void>;
+}
+
+const keyShape = /^[\x21-\x7e]{1,255}$/;
+const answerBytesMax = 65_536;
+const finishTimeoutMs = 5_000;
+/** Failures after which nobody knows whether it happened. */
+const unknownCodes = new Set(['SOURCE_BROKEN', 'INTERNAL']);
+
+export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
+  return {
+    begin: async (request, reply) => {
+      const key = readKey(request);
+      if (key === undefined) return false;
+      const answer = await catalog.beginOperation(
+        { idempotencyKey: key, operation: operationOf(request), bodyMac: macOf(request) },
+        request.context,
+      );
+      switch (answer.state) {
+        case State.STATE_NEW:
+          request.operationId = answer.recordId;
+          return false;
+        case State.STATE_DONE:
+          if (!answer.kept) throw conflict(answer.note);
+          reply
+            .code(answer.status)
+            .headers({ 'content-type': answer.contentType, 'idempotency-replayed': 'true' })
+            .send(answer.body);
+          return true;
+        case State.STATE_OTHER_BODY:
+          throw new HubError(
+            'IDEMPOTENCY_MISMATCH',
+            'This Idempotency-Key was used before with another body.',
+          );
+        case State.STATE_UNKNOWN:
+          throw conflict(
+            'The first request with this key was cut off. Whether it was carried out is not known.',
+          );
+        default:
+          throw conflict(
+            'The first request with this key is still under way. Ask again when it has been answered.',
+          );
+      }
+    },
+
+    finish: async (request, reply, payload) => {
+      const { operationId } = request;
+      if (operationId === undefined) return;
+      request.operationId = undefined;
+      const ctx = createCallContext({ timeoutMs: finishTimeoutMs, ...principalOf(request) });
+      await catalog.finishOperation({ recordId: operationId, ...outcomeOf(request, reply, payload) }, ctx);
+    },
+  };
+}
+
+function principalOf({ context }: FastifyRequest) {
+  return context.principal === undefined ? {} : { principal: context.principal };
+}
+
+function readKey(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && keyShape.test(key)) return key;
+  const detail = 'must be 1 to 255 visible ASCII characters, sent once';
+  throw new HubError('VALIDATION', `header/idempotency-key ${detail}.`, {
+    errors: [{ pointer: 'header/idempotency-key', detail }],
+  });
+}
+
+/** The same key on another operation, or by another API key, is another record. */
+function operationOf({ method, url, context }: FastifyRequest): string {
+  return `${method} ${url.split('?', 1)[0]} ${context.principal?.keyId}`;
+}
+
+function macOf(request: FastifyRequest): Buffer {
+  const text = request.parsed?.exactText ?? JSON.stringify(request.body);
+  return createHmac('sha256', String(request.headers['x-service-api-key']))
+    .update(text ?? '')
+    .digest();
+}
+
+function conflict(message: string): HubError {
+  return new HubError('IDEMPOTENCY_CONFLICT', message);
+}
+
+/** A status of 0: it did not happen, and the key is free again. */
+function outcomeOf(request: FastifyRequest, reply: FastifyReply, payload: unknown) {
+  const status = reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode;
+  const nothing = { contentType: '', body: Buffer.alloc(0), kept: false, note: '' };
+  if (status >= 400) {
+    if (!unknownCodes.has(request.failedWith ?? '')) return { status: 0, ...nothing };
+    return {
+      status,
+      ...nothing,
+      note: 'The first request with this key failed. Whether it was carried out is not known.',
+    };
+  }
+  if (request.routeOptions.config.secretAnswer) {
+    return {
+      status,
+      ...nothing,
+      note: `It was carried out. The answer held a secret and is not kept; see ${request.url}.`,
+    };
+  }
+  const body =
+    typeof payload === 'string' ? Buffer.from(payload) : payload instanceof Buffer ? payload : undefined;
+  if (body === undefined || body.length > answerBytesMax) {
+    return { status, ...nothing, note: 'It was carried out. The answer was too large to be kept.' };
+  }
+  return {
+    status,
+    contentType: String(reply.getHeader('content-type') ?? 'application/json'),
+    body,
+    kept: true,
+    note: '',
+  };
+}

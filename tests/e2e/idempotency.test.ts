@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, engines } from '../support/hub.ts';
+
+const once = (key: string) => ({ headers: { 'idempotency-key': key } });
+
+describe('a POST with an Idempotency-Key', () => {
+  it('is carried out once and answered alike', async () => {
+    const key = randomUUID();
+    const first = await api.post('/v1/hubs', { label: 'once' }, once(key));
+    const again = await api.post('/v1/hubs', { label: 'once' }, once(key));
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(again.text).toBe(first.text);
+    expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([
+      null,
+      'true',
+    ]);
+  });
+
+  it('makes one thing of many at the same time', async () => {
+    const key = randomUUID();
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => api.post('/v1/hubs', { label: 'many' }, once(key))),
+    );
+    const made = new Set(answers.filter(({ status }) => status === 200).map(({ body }) => body.hubId));
+    expect(made.size).toBe(1);
+    for (const { status, body } of answers) {
+      if (status !== 200) expect([status, body.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+    }
+  });
+
+  it('refuses another body under the same key, and takes the key on another path for another', async () => {
+    const key = randomUUID();
+    await api.ok(api.post('/v1/hubs', { label: 'a' }, once(key)));
+    const other = await api.post('/v1/hubs', { label: 'b' }, once(key));
+    expect([other.status, other.body.code]).toEqual([422, 'IDEMPOTENCY_MISMATCH']);
+    expect((await api.post('/v1/classifiers', { name: 'a' }, once(key))).status).toBe(200);
+  });
+
+  it('that did nothing frees its key', async () => {
+    const key = randomUUID();
+    const hubId = 'dh.hub.000000000000000000000000000000';
+    const body = { hubId, label: 'q', sourceId: 'dh.src.0', query: 'SELECT 1' };
+    expect((await api.post('/v1/queries', body, once(key))).status).toBe(404);
+    expect((await api.post('/v1/queries', body, once(key))).status).toBe(404);
+    expect((await api.post('/v1/queries', { ...body, label: 'r' }, once(key))).status).toBe(404);
+  });
+
+  it('never shows a secret twice', async () => {
+    const key = randomUUID();
+    expect((await api.ok(api.post('/v1/keys', { name: 'once' }, once(key)))).key).toMatch(/^dhk_/);
+    const again = await api.post('/v1/keys', { name: 'once' }, once(key));
+    expect([again.status, again.body.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+    expect(again.text).not.toContain('dhk_');
+  });
+
+  it.each(['', 'a b', 'ä', 'x'.repeat(256)])('is refused when the key is %j', async (key) => {
+    const { status } = await api.post(
+      '/v1/hubs',
+      { label: 'x' },
+      once(encodeURI(key) === key ? key : Buffer.from(key).toString('latin1')),
+    );
+    expect(status).toBe(400);
+  });
+
+  describe.each(engines)('executing on %s', (engine) => {
+    let queryId: string;
+    let hubId: string;
+    let sourceId: string;
+
+    beforeAll(async () => {
+      ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'idempotent executions' })));
+      sourceId = await createSource(hubId, engine);
+      const query = {
+        hubId,
+        sourceId,
+        label: 'insert',
+        command: 'INSERT',
+        query: 'INSERT INTO scratch (id, label) VALUES (:id, :label)',
+      };
+      queryId = (await api.ok(api.post('/v1/queries', query))).config.query.queryId;
+    });
+
+    it('writes once', async () => {
+      const key = randomUUID();
+      const id = 1_000_000 + Math.floor(Math.random() * 1e8);
+      const run = () =>
+        api.post('/v1/queries/execute', { queryId, context: { id, label: 'once' } }, once(key));
+      const answers = [await run(), await run(), await run()];
+      expect(answers.map(({ status, body }) => [status, body.data[0].affectedRows])).toEqual([
+        [200, 1],
+        [200, 1],
+        [200, 1],
+      ]);
+      const clash = await api.post('/v1/queries/execute', { queryId, context: { id, label: 'once' } });
+      expect([clash.status, clash.body.code]).toEqual([409, 'CONSTRAINT']);
+    });
+  });
+});
