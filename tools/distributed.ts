@@ -79,7 +79,10 @@ async function serviceToken(dataDir: string): Promise<string> {
 
 function startService(name: string, env: Environment, output: 'inherit' | 'ignore'): ChildProcess {
   const main = join(root, 'services', name, 'src', 'main.ts');
-  return spawn(process.execPath, [main], { stdio: output, env: env as NodeJS.ProcessEnv });
+  return spawn(process.execPath, [main], {
+    stdio: ['ignore', output, output, 'ipc'],
+    env: env as NodeJS.ProcessEnv,
+  });
 }
 
 async function untilReady(port: number, children: ChildProcess[]): Promise<void> {

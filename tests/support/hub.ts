@@ -7,7 +7,7 @@ import type { DatabaseAccess } from './databases.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    hub: { url: string; key: string; metricsUrl: string };
+    hub: { url: string; key: string; otherKey: string; metricsUrl: string };
     databases: Record<string, DatabaseAccess>;
   }
 }

@@ -1,9 +1,12 @@
 /** Starts one hub for all test files of a project, in the form and over the store that the project names. */
 
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { startDistributed } from '../../tools/distributed.ts';
 import { openHub } from '../../tools/hub.ts';
@@ -25,11 +28,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     ...(env.HUB_STORE === 'mongodb' ? { DATAHUB_STORE_URL: mongoUrl(env.MONGODB_URL, storeName) } : {}),
     ...(env.HUB_EDGE === undefined ? {} : { DATAHUB_EDGE: env.HUB_EDGE }),
   };
+  const otherKey = await createOtherAccount(settings);
   const hub = env.HUB_FORM === 'distributed' ? await startDistributed(settings) : await openHub(settings);
   project.provide('databases', databases.access);
   project.provide('hub', {
     url: `http://127.0.0.1:${hub.port}`,
     key,
+    otherKey,
     metricsUrl: `http://127.0.0.1:${hub.metricsPort}`,
   });
   return async () => {
@@ -44,4 +49,16 @@ function mongoUrl(server: string | undefined, name: string): string {
   const url = new URL(server);
   url.pathname = `/${name}`;
   return url.href;
+}
+
+/** A second account, made as an operator makes it: from the command line, before the hub runs. */
+async function createOtherAccount(settings: Record<string, string>): Promise<string> {
+  const command = fileURLToPath(new URL('../../tools/datahub.ts', import.meta.url));
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [command, 'keys', 'create', ...args], {
+      env: { ...process.env, ...settings, DATAHUB_URL: 'http://127.0.0.1:9' },
+    });
+  await run('--name', 'first');
+  const { stdout } = await run('--name', 'other', '--new-account');
+  return (JSON.parse(stdout) as { key: string }).key;
 }

@@ -27,8 +27,8 @@ export function createClosers(): Closable & { add(closable: Closable): void } {
   };
 }
 
-/** Longer than any service drains. */
-const graceDefaultMs = 60_000;
+/** Longer than any setting lets a service drain. */
+const graceDefaultMs = 660_000;
 
 /**
  * Runs a service as this process: `start` opens it; SIGTERM or SIGINT closes it; a second signal, or `graceMs` gone by,
@@ -58,4 +58,9 @@ export async function runProcess(options: {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  // Whoever started this process as a part of something larger has gone.
+  if (process.channel) {
+    process.channel.unref();
+    process.once('disconnect', stop);
+  }
 }

@@ -1,0 +1,110 @@
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { listRoutes } from '../../services/gateway/src/routes/index.ts';
+import { api, createSource, sourceBody } from '../support/hub.ts';
+
+/** Things of the first account, by the name under which a path or a body takes their id. */
+const mine: Record<string, string> = {};
+const other = { key: inject('hub').otherKey };
+const random: Record<string, string> = {
+  hubId: 'dh.hub.01m7xzzzzz0000000000000000zzzz',
+  nodeId: 'dh.hrt.01m7xzzzzz0000000000000000zzzz',
+  sourceId: 'dh.src.01m7xzzzzz0000000000000000zzzz',
+  queryId: 'dh.q.01m7xzzzzz0000000000000000zzzz',
+  classifierId: 'dh.clfr.01m7xzzzzz0000000000000000zzzz',
+  classId: 'dh.clfc.01m7xzzzzz0000000000000000zzzz',
+  keyId: 'dh.key.01m7xzzzzz0000000000000000zzzz',
+};
+
+beforeAll(async () => {
+  const hub = await api.ok(api.post('/v1/hubs', { label: 'mine' }));
+  mine.hubId = hub.hubId;
+  mine.nodeId = (await api.ok(api.post(`/v1/hubs/${hub.hubId}/folders`, { label: 'mine' }))).nodeId;
+  mine.sourceId = await createSource(hub.hubId);
+  const query = { hubId: hub.hubId, sourceId: mine.sourceId, label: 'mine', query: 'SELECT 1 AS one' };
+  mine.queryId = (await api.ok(api.post('/v1/queries', query))).config.query.queryId;
+  mine.classifierId = (await api.ok(api.post('/v1/classifiers', { name: 'mine' }))).id;
+  mine.classId = (
+    await api.ok(api.post(`/v1/classifiers/${mine.classifierId}/train`, { label: 'l', context: 'c' }))
+  ).classId;
+  mine.keyId = (await api.ok(api.post('/v1/keys', { name: 'mine' }))).keyId;
+});
+
+/** A body that every check but that of ownership lets pass. */
+function bodyFor(url: string, ids: Record<string, string>): object | undefined {
+  if (url === '/v1/hubs/:hubId' || url.endsWith('/folders')) return { label: 'x' };
+  if (url === '/v1/folders/:nodeId' || url === '/v1/sources/:sourceId') return { label: 'x' };
+  if (url === '/v1/sources') return { ...sourceBody(ids.hubId as string) };
+  if (url === '/v1/queries')
+    return { hubId: ids.hubId, sourceId: ids.sourceId, label: 'x', query: 'SELECT 1' };
+  if (url === '/v1/queries/execute') return { queryId: ids.queryId };
+  if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
+  if (url.endsWith('/train')) return { label: 'l', context: 'c' };
+  if (url.endsWith('/predict')) return { context: 'c' };
+  return undefined;
+}
+
+const routes = listRoutes({} as never, { stallTimeoutMs: 1 }).filter(
+  ({ url, body, query }) =>
+    url.includes(':') || query?.includes('hubId') || JSON.stringify(body ?? {}).includes('Id"'),
+);
+const collections = new Set(['POST /v1/hubs', 'POST /v1/classifiers', 'POST /v1/keys']);
+
+describe('another account', () => {
+  it.each(
+    routes
+      .filter(({ method, url }) => !collections.has(`${method} ${url}`))
+      .map((route) => [`${route.method} ${route.url}`, route] as const),
+  )(
+    'finds nothing of ours with %s, exactly as if it had never been',
+    async (_name, { method, url, query }) => {
+      const ask = async (ids: Record<string, string>) => {
+        const path = url.replace(/:(\w+)/g, (_, name) => ids[name] as string);
+        const search = query?.includes('hubId') ? `?hubId=${ids.hubId}` : '';
+        const body = method === 'POST' || method === 'PUT' ? bodyFor(url, ids) : undefined;
+        const { status, body: problem } = await api.call(method, path + search, body, other);
+        const { requestId: _, instance: __, ...rest } = problem;
+        return { status, ...rest };
+      };
+      const foreign = await ask(mine);
+      expect(foreign).toEqual(await ask(random));
+      expect([foreign.status, foreign.code]).toEqual([404, 'NOT_FOUND']);
+    },
+  );
+
+  it('lists nothing of ours', async () => {
+    for (const path of ['/v1/hubs', '/v1/classifiers', '/v1/keys']) {
+      const { text } = await api.get(path, other);
+      for (const id of Object.values(mine)) expect(text).not.toContain(id);
+    }
+  });
+
+  it('binds nothing of ours to what is its own', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'theirs' }, other));
+    const sourceId = (await api.ok(api.post('/v1/sources', sourceBody(hubId), other))).sourceId;
+    const query = { hubId, sourceId, label: 'theirs', query: 'SELECT 1 AS one' };
+    const create = (change: object) => api.post('/v1/queries', { ...query, ...change }, other);
+    for (const change of [
+      { sourceId: mine.sourceId },
+      { hubId: mine.hubId },
+      { parentNodeId: mine.nodeId },
+    ]) {
+      expect((await create(change)).status).toBe(404);
+    }
+    const { queryId } = (await api.ok(create({}))).config.query;
+    for (const body of [
+      { config: { source: { sourceId: mine.sourceId } } },
+      { meta: { parentNodeId: mine.nodeId } },
+    ]) {
+      expect((await api.put(`/v1/queries/${queryId}`, body, other)).status).toBe(404);
+    }
+    expect((await api.post('/v1/queries/execute', { queryId }, other)).body).toEqual({ data: [{ one: 1 }] });
+  });
+
+  it('left everything of ours as it was', async () => {
+    expect((await api.ok(api.get(`/v1/hubs/${mine.hubId}`))).label).toBe('mine');
+    expect((await api.ok(api.post('/v1/queries/execute', { queryId: mine.queryId }))).data).toEqual([
+      { one: 1 },
+    ]);
+    expect((await api.ok(api.get(`/v1/classifiers/${mine.classifierId}`))).classes).toHaveLength(1);
+  });
+});
