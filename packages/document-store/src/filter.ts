@@ -26,8 +26,9 @@ export function checkFilter(shape: Shape, filter: Filter): CheckedFilter | null 
   const checked: CheckedFilter = { accountId: filter.accountId, where };
   const { idPrefix, afterId, beforeId } = filter;
   for (const id of [idPrefix, afterId, beforeId]) if (id !== undefined && !isId(id)) return null;
-  if (idPrefix !== undefined) checked.from = idPrefix;
-  if (afterId !== undefined) checked.after = afterId;
+  // One lower bound: with two, a store may seek to the lower one and read its way up to the other.
+  if (afterId !== undefined && (idPrefix === undefined || afterId >= idPrefix)) checked.after = afterId;
+  else if (idPrefix !== undefined) checked.from = idPrefix;
   // DEL is no character of an id and sorts after all that are, so it ends the range of a prefix.
   const prefixEnd = idPrefix === undefined ? undefined : `${idPrefix}\u007f`;
   const before = smaller(beforeId, prefixEnd);

@@ -31,7 +31,7 @@ interface Waiting {
 
 const eventsPerRead = 200;
 /** Examples after which a new snapshot is worth its cost. */
-const snapshotEvery = 2_000;
+const snapshotEvery = 600;
 /** Characters of one event; calls beyond it go into the next. */
 const eventCharactersMax = 4_000_000;
 const appendAttemptsMax = 1_000;
