@@ -7,7 +7,7 @@ import type { RowFormat } from '../rows/row-sink.ts';
 
 export const dial = (host: string, port: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
-    const socket = connect({ host, port }, () => resolve(socket));
+    const socket = connect({ host, port, noDelay: true }, () => resolve(socket));
     socket.once('error', reject);
   });
 

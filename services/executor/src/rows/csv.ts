@@ -3,6 +3,7 @@
 import type { ByteWriter } from './byte-writer.ts';
 
 const quote = 0x22;
+const letterN = 0x6e;
 
 /** Turns what was written since `from` into a CSV field in place. */
 export function toCsvField(out: ByteWriter, from: number, isJson: boolean): void {
@@ -12,6 +13,8 @@ export function toCsvField(out: ByteWriter, from: number, isJson: boolean): void
     return;
   }
   if (written[0] !== quote) {
+    // What a database calls a value and JSON has none for, such as a zero date, is as empty as NULL.
+    if (written[0] === letterN) out.position = from;
     // Numbers and booleans stand as they are; JSON objects and arrays hold quotes and commas.
     if (written[0] === 0x7b || written[0] === 0x5b) writeField(out, from, written.toString());
     return;

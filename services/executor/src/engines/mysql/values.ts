@@ -40,6 +40,7 @@ export function sizeOf(type: number): number {
 }
 
 const unsignedFlag = 0x20;
+const zerofillFlag = 0x40;
 const binaryCharset = 63;
 
 export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'): FieldEncoder {
@@ -61,10 +62,10 @@ export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'):
     case 0x04:
       return (out, source, start) => writeAscii(out, shortestFloat(source.readFloatLE(start)));
     case 0x05:
-      return (out, source, start) => writeAscii(out, String(source.readDoubleLE(start)));
+      return (out, source, start) => writeAscii(out, numberText(source.readDoubleLE(start)));
     case 0x00:
     case 0xf6:
-      return numbers === 'string' ? writeQuoted : writeDecimal;
+      return decimalEncoder(column, numbers === 'string' ? writeQuoted : writeDecimal);
     case 0x0a:
       return (out, source, start, end) => writeDate(out, source, { start, end, zone: undefined });
     case 0x0c:
@@ -83,7 +84,7 @@ export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'):
 }
 
 function textEncoder({ type, charset, extended }: ColumnDefinition): FieldEncoder {
-  if (extended === 'json') return writeJson;
+  if (extended === 'json') return writeCheckedJson;
   if (extended !== '' && type !== 0xff) return writeString;
   // Geometry comes as it is stored: four bytes of SRID, then WKB.
   return charset === binaryCharset ? writeBase64 : writeString;
@@ -112,13 +113,29 @@ function bigintEncoder(unsigned: boolean, numbers: 'auto' | 'string'): FieldEnco
   };
 }
 
-/** The fewest digits that give the same 32-bit number back. */
+/** JSON knows a negative zero; the language's own text of it does not. */
+const numberText = (value: number) => (Object.is(value, -0) ? '-0' : String(value));
+
+const normalFloatMin = 2 ** -126;
+
+/** The fewest digits that give the same 32-bit number back. Six are never one too many but for the very smallest. */
 function shortestFloat(value: number): string {
-  for (let digits = 6; digits < 9; digits++) {
+  if (value === 0) return numberText(value);
+  for (let digits = Math.abs(value) < normalFloatMin ? 1 : 6; digits < 9; digits++) {
     const text = value.toPrecision(digits);
     if (Math.fround(Number(text)) === value) return String(Number(text));
   }
   return String(Number(value.toPrecision(9)));
+}
+
+/** ZEROFILL pads with zeros to the column's width, which no JSON number may begin with. */
+function decimalEncoder({ flags }: ColumnDefinition, encode: FieldEncoder): FieldEncoder {
+  if ((flags & zerofillFlag) === 0) return encode;
+  return (out, source, start, end) => {
+    let from = start;
+    while (from + 1 < end && source[from] === 0x30 && source[from + 1] !== 0x2e) from++;
+    encode(out, source, from, end);
+  };
 }
 
 const two = (value: number) => String(value).padStart(2, '0');
@@ -186,6 +203,17 @@ const writeJson: FieldEncoder = (out, source, start, end) => {
   writeRaw(out, source, start, end);
   const { buffer } = out;
   for (let i = from; i < out.position; i++) if (buffer[i] === 0x0a || buffer[i] === 0x0d) buffer[i] = 0x20;
+};
+
+/** What MariaDB calls JSON may be none (`1.`, an escape of its own), or never was checked: that is a string. */
+const writeCheckedJson: FieldEncoder = (out, source, start, end) => {
+  try {
+    JSON.parse(source.toString('utf8', start, end));
+  } catch {
+    writeString(out, source, start, end);
+    return;
+  }
+  writeJson(out, source, start, end);
 };
 
 const names: Record<number, string> = {

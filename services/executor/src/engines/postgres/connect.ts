@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { HubError } from '@datahub/service-kit/error';
 import pg from 'pg';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
-import { PostgresConnection } from './connection.ts';
+import { PostgresConnection, type Session } from './connection.ts';
 import { toConnectError } from './errors.ts';
 import { cancelRequest } from './protocol.ts';
 import { sessionSettings } from './session-settings.ts';
@@ -83,7 +83,7 @@ async function open(
     await logIn(client, driver, ssl !== false && ssl.rejectUnauthorized);
     const connection = new PostgresConnection({
       socket: driver.connection.stream,
-      serverVersion: await serverVersionOf(client),
+      ...(await serverOf(client)),
       cancel: (signal) => cancel(settings, deps, { ssl, driver, signal }),
     });
     await connection.initialize();
@@ -126,9 +126,11 @@ function logIn(client: pg.Client, driver: DriverClient, verified: boolean): Prom
   });
 }
 
-async function serverVersionOf(client: pg.Client): Promise<string> {
-  const { rows } = await client.query({ text: 'SHOW server_version', rowMode: 'array' });
-  return `PostgreSQL ${String(rows[0]?.[0]).split(' ')[0]}`;
+async function serverOf(client: pg.Client): Promise<Pick<Session, 'serverVersion' | 'checksTexts'>> {
+  const text = "SELECT current_setting('server_version'), current_setting('server_encoding')";
+  const { rows } = await client.query({ text, rowMode: 'array' });
+  const [version, encoding] = rows[0] as [string, string];
+  return { serverVersion: `PostgreSQL ${version.split(' ')[0]}`, checksTexts: encoding !== 'SQL_ASCII' };
 }
 
 async function cancel(

@@ -6,20 +6,18 @@ import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement
 import type { RowSink } from '../../rows/row-sink.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
+import { createResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
 import { sessionSettings } from './session-settings.ts';
 import { type Prepared, Statements } from './statements.ts';
-import { encoderOf, isJson, typeName } from './values.ts';
+import { typeName } from './values.ts';
 import { Wire } from './wire.ts';
-
-const code = (letter: string) => letter.charCodeAt(0);
-const dataRow = code('D');
-const commandComplete = code('C');
-const portalSuspended = code('s');
 
 export interface Session {
   socket: Socket;
   serverVersion: string;
+  /** False where the database takes any bytes for a text and passes them on as they are. */
+  checksTexts: boolean;
   /** Asks the server on a side connection to stop what runs here. */
   cancel(signal: AbortSignal): Promise<void>;
 }
@@ -93,37 +91,29 @@ export class PostgresConnection implements Connection {
     const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
     const held = statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const before = this.#setTimeout(options.statementTimeoutMs);
-    const readies = before.length + 1;
-    // Commands that complete before the statement's own.
-    let completed = -before.length - (statement.kind === 'read' || held ? 1 : 0);
-    const offsets = new Int32Array((prepared.fields?.length ?? 0) * 2);
-    const rowsMax = options.maxRows ?? Number.POSITIVE_INFINITY;
-    let begun = false;
-    const begin = () => {
-      if (!begun) this.#beginRows(prepared, sink);
-      begun = true;
-    };
+    const reader = createResultReader({
+      prepared,
+      sink,
+      outcome,
+      serverTypes: this.#statements.serverTypes,
+      checksTexts: this.#session.checksTexts,
+      commandsBefore: before.length + (statement.kind === 'read' || held ? 1 : 0),
+      rowsMax: options.maxRows,
+      discarding: () => this.#discarding,
+      pause: () => this.#wire.pause(),
+      resume: () => this.#wire.resume(),
+    });
     const result = await this.#wire.exchange(
       Buffer.concat([...before, ...this.#around(statement, prepared, { held, options })]),
-      (type, source, start, end) => {
-        if (type === dataRow && completed === 0) {
-          begin();
-          if (outcome.rowCount >= rowsMax) outcome.truncated = true;
-          else this.#row(sink, { source, start, offsets, outcome });
-        } else if (type === commandComplete || type === portalSuspended) {
-          if (completed === 0) begin();
-          if (completed === 0 && type === commandComplete)
-            readTag(source.toString('latin1', start, end - 1), outcome);
-          completed++;
-        }
-      },
-      readies,
+      reader.onMessage,
+      before.length + 1,
     );
-    if (result.error !== undefined && !begun && isStalePlan(result.error)) {
+    if (result.error !== undefined && !reader.begun && isStalePlan(result.error)) {
       if (result.status !== 'I') await this.#simple('ROLLBACK');
       throw new StalePlan();
     }
     await this.#settle(result, statement, { held, options, outcome });
+    if (reader.failure !== undefined) throw reader.failure;
     return outcome;
   }
 
@@ -182,43 +172,6 @@ export class PostgresConnection implements Connection {
     if (timeoutMs === this.#timeoutMs) return [];
     this.#timeoutMs = timeoutMs;
     return [protocol.query(`SET statement_timeout = ${Math.ceil(timeoutMs)}`)];
-  }
-
-  #beginRows({ fields }: Prepared, sink: RowSink): void {
-    if (fields === undefined) return;
-    const { serverTypes } = this.#statements;
-    sink.begin(
-      fields.map(({ name, typeId, modifier }) => ({
-        name,
-        type: typeName(typeId, serverTypes),
-        encode: encoderOf(typeId, { modifier, numbers: sink.numbers, serverTypes }),
-        isJson: isJson(typeId),
-      })),
-    );
-    sink.onDrain(() => this.#wire.resume());
-  }
-
-  #row(
-    sink: RowSink,
-    {
-      source,
-      start,
-      offsets,
-      outcome,
-    }: { source: Buffer; start: number; offsets: Int32Array; outcome: Outcome },
-  ): void {
-    outcome.rowCount++;
-    if (this.#discarding) return;
-    let at = start + 2;
-    for (let i = 0; i < offsets.length; i += 2) {
-      const length = source.readInt32BE(at);
-      at += 4;
-      offsets[i] = length < 0 ? -1 : at;
-      if (length > 0) at += length;
-      offsets[i + 1] = at;
-    }
-    sink.row(source, offsets);
-    if (sink.full) this.#wire.pause();
   }
 
   async #simple(text: string): Promise<void> {
@@ -280,11 +233,6 @@ class StalePlan extends Error {}
 function isStalePlan(error: Buffer): boolean {
   const fields = protocol.readFields(error);
   return fields.get('R') === 'RevalidateCachedQuery' || fields.get('C') === '26000';
-}
-
-function readTag(tag: string, outcome: Outcome): void {
-  const count = Number(/ (\d+)$/.exec(tag)?.[1] ?? Number.NaN);
-  if (!outcome.hasRows) outcome.affectedRows = Number.isNaN(count) ? 0 : count;
 }
 
 function toCancelled(err: unknown): unknown {

@@ -98,15 +98,13 @@ export class Statements {
     if (unknown.length === 0) return;
     const list = [...new Set(unknown)].join(',');
     const rows = await this.rows(
-      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END FROM pg_type WHERE oid IN (${list})`,
+      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype FROM pg_type WHERE oid IN (${list})`,
     );
-    for (const [id, name, element] of rows) {
-      const elementId = Number(element);
-      this.serverTypes.set(Number(id), {
-        name: name ?? '',
-        elementId: elementId === 0 ? undefined : elementId,
-      });
-      if (elementId !== 0) await this.#learnTypes([elementId]);
+    for (const [id, name, element, base] of rows) {
+      const elementId = Number(element) || undefined;
+      const baseId = Number(base) || undefined;
+      this.serverTypes.set(Number(id), { name: name ?? '', elementId, baseId });
+      await this.#learnTypes([elementId, baseId].filter((other) => other !== undefined));
     }
   }
 

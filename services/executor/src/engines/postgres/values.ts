@@ -1,5 +1,7 @@
 /** PostgreSQL's text forms → JSON bytes, by type. */
 
+import { isUtf8 } from 'node:buffer';
+import { HubError } from '@datahub/service-kit/error';
 import type { ByteWriter } from '../../rows/byte-writer.ts';
 import {
   writeAscii,
@@ -113,6 +115,8 @@ export interface ServerType {
   name: string;
   /** The type of the elements, if it is an array. */
   elementId: number | undefined;
+  /** The type beneath, if it is a domain; the server names it itself but for elements of arrays. */
+  baseId: number | undefined;
 }
 
 export interface TypeOptions {
@@ -133,12 +137,23 @@ export function encoderOf(typeId: number, options: TypeOptions): FieldEncoder {
   if (quoted !== undefined) return quoted;
   const known = types[typeId];
   if (known !== undefined) return known.encode;
-  const element = elementOf.get(typeId) ?? options.serverTypes.get(typeId)?.elementId;
+  const own = options.serverTypes.get(typeId);
+  if (own?.baseId !== undefined) return encoderOf(own.baseId, options);
+  const element = elementOf.get(typeId) ?? own?.elementId;
   // Composites, ranges, enums and types of extensions are their text.
-  return element === undefined
-    ? writeString
-    : createArrayEncoder(encoderOf(element, { ...options, modifier: -1 }));
+  return element === undefined ? writeString : createArrayEncoder(encoderOf(element, options));
 }
+
+/** For databases that do not check their texts. JSON is UTF-8: other bytes fail the answer, rather than being changed in silence. */
+export function checked(encode: FieldEncoder): FieldEncoder {
+  return (out, source, start, end) => {
+    if (isUtf8(source.subarray(start, end))) encode(out, source, start, end);
+    else throw new HubError('SQL_REJECTED', notUtf8, { retryable: false, sql: { state: '22021' } });
+  };
+}
+
+const notUtf8 =
+  "A text of the answer is not UTF-8, and the database’s encoding SQL_ASCII does not tell what it is. Say so in the statement, as in convert_from(convert(convert_to(name, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII').";
 
 /** True for documents, whose strings keep their quotes wherever they go. */
 export function isJson(typeId: number): boolean {
