@@ -113,6 +113,8 @@ export interface SignatureDoc extends Doc {
   hubId: string;
   /** The version of the query that was described. */
   queryVersion: number;
+  /** Of the source that described it. */
+  settingsVersion: string;
   signatureJson: string;
 }
 

@@ -50,3 +50,14 @@ test('types are those declared, else those the source found', () => {
     { key: 'name', type: 'text' },
   ]);
 });
+
+test('what PostgreSQL says of a number it says of a variable', () => {
+  const compiled = compileQuery(define('select :id, :since', 'postgres'));
+  expect(compiled.toWords('could not determine data type of parameter $2.')).toMatch(
+    /^The .* type of :since\. /,
+  );
+  expect(compiled.toWords('inconsistent types deduced for parameter $1')).toBe(
+    'inconsistent types deduced for :id',
+  );
+  expect(compiled.toWords('no such parameter $7')).toBe('no such parameter $7');
+});

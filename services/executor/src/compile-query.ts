@@ -46,6 +46,19 @@ class CompiledQuery implements PreparedQuery {
     });
   }
 
+  /** PostgreSQL alone counts its placeholders in errors, and names the one whose type nothing tells. */
+  readonly toWords = (message: string): string => {
+    const numbered = /could not determine data type of parameter \$(\d+)/.exec(message);
+    const key = numbered && this.#compiled.variables[Number(numbered[1]) - 1];
+    if (key) {
+      return `The statement alone does not tell the type of :${key}. Declare it in the query’s context, as in {"key": "${key}", "type": "string"}.`;
+    }
+    return message.replace(/parameter \$(\d+)/g, (found, number) => {
+      const name = this.#compiled.variables[Number(number) - 1];
+      return name === undefined ? found : `:${name}`;
+    });
+  };
+
   toStored(...[fault, run]: Parameters<PreparedQuery['toStored']>): ReturnType<PreparedQuery['toStored']> {
     return this.#compiled.toStored(run.text, fault);
   }

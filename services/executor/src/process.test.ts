@@ -92,6 +92,7 @@ test('serves executions behind gRPC, with the rules of a service that runs apart
       describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
       variables: () => [],
       toStored: (fault) => fault,
+      toWords: (message) => message,
     }),
     createAnswer: () => {
       throw new Error('Nothing is answered here.');

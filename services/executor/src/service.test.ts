@@ -98,6 +98,7 @@ async function setup(env: Record<string, string> = {}) {
         describable: () => ({ key: text, text, params: [], kind: 'read' }),
         variables: () => [{ key: 'x', type: 'int4' }],
         toStored: (fault) => fault,
+        toWords: (message) => message,
       }),
       createAnswer: ({ reply, format }): AnswerSink => ({
         format,
@@ -220,7 +221,8 @@ test('a described query is kept with its version', async () => {
     columns: [{ name: 'id', type: 'int4' }],
     variables: [{ key: 'x', type: 'int4' }],
   });
-  expect(catalog.saved).toEqual([{ queryId: 'q', version: 1, signatureJson: JSON.stringify(described) }]);
+  const signatureJson = JSON.stringify(described);
+  expect(catalog.saved).toEqual([{ queryId: 'q', version: 1, settingsVersion: '1', signatureJson }]);
 });
 
 test('a key for other queries describes nothing', async () => {

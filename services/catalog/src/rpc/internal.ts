@@ -4,6 +4,7 @@ import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/ca
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { type Catalog, loadQuery, loadSource } from '../catalog.ts';
+import type { SignatureDoc } from '../documents.ts';
 import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
@@ -33,13 +34,16 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
 
     watch: (requests, ctx) => catalog.changes.watch(requests, ctx.signal),
 
-    saveSignature: async ({ queryId, version, signatureJson }, ctx) => {
+    saveSignature: async ({ queryId, version, signatureJson, settingsVersion }, ctx) => {
       const { accountId, hubId } = await loadQuery(catalog, requirePrincipal(ctx), queryId);
-      const old = await store.signatures.get(accountId, queryId);
-      const doc = { id: queryId, accountId, hubId, queryVersion: version, signatureJson };
-      if (old === null) await store.signatures.insert({ ...doc, version: 1 });
-      else if (old.queryVersion < version)
-        await store.signatures.replace({ ...doc, version: old.version + 1 });
+      await saveSignature(catalog, {
+        id: queryId,
+        accountId,
+        hubId,
+        queryVersion: version,
+        settingsVersion,
+        signatureJson,
+      });
       return {};
     },
 
@@ -65,4 +69,19 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       return { done };
     },
   };
+}
+
+/** The latest description of the latest version stays; of two that come at once either will do. */
+async function saveSignature({ store }: Catalog, signature: Omit<SignatureDoc, 'version'>): Promise<void> {
+  const { id, accountId, queryVersion } = signature;
+  const old = await store.signatures.get(accountId, id);
+  if (old === null) {
+    await store.signatures.insert({ ...signature, version: 1 }).catch((err) => {
+      if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+    });
+  } else if (old.queryVersion <= queryVersion) {
+    await store.signatures.replace({ ...signature, version: old.version + 1 });
+  }
+  // A query that was deleted meanwhile took its signature with it before there was one.
+  if ((await store.queries.get(accountId, id)) === null) await store.signatures.delete(accountId, id);
 }

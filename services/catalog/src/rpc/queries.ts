@@ -77,9 +77,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
 
     getQuery: async ({ queryId, signature }, ctx) => {
       const query = await loadQuery(catalog, requirePrincipal(ctx), queryId);
-      const described = signature ? await store.signatures.get(query.accountId, queryId) : null;
-      const current = described?.queryVersion === query.version ? described.signatureJson : '';
-      return { query: toQuery(query, current) };
+      return { query: toQuery(query, signature ? await currentSignature(catalog, query) : '') };
     },
 
     updateQuery: async (request, ctx) => {
@@ -108,6 +106,18 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       return {};
     },
   };
+}
+
+/** What the source as it is now said of the query as it is now; empty where that is not known. */
+async function currentSignature({ store }: Catalog, query: QueryDoc): Promise<string> {
+  const [described, source] = await Promise.all([
+    store.signatures.get(query.accountId, query.id),
+    store.sources.get(query.accountId, query.sourceId),
+  ]);
+  const isCurrent =
+    described?.queryVersion === query.version &&
+    described.settingsVersion === String(source?.settingsVersion);
+  return isCurrent ? described.signatureJson : '';
 }
 
 type UpdateRequest = Parameters<QueryCalls['updateQuery']>[0];

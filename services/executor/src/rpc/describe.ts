@@ -33,12 +33,16 @@ export function createDescribeCalls(deps: DescribeDeps): Pick<Executor, 'describ
         await deps.catalog.saveSignature(toSaved(query, described), ctx);
         return described;
       } catch (err) {
-        throw toFailure(err, 'prepare', (fault) => prepared.toStored(fault, statement));
+        throw toFailure(err, 'prepare', {
+          place: (fault) => prepared.toStored(fault, statement),
+          word: prepared.toWords,
+        });
       }
     },
   };
 }
 
-function toSaved({ queryId, version }: QueryDefinition, described: DescribeQueryResponse) {
-  return { queryId, version, signatureJson: JSON.stringify(described) };
+function toSaved({ queryId, version, source }: QueryDefinition, described: DescribeQueryResponse) {
+  const { settingsVersion } = source;
+  return { queryId, version, settingsVersion, signatureJson: JSON.stringify(described) };
 }

@@ -131,6 +131,7 @@ export function setupExecute({
     describable: () => ({ key: 'k', text: 'x', params: [], kind }),
     variables: () => [],
     toStored: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
+    toWords: (message) => message,
   };
   const events = { executed: vi.fn(), failed: vi.fn() };
   const execute = createExecute({

@@ -55,7 +55,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       await runOn(run, { pool, statement, options, key: principal.keyId, deps });
       deps.events.executed(run);
     } catch (err) {
-      const failure = toFailure(run.causeOf(err), run.stage, (fault) => run.place(fault));
+      const failure = toFailure(run.causeOf(err), run.stage, run);
       deps.events.failed(run, failure);
       throw failure;
     }

@@ -107,6 +107,11 @@ export class Execution implements ExecutionReply {
     return prepared && statement && this.runAt > 0 ? prepared.toStored(fault, statement) : fault;
   }
 
+  /** Names variables where the database counts placeholders. */
+  word(message: string): string {
+    return this.prepared?.toWords(message) ?? message;
+  }
+
   /** What ended the wait, where a call only says that it was cancelled. */
   causeOf(err: unknown): unknown {
     const { signal } = this.ctx;

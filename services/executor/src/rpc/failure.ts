@@ -12,12 +12,22 @@ const unstaged = new Set([
   'OPTION_REFUSED',
 ]);
 
-export function toFailure(err: unknown, stage: Stage, place: (fault: SqlFault) => SqlFault): HubError {
+/** From the text that was run to the stored one. */
+export interface ToStored {
+  place(fault: SqlFault): SqlFault;
+  /** The database speaks of placeholders, which nobody wrote. */
+  word(message: string): string;
+}
+
+export const asItIs: ToStored = { place: (fault) => fault, word: (message) => message };
+
+export function toFailure(err: unknown, stage: Stage, stored: ToStored): HubError {
   const known = toHubError(err);
-  const sql = known.sql && place(known.sql);
+  const sql = known.sql && stored.place(known.sql);
+  const message = known.sql ? stored.word(known.message) : known.message;
   const told = known.stage ?? (unstaged.has(known.code) ? undefined : stage);
-  if (told === known.stage && sql === known.sql) return known;
-  return new HubError(known.code, known.message, {
+  if (told === known.stage && sql === known.sql && message === known.message) return known;
+  return new HubError(known.code, message, {
     cause: known.cause,
     ...(known.errors === undefined ? {} : { errors: known.errors }),
     ...(told === undefined ? {} : { stage: told }),

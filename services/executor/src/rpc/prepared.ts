@@ -26,6 +26,8 @@ export interface PreparedQuery {
   variables(signature: Signature): DescribedVariable[];
   /** Moves a place in the text of the statement that was run to the stored text. */
   toStored(fault: SqlFault, run: Statement): SqlFault;
+  /** What a database says of a placeholder, said of its variable. */
+  readonly toWords: (message: string) => string;
 }
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION. */

@@ -6,7 +6,7 @@ import type { Definitions, SourceDefinition } from '../definitions.ts';
 import type { Connection } from '../engine.ts';
 import type { PoolRegistry } from '../pool-registry.ts';
 import type { Lease } from '../pool-settings.ts';
-import { toFailure } from './failure.ts';
+import { asItIs, toFailure } from './failure.ts';
 import { untilStopped } from './stop.ts';
 
 export interface SourceDeps {
@@ -66,7 +66,7 @@ export async function askSource<T>(
     const { connection } = lease;
     return await untilStopped(ask(connection), { connection, signal, deadlineAt, now, graceMs: stopGraceMs });
   } catch (err) {
-    throw toFailure(err, lease === undefined ? 'connect' : 'execute', (fault) => fault);
+    throw toFailure(err, lease === undefined ? 'connect' : 'execute', asItIs);
   } finally {
     if (lease) pool.release(lease);
   }

@@ -3,6 +3,7 @@
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
+import { createDescriber } from '../describe.ts';
 import { parseExact } from '../json-body.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
 import { expectedVersion, type Handler, setVersion } from '../request.ts';
@@ -102,7 +103,8 @@ function toVariables(context: VariableBody[] | null | undefined): { variables: V
 
 const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
 
-export function createQueryHandlers({ catalog }: Upstreams) {
+export function createQueryHandlers({ catalog, executor }: Upstreams) {
+  const describer = createDescriber(executor);
   return {
     create: async (request, reply) => {
       const { hubId, label, sourceId, query: queryText, command, parentNodeId } = request.body as CreateBody;
@@ -112,6 +114,7 @@ export function createQueryHandlers({ catalog }: Upstreams) {
         request.context,
       );
       setVersion(reply, query?.version);
+      describer.saved(query, request.context);
       return query === undefined ? {} : toQueryJson(query, { created: true });
     },
 
@@ -132,7 +135,10 @@ export function createQueryHandlers({ catalog }: Upstreams) {
       const signature = (request.query as { signature?: string }).signature === '1';
       const { query } = await catalog.getQuery({ queryId: queryIdOf(request), signature }, request.context);
       setVersion(reply, query?.version);
-      return query === undefined ? {} : toQueryJson(query, { created: false });
+      if (query === undefined) return {};
+      const body = toQueryJson(query, { created: false });
+      if (!signature || query.signatureJson !== '') return body;
+      return { ...body, signature: await describer.describe(query, request.context) };
     },
 
     update: async (request, reply) => {
@@ -152,6 +158,7 @@ export function createQueryHandlers({ catalog }: Upstreams) {
         request.context,
       );
       setVersion(reply, query?.version);
+      describer.saved(query, request.context);
       return {};
     },
 

@@ -92,6 +92,8 @@ export interface SaveSignatureRequest {
   queryId: string;
   version: number;
   signatureJson: string;
+  /** Of the source as it was described: another one may answer otherwise. */
+  settingsVersion: string;
 }
 
 export interface SaveSignatureResponse {
@@ -834,7 +836,7 @@ export const WatchResponse: MessageFns<WatchResponse> = {
 };
 
 function createBaseSaveSignatureRequest(): SaveSignatureRequest {
-  return { queryId: "", version: 0, signatureJson: "" };
+  return { queryId: "", version: 0, signatureJson: "", settingsVersion: "" };
 }
 
 export const SaveSignatureRequest: MessageFns<SaveSignatureRequest> = {
@@ -847,6 +849,9 @@ export const SaveSignatureRequest: MessageFns<SaveSignatureRequest> = {
     }
     if (message.signatureJson !== "") {
       writer.uint32(26).string(message.signatureJson);
+    }
+    if (message.settingsVersion !== "") {
+      writer.uint32(34).string(message.settingsVersion);
     }
     return writer;
   },
@@ -886,6 +891,14 @@ export const SaveSignatureRequest: MessageFns<SaveSignatureRequest> = {
             }
 
             message.signatureJson = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.settingsVersion = reader.string();
             continue;
           }
         }

@@ -1,0 +1,128 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, engines, execute, sourceBody } from '../support/hub.ts';
+
+/** Takes connections and says nothing. */
+async function listenInSilence(): Promise<{ port: number; tried: () => number; close(): void }> {
+  const sockets: Socket[] = [];
+  const server: Server = createServer((socket) => sockets.push(socket.on('error', () => {})));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as { port: number }).port,
+    tried: () => sockets.length,
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+describe.each(engines)('the signature of a query on %s', (engine) => {
+  const isPostgres = engine === 'postgres';
+  let hubId: string;
+  let sourceId: string;
+
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `${engine} signatures` })));
+    sourceId = await createSource(hubId, engine);
+  });
+
+  const store = async (query: string, change: object = {}) =>
+    (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query, ...change }))).config.query
+      .queryId as string;
+  const signature = async (queryId: string) =>
+    (await api.ok(api.get(`/v1/queries/${queryId}?signature=1`))).signature;
+  const run = (query: string, command: string) => execute({ hubId, sourceId, query, command });
+
+  it('tells columns and variables', async () => {
+    const queryId = await store('SELECT id, region, amount FROM sales WHERE id = :id AND region = :region', {
+      context: [{ key: 'region', type: 'string' }],
+    });
+    expect(await signature(queryId)).toEqual({
+      columns: [
+        { name: 'id', type: isPostgres ? 'integer' : 'int' },
+        { name: 'region', type: isPostgres ? 'character varying' : 'varchar' },
+        { name: 'amount', type: isPostgres ? 'numeric' : 'decimal' },
+      ],
+      // MariaDB and MySQL do not tell the types of variables.
+      variables: [
+        isPostgres ? { key: 'id', type: 'integer' } : { key: 'id' },
+        { key: 'region', type: 'string' },
+      ],
+    });
+    expect(await api.ok(api.get(`/v1/queries/${queryId}`))).not.toHaveProperty('signature');
+  });
+
+  it('is made when the query is saved, and kept', async () => {
+    await run('CREATE TABLE signed (a INT)', 'CREATE');
+    const queryId = await store('SELECT a FROM signed');
+    await sleep(700);
+    await run('DROP TABLE signed', 'DROP');
+    expect(await signature(queryId)).toMatchObject({ columns: [{ name: 'a' }], variables: [] });
+  });
+
+  it('is of the query and the source as they are now', async () => {
+    const queryId = await store('SELECT id FROM sales');
+    const path = `/v1/queries/${queryId}`;
+    const names = async () => (await signature(queryId)).columns.map(({ name }: { name: string }) => name);
+    expect(await names()).toEqual(['id']);
+    await api.ok(api.put(path, { config: { query: { query: 'SELECT region FROM sales' } } }));
+    expect(await names()).toEqual(['region']);
+    await api.ok(api.put(path, { meta: { label: 'renamed' } }));
+    expect(await names()).toEqual(['region']);
+    await api.ok(api.put(`/v1/sources/${sourceId}`, { connectionSettings: { statementTimeoutMs: 20_000 } }));
+    expect(await names()).toEqual(['region']);
+    const whole = await api.ok(api.get(`${path}?signature=1`));
+    expect(await api.ok(api.put(path, whole))).toEqual({});
+  });
+
+  it('tells what the source refuses, and where', async () => {
+    const answer = await signature(await store('SELECT id\nFROM no_such_table'));
+    expect(answer).toMatchObject({
+      columns: [],
+      problem: { code: 'SQL_REJECTED', sql: { state: expect.stringMatching(/^42/) } },
+    });
+    if (isPostgres) expect(answer.problem.sql).toMatchObject({ line: 2, column: 6 });
+  });
+
+  it.runIf(isPostgres)('advises to declare the type that the statement does not tell', async () => {
+    const text = 'SELECT id FROM sales WHERE :least IS NULL OR id > :least';
+    const { problem } = await signature(await store(text));
+    expect(problem.detail).toContain('type of :least. Declare it');
+    const queryId = await store(text, { context: [{ key: 'least', type: 'integer' }] });
+    expect(await signature(queryId)).toMatchObject({ variables: [{ key: 'least', type: 'integer' }] });
+  });
+
+  it('runs nothing', async () => {
+    await run('DELETE FROM scratch', 'DELETE');
+    const queryId = await store('INSERT INTO scratch (id, label) VALUES (:id, :label)', {
+      command: 'INSERT',
+    });
+    expect(await signature(queryId)).toMatchObject({
+      columns: [],
+      variables: [{ key: 'id' }, { key: 'label' }],
+    });
+    const drop = await store('DROP TABLE scratch', { command: 'DROP' });
+    expect(await signature(drop)).toMatchObject({ columns: [] });
+    expect((await execute({ hubId, sourceId, query: 'SELECT id FROM scratch' })).data).toEqual([]);
+  });
+
+  it('never holds up a save, and may be missing', async () => {
+    const silent = await listenInSilence();
+    try {
+      const body = sourceBody(hubId, engine);
+      Object.assign(body.connectionSettings, { host: '127.0.0.1', port: silent.port });
+      const away = (await api.ok(api.post('/v1/sources', body))).sourceId;
+      const startedAt = performance.now();
+      const queryId = await store('SELECT 1 AS one', { sourceId: away });
+      await api.ok(api.put(`/v1/queries/${queryId}`, { config: { query: { query: 'SELECT 2 AS two' } } }));
+      expect(performance.now() - startedAt).toBeLessThan(500);
+      expect(await signature(queryId)).toBeNull();
+      expect(performance.now() - startedAt).toBeLessThan(2_500);
+      expect(silent.tried()).toBeGreaterThan(0);
+    } finally {
+      silent.close();
+    }
+  });
+});
