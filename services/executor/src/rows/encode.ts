@@ -19,12 +19,29 @@ shortEscapes[0x0a] = 0x6e;
 shortEscapes[0x0c] = 0x66;
 shortEscapes[0x0d] = 0x72;
 
+/** Room is made for the longest escapes of a piece at a time, so that a long text does not take six times its length. */
+const pieceBytes = 16_384;
+
 /** UTF-8 text as a JSON string. */
 export function writeString(out: ByteWriter, source: Buffer, start: number, end: number): void {
-  out.reserve((end - start) * 6 + 2);
-  const target = out.buffer;
-  let at = out.position;
-  target[at++] = quote;
+  let from = start;
+  out.reserve(Math.min(end - start, pieceBytes) * 6 + 2);
+  out.buffer[out.position++] = quote;
+  while (end - from > pieceBytes) {
+    out.position = writeEscaped(out.buffer, out.position, { source, start: from, end: from + pieceBytes });
+    from += pieceBytes;
+    out.reserve(Math.min(end - from, pieceBytes) * 6 + 1);
+  }
+  out.position = writeEscaped(out.buffer, out.position, { source, start: from, end });
+  out.buffer[out.position++] = quote;
+}
+
+function writeEscaped(
+  target: Buffer,
+  from: number,
+  { source, start, end }: { source: Buffer; start: number; end: number },
+): number {
+  let at = from;
   for (let i = start; i < end; i++) {
     const byte = source[i] as number;
     if (byte >= 0x20 && byte !== quote && byte !== backslash) target[at++] = byte;
@@ -33,8 +50,7 @@ export function writeString(out: ByteWriter, source: Buffer, start: number, end:
       target[at++] = byte;
     } else at = writeControl(target, at, byte);
   }
-  target[at++] = quote;
-  out.position = at;
+  return at;
 }
 
 function writeControl(target: Buffer, from: number, byte: number): number {

@@ -47,12 +47,18 @@ export function timeoutMsOf(
 /** The server's own time-out comes after ours, so that ours decides and tells. */
 const secondNetMs = 1_000;
 
+/** Two digits and zeros, so that a connection is told a new time-out rarely, however finely callers choose theirs. */
+function roundUp(timeoutMs: number): number {
+  const unit = 10 ** (Math.floor(Math.log10(timeoutMs)) - 1);
+  return Math.ceil(timeoutMs / unit) * unit;
+}
+
 /** Throws OPTION_REFUSED for what the statement cannot do. */
 export function runOptionsOf(
   asked: ExecuteOptions | undefined,
   { kind, timeoutMs, rowsMax }: { kind: Statement['kind']; timeoutMs: number; rowsMax: number | undefined },
 ): RunOptions {
-  const options: RunOptions = { statementTimeoutMs: timeoutMs + secondNetMs };
+  const options: RunOptions = { statementTimeoutMs: roundUp(timeoutMs + secondNetMs) };
   const rows = leastOf(asked?.maxRows, rowsMax);
   if (rows !== undefined) options.maxRows = rows;
   if (asked === undefined || kind === 'read') return options;

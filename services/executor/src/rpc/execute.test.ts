@@ -40,6 +40,16 @@ describe('a good execution', () => {
       { statementTimeoutMs: 3_000, maxRows: 50 },
     ]);
   });
+
+  test('time-outs that differ a little set the server’s once', async () => {
+    const { call, optionsSeen } = setup({ statementTimeoutMs: 30_000 });
+    for (const timeoutMs of [1_201, 1_234, 1_300, 1_301, 29_999]) {
+      await call({ options: { ...noOptions, timeoutMs } });
+    }
+    expect(optionsSeen.map(({ statementTimeoutMs }) => statementTimeoutMs)).toEqual([
+      2_300, 2_300, 2_300, 2_400, 31_000,
+    ]);
+  });
 });
 
 describe('who may', () => {

@@ -34,8 +34,15 @@ const settings = [
   "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 
-/** What outlives a statement in its session, where the statement's text shows it. */
-const leavesTraces = /@|get_lock|last_insert_id\s*\(\s*[^)\s]/i;
+/** The server then says of each statement whether it changed the session, also where only a function in it did. */
+const track = packets.query('SET session_track_state_change = ON');
+
+/** Locks of the session outlive a transaction, and a function can take them unseen. */
+const unlock = packets.query('DO RELEASE_ALL_LOCKS()');
+
+/** What sets or reads something of the session by its text: it is run on a fresh one, and leaves none behind. */
+const usesSession =
+  /@|\b(get_lock|last_insert_id|found_rows|row_count)\s*\(|^\s*show\s+(count|warnings|errors)/i;
 
 const ok: Response = () => true;
 
@@ -44,7 +51,12 @@ export class MysqlConnection implements Connection {
   readonly #wire: Wire;
   readonly #session: Session;
   readonly #prepared = new Map<string, Prepared>();
+  #unlock: Buffer[] = [];
   #timeoutMs = -1;
+  /** True once anything ran in the session since it was fresh. */
+  #used = false;
+  /** True once a statement changed something that lasts as long as the session. */
+  #changed = false;
   #broken = false;
   #cancelling = false;
   /** Rows of a statement that is being stopped go nowhere. */
@@ -65,13 +77,26 @@ export class MysqlConnection implements Connection {
   }
 
   async initialize(): Promise<void> {
-    await Promise.all(settings.map((text) => this.#command(packets.query(text), ok)));
+    const required = settings.map((text) => this.#command(packets.query(text), ok));
+    const [unlocks] = await Promise.all([this.#takes(unlock), this.#takes(track), ...required]);
+    this.#unlock = unlocks ? [unlock] : [];
+  }
+
+  /** False on a server too old for it, where the text of a statement alone tells what it leaves. */
+  #takes(command: Buffer): Promise<boolean> {
+    return this.#command(command, ok).then(
+      () => true,
+      (err) => (this.broken ? Promise.reject(err) : false),
+    );
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = false;
     this.#discarding = false;
+    const exposed = !this.#prepared.has(statement.key) && usesSession.test(statement.text);
     try {
+      if (exposed && this.#used) await this.#reset();
+      this.#used = true;
       const prepared = await this.#prepare(statement);
       const held =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
@@ -82,13 +107,15 @@ export class MysqlConnection implements Connection {
     } finally {
       // A cancellation that came too late could hit the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
-      const leaves = statement.kind === 'standalone' || leavesTraces.test(statement.text);
+      const leaves = exposed || this.#changed || statement.kind === 'standalone';
       if (leaves && !this.broken) await this.#reset();
     }
   }
 
   /** The server forgets everything of the session: variables, locks, temporary tables, and what was prepared. */
   async #reset(): Promise<void> {
+    this.#used = false;
+    this.#changed = false;
     this.#prepared.clear();
     this.#timeoutMs = -1;
     try {
@@ -110,7 +137,7 @@ export class MysqlConnection implements Connection {
     const body = packets.execute(prepared.id, statement.params);
     if (body.length > packets.commandBytesMax)
       throw new HubError('TOO_LARGE', 'The values are too large for the database.');
-    const after = statement.kind === 'read' ? [packets.query('ROLLBACK')] : [];
+    const after = statement.kind === 'read' ? [packets.query('ROLLBACK'), ...this.#unlock] : this.#unlock;
     this.#wire.send(Buffer.concat([...before, body, ...after]));
 
     const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
@@ -121,6 +148,9 @@ export class MysqlConnection implements Connection {
       hasExtended: this.#session.hasExtended,
       rowsMax: options.maxRows,
       discarding: () => this.#discarding,
+      onSessionChanged: () => {
+        this.#changed = true;
+      },
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });

@@ -192,9 +192,12 @@ export interface OkPacket {
   /** Exact digits; `0` for none. */
   insertId: string;
   moreResults: boolean;
+  /** The statement, or a function in it, changed something of the session. */
+  sessionChanged: boolean;
 }
 
 const moreResultsFlag = 0x0008;
+const sessionChangedFlag = 0x4000;
 
 export function readOk(source: Buffer, start: number): OkPacket {
   const affected = readLength(source, start + 1);
@@ -202,8 +205,12 @@ export function readOk(source: Buffer, start: number): OkPacket {
   const insert = readLength(source, affected.next);
   const insertId = first === 0xfe ? String(source.readBigUInt64LE(affected.next + 1)) : String(insert.value);
   const status = source.readUInt16LE(insert.next);
-  return { affectedRows: affected.value, insertId, moreResults: (status & moreResultsFlag) !== 0 };
+  return { affectedRows: affected.value, insertId, ...readStatus(status) };
 }
 
-export const hasMoreResults = (source: Buffer, eofStart: number) =>
-  (source.readUInt16LE(eofStart + 3) & moreResultsFlag) !== 0;
+export const readEof = (source: Buffer, start: number) => readStatus(source.readUInt16LE(start + 3));
+
+const readStatus = (status: number): Pick<OkPacket, 'moreResults' | 'sessionChanged'> => ({
+  moreResults: (status & moreResultsFlag) !== 0,
+  sessionChanged: (status & sessionChangedFlag) !== 0,
+});

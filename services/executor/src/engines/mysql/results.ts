@@ -2,7 +2,7 @@
 
 import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
-import { type ColumnDefinition, hasMoreResults, readColumn, readLength, readOk } from './packets.ts';
+import { type ColumnDefinition, readColumn, readEof, readLength, readOk } from './packets.ts';
 import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
@@ -13,6 +13,7 @@ export interface ResultOptions {
   hasExtended: boolean;
   rowsMax: number | undefined;
   discarding: () => boolean;
+  onSessionChanged: () => void;
   pause: () => void;
   resume: () => void;
 }
@@ -34,7 +35,8 @@ export function createResultReader(options: ResultOptions): Response {
 
   const readHead = (source: Buffer, start: number): boolean => {
     if (source[start] === okHeader) {
-      const { affectedRows, insertId, moreResults } = readOk(source, start);
+      const { affectedRows, insertId, moreResults, sessionChanged } = readOk(source, start);
+      if (sessionChanged) options.onSessionChanged();
       if (!outcome.hasRows) {
         outcome.affectedRows = affectedRows;
         if (insertId !== '0') outcome.insertId = insertId;
@@ -91,7 +93,9 @@ export function createResultReader(options: ResultOptions): Response {
       default:
         if (source[start] === eofHeader && end - start < eofBytesMax) {
           state = 'head';
-          return !hasMoreResults(source, start);
+          const { moreResults, sessionChanged } = readEof(source, start);
+          if (sessionChanged) options.onSessionChanged();
+          return !moreResults;
         }
         row(source, start);
         return false;

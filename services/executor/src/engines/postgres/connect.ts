@@ -8,7 +8,7 @@ import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { PostgresConnection, type Session } from './connection.ts';
 import { toConnectError } from './errors.ts';
 import { cancelRequest } from './protocol.ts';
-import { sessionSettings } from './session-settings.ts';
+import { sessionSettings } from './session.ts';
 
 interface TlsOptions {
   rejectUnauthorized: boolean;

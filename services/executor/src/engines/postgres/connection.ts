@@ -8,7 +8,7 @@ import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { createResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
-import { sessionSettings } from './session-settings.ts';
+import { prepareSession, undo, unlock } from './session.ts';
 import { type Prepared, Statements } from './statements.ts';
 import { typeName } from './values.ts';
 import { Wire } from './wire.ts';
@@ -27,6 +27,7 @@ export class PostgresConnection implements Connection {
   readonly #wire: Wire;
   readonly #session: Session;
   readonly #statements: Statements;
+  #sessionReset = '';
   /** The messages around every read, made once. */
   #beforeRead: Buffer = Buffer.alloc(0);
   #afterRead: Buffer = Buffer.alloc(0);
@@ -53,37 +54,38 @@ export class PostgresConnection implements Connection {
 
   /** What every session of the hub is set to, and the statements around every read. */
   async initialize(): Promise<void> {
-    await this.#simple(settingsText);
-    // Since PostgreSQL 14, and not on every platform: without it a dead executor's statement ends at its deadline.
-    await this.#wire.exchange(protocol.query("SET client_connection_check_interval = '500ms'"), () => {});
+    this.#sessionReset = await prepareSession(this.#wire, this.#statements);
     const call = async (text: string) => [
       protocol.bind(await this.#statements.own(text), []),
       protocol.execute(0),
     ];
     this.#beforeRead = Buffer.concat(await call('BEGIN READ ONLY'));
     // Locks of the session outlive a transaction, and a function can take them unseen.
-    this.#afterRead = Buffer.concat([
-      ...(await call('ROLLBACK')),
-      ...(await call('SELECT pg_advisory_unlock_all()')),
-      protocol.sync,
-    ]);
+    this.#afterRead = Buffer.concat([...(await call('ROLLBACK')), ...(await call(unlock)), protocol.sync]);
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = false;
     this.#discarding = false;
     try {
-      return await this.#runPrepared(statement, sink, options);
+      return await this.#runPrepared(statement, sink, options).catch(async (err) => {
+        if (!(err instanceof StalePlan)) throw err;
+        await this.#prepareAnew(err, statement);
+        return this.#runPrepared(statement, sink, options);
+      });
     } catch (err) {
-      if (!(err instanceof StalePlan)) throw this.#cancelling ? toCancelled(err) : err;
-      await this.#statements.forget(statement.key);
-      return await this.#runPrepared(statement, sink, options);
+      throw this.#cancelling ? toCancelled(err) : err;
     } finally {
       // A cancellation that came too late could hit the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
-      const leaves = statement.kind === 'standalone' || leavesTraces.test(statement.text);
-      if (statement.kind !== 'read' && leaves && !this.broken) await this.#reset();
     }
+  }
+
+  /** Nothing was sent yet. A function of the database's own may have dropped all that was prepared. */
+  async #prepareAnew({ isGone }: StalePlan, { key }: Statement): Promise<void> {
+    if (!isGone) return this.#statements.forget(key);
+    this.#statements.clear();
+    return this.initialize();
   }
 
   async #runPrepared(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
@@ -103,14 +105,17 @@ export class PostgresConnection implements Connection {
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
-    const result = await this.#wire.exchange(
-      Buffer.concat([...before, ...this.#around(statement, prepared, { held, options })]),
-      reader.onMessage,
-      before.length + 1,
-    );
-    if (result.error !== undefined && !reader.begun && isStalePlan(result.error)) {
-      if (result.status !== 'I') await this.#simple('ROLLBACK');
-      throw new StalePlan();
+    const sent = this.#wire.expect(reader.onMessage, before.length + 1);
+    const messages = [...before, ...this.#around(statement, prepared, { held, options })];
+    const resets = statement.kind !== 'read' && !held;
+    const cleaned = resets ? this.#expectReset() : undefined;
+    if (resets) messages.push(this.#resetQuery());
+    this.#wire.send(Buffer.concat(messages));
+    const [result] = await Promise.all([sent, cleaned]);
+    const stale = result.error === undefined || reader.begun ? undefined : toStalePlan(result.error);
+    if (stale !== undefined) {
+      if (result.status !== 'I') await this.#simple(undo);
+      throw stale;
     }
     await this.#settle(result, statement, { held, options, outcome });
     if (reader.failure !== undefined) throw reader.failure;
@@ -130,15 +135,18 @@ export class PostgresConnection implements Connection {
     return [...begin, ...own, protocol.sync];
   }
 
-  /** Everything a statement outside of our transactions may have left in its session. */
-  async #reset(): Promise<void> {
-    this.#timeoutMs = -1;
-    try {
-      await this.#simple(resetText);
-      await this.#simple(settingsText);
-    } catch {
-      this.close();
-    }
+  /**
+   * What a statement outside of a rolled back transaction may have left in its session, a function of the database's
+   * own unseen by its text: it is forgotten after every write, in the same trip.
+   */
+  #resetQuery(): Buffer {
+    return protocol.query(`${this.#sessionReset};SET statement_timeout = ${this.#timeoutMs}`);
+  }
+
+  /** A session that cannot be reset is not used again. */
+  async #expectReset(): Promise<void> {
+    const { error } = await this.#wire.expect(() => {});
+    if (error !== undefined) this.close();
   }
 
   /** Leaves no transaction open, whatever came. */
@@ -148,7 +156,8 @@ export class PostgresConnection implements Connection {
     { held, options, outcome }: { held: boolean; options: RunOptions; outcome: Outcome },
   ): Promise<void> {
     if (result.error !== undefined) {
-      if (result.status !== 'I') await this.#simple('ROLLBACK');
+      if (held) await this.#end('ROLLBACK');
+      else if (result.status !== 'I') await this.#simple(undo);
       throw toHubError(result.error, statement.text);
     }
     if (!held) {
@@ -157,7 +166,7 @@ export class PostgresConnection implements Connection {
     }
     const affected = outcome.affectedRows ?? outcome.rowCount;
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
-    await this.#simple(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT');
+    await this.#end(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT');
     if (tooMany) {
       throw new HubError(
         'MAX_AFFECTED',
@@ -167,11 +176,20 @@ export class PostgresConnection implements Connection {
     }
   }
 
+  async #end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+    const ended = this.#wire.expect(() => {});
+    const cleaned = this.#expectReset();
+    this.#wire.send(Buffer.concat([protocol.query(how), this.#resetQuery()]));
+    const [{ error }] = await Promise.all([ended, cleaned]);
+    if (error !== undefined) throw toHubError(error, undefined);
+  }
+
   /** The second net under the executor's own deadline; sent only when it changes. */
   #setTimeout(timeoutMs: number): Buffer[] {
-    if (timeoutMs === this.#timeoutMs) return [];
-    this.#timeoutMs = timeoutMs;
-    return [protocol.query(`SET statement_timeout = ${Math.ceil(timeoutMs)}`)];
+    const wholeMs = Math.ceil(timeoutMs);
+    if (wholeMs === this.#timeoutMs) return [];
+    this.#timeoutMs = wholeMs;
+    return [protocol.query(`SET statement_timeout = ${wholeMs}`)];
   }
 
   async #simple(text: string): Promise<void> {
@@ -211,28 +229,19 @@ export class PostgresConnection implements Connection {
   }
 }
 
-/** What outlives a write in its session, where its text shows it. */
-const leavesTraces = /set_config|advisory_lock|dblink_connect/i;
+/** A table changed under a prepared statement, or it is gone; nothing was sent yet, so it is prepared anew. */
+class StalePlan extends Error {
+  readonly isGone: boolean;
+  constructor(isGone: boolean) {
+    super('The prepared statement is stale.');
+    this.isGone = isGone;
+  }
+}
 
-const settingsText = Object.entries(sessionSettings)
-  .map(([name, value]) => `SET ${name} = '${value}'`)
-  .join(';');
-
-const resetText = [
-  'CLOSE ALL',
-  'SET SESSION AUTHORIZATION DEFAULT',
-  'RESET ALL',
-  'UNLISTEN *',
-  'SELECT pg_advisory_unlock_all()',
-  'DISCARD TEMP',
-].join(';');
-
-/** A table changed under a prepared statement; nothing was sent yet, so it is prepared anew. */
-class StalePlan extends Error {}
-
-function isStalePlan(error: Buffer): boolean {
+function toStalePlan(error: Buffer): StalePlan | undefined {
   const fields = protocol.readFields(error);
-  return fields.get('R') === 'RevalidateCachedQuery' || fields.get('C') === '26000';
+  const isGone = fields.get('C') === '26000';
+  return isGone || fields.get('R') === 'RevalidateCachedQuery' ? new StalePlan(isGone) : undefined;
 }
 
 function toCancelled(err: unknown): unknown {

@@ -79,6 +79,11 @@ export class Statements {
     await this.close(prepared.name);
   }
 
+  /** For when the server has forgotten them all. */
+  clear(): void {
+    this.#prepared.clear();
+  }
+
   async close(name: string): Promise<void> {
     await this.#wire.exchange(Buffer.concat([protocol.closeStatement(name), protocol.sync]), () => {});
   }

@@ -2,7 +2,6 @@
 
 import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/error';
-import type { ByteWriter } from '../../rows/byte-writer.ts';
 import {
   writeAscii,
   writeBase64,
@@ -43,27 +42,44 @@ const writeBytes: FieldEncoder = (out, source, start, end) => {
   writeBase64(out, bytes, 0, bytes.length);
 };
 
-/** ISO 8601 with at least milliseconds; infinity and years before Christ stay as the database writes them. */
-function writeTimestamp(
-  out: ByteWriter,
-  source: Buffer,
-  range: { start: number; end: number; zone: string },
-): void {
-  const { start, end, zone } = range;
-  const text = source.toString('latin1', start, end);
-  const match = /^(\d{4,6}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00)?$/.exec(text);
-  if (match === null) {
-    writeQuoted(out, source, start, end);
-    return;
-  }
-  const [, date, time, fraction = ''] = match;
-  writeAscii(out, `"${date}T${time}.${fraction.padEnd(3, '0')}${zone}"`);
-}
+const quote = 0x22;
+const letterC = 0x43;
+const letterT = 0x54;
+const letterZ = 0x5a;
+const dash = 0x2d;
+const point = 0x2e;
+const space = 0x20;
+const zero = 0x30;
+/** `2026-11-20 13:04:05`, without the digits of the year. */
+const afterYearBytes = 15;
 
-const writeLocalTimestamp: FieldEncoder = (out, source, start, end) =>
-  writeTimestamp(out, source, { start, end, zone: '' });
-const writeInstant: FieldEncoder = (out, source, start, end) =>
-  writeTimestamp(out, source, { start, end, zone: 'Z' });
+/** ISO 8601 with at least milliseconds; infinity and years before Christ stay as the database writes them. */
+function timestampEncoder(zone: string): FieldEncoder {
+  // The session's zone is UTC: an instant ends with +00.
+  const tailBytes = zone === '' ? 0 : 3;
+  return (out, source, start, end) => {
+    let year = start + 4;
+    while (year < start + 6 && source[year] !== dash) year++;
+    const seconds = year + afterYearBytes;
+    const stop = end - tailBytes;
+    const fits = source[year] === dash && source[year + 6] === space && source[end - 1] !== letterC;
+    if (!fits || (stop !== seconds && source[seconds] !== point)) {
+      writeQuoted(out, source, start, end);
+      return;
+    }
+    out.reserve(end - start + 8);
+    const { buffer } = out;
+    let at = out.position;
+    buffer[at++] = quote;
+    for (let i = start; i < stop; i++) buffer[at++] = source[i] as number;
+    buffer[at - (stop - year - 6)] = letterT;
+    if (stop === seconds) buffer[at++] = point;
+    for (let digits = Math.max(0, stop - seconds - 1); digits < 3; digits++) buffer[at++] = zero;
+    if (zone !== '') buffer[at++] = letterZ;
+    buffer[at++] = quote;
+    out.position = at;
+  };
+}
 
 const writeBit: FieldEncoder = (out, source, start) =>
   writeAscii(out, source[start] === 0x31 ? 'true' : 'false');
@@ -91,8 +107,8 @@ const types: Record<number, Type & { array?: number }> = {
   1043: { name: 'character varying', encode: writeString, array: 1015 },
   1082: { name: 'date', encode: writeQuoted, array: 1182 },
   1083: { name: 'time', encode: writeQuoted, array: 1183 },
-  1114: { name: 'timestamp', encode: writeLocalTimestamp, array: 1115 },
-  1184: { name: 'timestamptz', encode: writeInstant, array: 1185 },
+  1114: { name: 'timestamp', encode: timestampEncoder(''), array: 1115 },
+  1184: { name: 'timestamptz', encode: timestampEncoder('Z'), array: 1185 },
   1186: { name: 'interval', encode: writeQuoted, array: 1187 },
   1266: { name: 'timetz', encode: writeQuoted, array: 1270 },
   1560: { name: 'bit', encode: writeQuoted, array: 1561 },

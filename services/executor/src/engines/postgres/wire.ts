@@ -1,4 +1,4 @@
-/** One exchange at a time with the server: bytes out, messages in, until it is ready for the next. */
+/** Exchanges with the server: bytes out, messages in until it is ready again, several on their way in order. */
 
 import type { Socket } from 'node:net';
 import { brokenError } from './errors.ts';
@@ -31,7 +31,7 @@ export class Wire {
   closed = false;
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
-  #exchange: Exchange | undefined;
+  readonly #exchanges: Exchange[] = [];
   #onClose: () => void = () => {};
 
   constructor(socket: Socket) {
@@ -50,11 +50,21 @@ export class Wire {
 
   /** Rejects with SOURCE_BROKEN when the connection dies on the way. */
   exchange(bytes: Buffer, onMessage: OnMessage, readies = 1): Promise<ExchangeResult> {
+    const result = this.expect(onMessage, readies);
+    this.send(bytes);
+    return result;
+  }
+
+  /** The result of what is sent next; for several in one write, in the order in which they stand in it. */
+  expect(onMessage: OnMessage, readies = 1): Promise<ExchangeResult> {
     return new Promise((resolve, reject) => {
-      if (this.closed) return reject(brokenError());
-      this.#exchange = { onMessage, readies, error: undefined, resolve, reject };
-      this.#socket.write(bytes);
+      if (this.closed) reject(brokenError());
+      else this.#exchanges.push({ onMessage, readies, error: undefined, resolve, reject });
     });
+  }
+
+  send(bytes: Buffer): void {
+    if (!this.closed) this.#socket.write(bytes);
   }
 
   pause(): void {
@@ -69,9 +79,7 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#socket.destroy();
-    const exchange = this.#exchange;
-    this.#exchange = undefined;
-    exchange?.reject(brokenError(cause));
+    for (const { reject } of this.#exchanges.splice(0)) reject(brokenError(cause));
     this.#onClose();
   }
 
@@ -84,14 +92,14 @@ export class Wire {
   }
 
   #take(type: number, source: Buffer, start: number, end: number): void {
-    const exchange = this.#exchange;
+    const [exchange] = this.#exchanges;
     // What the server says of itself (notices, parameters) needs no answer.
     if (exchange === undefined) return;
     if (type === errorResponse) exchange.error ??= Buffer.from(source.subarray(start, end));
     else if (type === copyIn) this.#socket.write(copyFail);
     else if (type !== readyForQuery) exchange.onMessage(type, source, start, end);
     else if (--exchange.readies === 0) {
-      this.#exchange = undefined;
+      this.#exchanges.shift();
       exchange.resolve({ error: exchange.error, status: String.fromCharCode(source[start] as number) });
     }
   }

@@ -1,0 +1,181 @@
+/** Nothing of one execution is left for the next on the same connection, whatever hid it. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scaled } from '../../../../tests/support/scale.ts';
+import type { Connection, EngineName, Statement } from '../engine.ts';
+import { ask, dial, settingsOf } from './engine-fixture.ts';
+import { createEngines } from './index.ts';
+
+interface Server {
+  engine: EngineName;
+  url: string | undefined;
+  setUp: string[];
+  /** Each leaves something in its session, most of them by a function that its text does not show. */
+  leavers: [kind: Statement['kind'], text: string][];
+  /** What statements after them see; on MySQL it matters whether the text shows that it looks at the session. */
+  observers: string[];
+  /** What only a statement that left something would make possible. */
+  refused: string;
+  tearDown: string[];
+}
+
+const hides = (name: string, body: string) =>
+  `CREATE FUNCTION hub_state.${name}() RETURNS int LANGUAGE plpgsql AS $$ BEGIN ${body}; RETURN 1; END $$`;
+
+const write = (name: string) => `INSERT INTO hub_state.written VALUES (hub_state.${name}())`;
+
+const postgres: Server = {
+  engine: 'postgres',
+  url: process.env.POSTGRES_URL,
+  setUp: [
+    'DROP SCHEMA IF EXISTS hub_state CASCADE',
+    'DROP ROLE IF EXISTS hub_state_role',
+    'CREATE SCHEMA hub_state',
+    'CREATE ROLE hub_state_role',
+    'CREATE TABLE hub_state.written (a int)',
+    'CREATE TABLE hub_state.numbered (id serial)',
+    hides('sets', "PERFORM set_config('search_path', 'hub_state', false)"),
+    hides('names', "PERFORM set_config('hub.secret', 'seen', false)"),
+    hides('shifts', "SET TimeZone = 'Asia/Tokyo'"),
+    hides('slows', "SET statement_timeout = '1ms'"),
+    hides('becomes', 'SET ROLE hub_state_role'),
+    hides('locks', 'PERFORM pg_advisory_lock(4711)'),
+    hides('keeps', 'CREATE TEMP TABLE IF NOT EXISTS hub_temp AS SELECT 1 AS a'),
+    hides('listens', "EXECUTE 'LISTEN hub_channel'"),
+    hides('holds', "EXECUTE 'DECLARE hub_cursor CURSOR WITH HOLD FOR SELECT 1'"),
+    hides('forgets', "EXECUTE 'DEALLOCATE ALL'"),
+  ],
+  leavers: [
+    ...['sets', 'names', 'shifts', 'slows', 'locks', 'keeps', 'listens', 'holds', 'forgets', 'becomes'].map(
+      (name): [Statement['kind'], string] => ['write', write(name)],
+    ),
+    ...['sets', 'names', 'shifts', 'locks', 'listens'].map((name): [Statement['kind'], string] => [
+      'read',
+      `SELECT hub_state.${name}()`,
+    ]),
+    ['read', 'SELECT hub_state.locks(), 1 / 0'],
+    ['write', 'INSERT INTO hub_state.written SELECT hub_state.sets() / 0'],
+    ['write', 'INSERT INTO hub_state.numbered DEFAULT VALUES'],
+    ['standalone', 'CREATE TEMP TABLE hub_temp (a int)'],
+  ],
+  observers: [
+    `SELECT current_setting('search_path') AS path, nullif(current_setting('hub.secret', true), '') AS secret,
+    current_setting('TimeZone') AS zone, current_setting('IntervalStyle') AS style, current_user = session_user AS own,
+    (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()) AS locks,
+    to_regclass('hub_temp') AS temp, (SELECT count(*) FROM pg_listening_channels()) AS channels,
+    (SELECT count(*) FROM pg_cursors WHERE name = 'hub_cursor') AS cursors`,
+  ],
+  refused: 'SELECT lastval()',
+  tearDown: ['DROP SCHEMA hub_state CASCADE', 'DROP ROLE hub_state_role'],
+};
+
+const functionOf = (name: string, body: string) =>
+  `CREATE OR REPLACE FUNCTION hub_state_${name}() RETURNS INT MODIFIES SQL DATA BEGIN ${body}; RETURN 1; END`;
+
+const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => ({
+  engine,
+  url,
+  setUp: [
+    'CREATE OR REPLACE TABLE hub_state_written (id BIGINT AUTO_INCREMENT PRIMARY KEY, a INT)',
+    functionOf('sets', 'SET @hub_seen = 42'),
+    functionOf('takes', 'SELECT 42 INTO @hub_taken'),
+    'CREATE OR REPLACE FUNCTION hub_state_reads() RETURNS INT NO SQL RETURN @hub_seen',
+    functionOf('modes', "SET SESSION sql_mode = 'ANSI_QUOTES'"),
+    functionOf('shifts', "SET SESSION time_zone = '+09:00'"),
+    functionOf('locks', "DO GET_LOCK('hub_state', 0)"),
+    functionOf('keeps', 'CREATE TEMPORARY TABLE IF NOT EXISTS hub_state_temp (a INT)'),
+  ],
+  leavers: [
+    ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps'].map((name): [Statement['kind'], string] => [
+      'write',
+      `INSERT INTO hub_state_written (a) VALUES (hub_state_${name}())`,
+    ]),
+    ...['sets', 'takes', 'modes', 'shifts', 'locks'].map((name): [Statement['kind'], string] => [
+      'read',
+      `SELECT hub_state_${name}()`,
+    ]),
+    ['read', 'SELECT @hub_seen := 42'],
+    ['read', "SELECT GET_LOCK('hub_state', 0)"],
+    ['read', 'SELECT LAST_INSERT_ID(42)'],
+    ['read', "SELECT GET_LOCK('hub_state', 0) FROM hub_state_missing"],
+    ['standalone', 'CREATE TEMPORARY TABLE hub_state_temp (a INT)'],
+  ],
+  observers: [
+    'SELECT hub_state_reads() AS seen, IS_FREE_LOCK(\'hub_state\') AS free, FROM_UNIXTIME(0) AS zone, "a" AS quoted',
+    'SELECT @hub_seen AS seen, @hub_taken AS taken, @@sql_mode AS mode, @@time_zone AS zone, LAST_INSERT_ID() AS id',
+  ],
+  refused: 'SELECT * FROM hub_state_temp',
+  tearDown: [
+    'DROP TABLE hub_state_written',
+    ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps', 'reads'].map(
+      (name) => `DROP FUNCTION hub_state_${name}`,
+    ),
+  ],
+});
+
+const servers = [postgres, mysql('mariadb', process.env.MARIADB_URL), mysql('mysql', process.env.MYSQL_URL)];
+
+describe.each(servers)('a session at $engine', (server) => {
+  describe.skipIf(server.url === undefined)('(needs its URL in the environment)', () => {
+    let connection: Connection;
+    const open = async () => {
+      const adapter = createEngines().find(({ names }) => names.includes(server.engine));
+      return (await adapter?.connect(settingsOf(server.engine, server.url as string), {
+        dial,
+        signal: AbortSignal.timeout(5_000),
+      })) as Connection;
+    };
+    const reopen = async () => {
+      if (connection.broken) connection = await open();
+    };
+    const command = async (text: string) => {
+      await ask(connection, text, { kind: 'standalone' });
+      await reopen();
+    };
+    const leave = async ([kind, text]: [Statement['kind'], string], options: object = {}) => {
+      await ask(connection, text, { kind, ...options }).catch((err) =>
+        expect(['SQL_REJECTED', 'MAX_AFFECTED']).toContain(err.code),
+      );
+      await reopen();
+    };
+    const seen = async () => {
+      await expect(ask(connection, server.refused)).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+      let all = '';
+      for (const text of server.observers) all += (await ask(connection, text)).text;
+      await reopen();
+      return all;
+    };
+    let clean: string;
+
+    beforeAll(async () => {
+      connection = await open();
+      for (const text of server.setUp) await command(text);
+      connection.close();
+      connection = await open();
+      clean = await seen();
+    });
+    afterAll(async () => {
+      for (const text of server.tearDown) await command(text);
+      connection.close();
+    });
+
+    it.each(server.leavers)('is clean after the %s %s', async (kind, text) => {
+      await leave([kind, text]);
+      expect(await seen()).toBe(clean);
+      if (kind !== 'write') return;
+      await leave([kind, text], { dryRun: true });
+      expect(await seen()).toBe(clean);
+      await leave([kind, text], { maxAffected: 0 });
+      expect(await seen()).toBe(clean);
+    });
+
+    it('is clean over thousands of executions in any order', async () => {
+      let turn = 7;
+      for (let i = 0; i < scaled(500, 10_000); i++) {
+        turn = (turn * 1_103_515_245 + 12_345) % 2_147_483_648;
+        await leave(server.leavers[turn % server.leavers.length] as [Statement['kind'], string]);
+        expect(await seen()).toBe(clean);
+      }
+    }, 600_000);
+  });
+});
