@@ -20,9 +20,14 @@ interface Ready {
   body: string;
 }
 
-export async function startServer(path: string, args: string[]): Promise<Server> {
-  const child = fork(path, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const [ready] = (await once(child, 'message')) as [Ready];
+export async function startServer(path: string, args: string[], nodeArgs: string[] = []): Promise<Server> {
+  const child = fork(path, args, {
+    execArgv: [...process.execArgv, ...nodeArgs],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const failed = once(child, 'close').then(() => Promise.reject(new Error(`${path} ended at its start.`)));
+  const [ready] = (await Promise.race([once(child, 'message'), failed])) as [Ready];
+  failed.catch(() => {});
   const ask = async (what: string): Promise<number> => {
     child.send(what);
     const [answer] = (await once(child, 'message')) as [number];

@@ -24,7 +24,7 @@ export function createLogger(options: LoggerOptions): Logger {
   });
 }
 
-const batchBytes = 4_096;
+const batchBytes = 15_360;
 const batchMs = 250;
 
 /** Lines go out together, a quarter of a second late at most, and at the end of the process: a write for each would cost more than the line. */

@@ -19,6 +19,9 @@ describe('a body', () => {
     ['{"n":1.10}', '1.10'],
     ['{"n":-0}', '-0'],
     ['{"n":1e400}', '1e400'],
+    ['{"n":12345678.12345678901}', '12345678.12345678901'],
+    ['{"n": [ 0.1234567890123456789 ]}', '[0.1234567890123456789]'],
+    ['{"n":"8,1e5"}', '"8,1e5"'],
     ['{"n":123456789012345678901234567890.5}', '123456789012345678901234567890.5'],
     ['{"n":[1,{"deep":12345678901234567}]}', '[1,{"deep":12345678901234567}]'],
     ['{"n":12}', '12'],
@@ -31,11 +34,22 @@ describe('a body', () => {
     const digits = fc.tuple(fc.bigInt(), fc.nat(), fc.integer({ min: -9, max: 9 }));
     fc.assert(
       fc.property(digits, ([whole, part, exponent]) => {
-        for (const number of [`${whole}`, `${whole}.${part}`, `${whole}.${part}e${exponent}`]) {
+        for (const number of [
+          `${whole}`,
+          `${part}.${whole < 0n ? -whole : whole}`,
+          `${whole}.${part}`,
+          `${whole}.${part}e${exponent}`,
+        ]) {
           expect(exactMember(parse(`{"n":${number}}`), ['n'])).toBe(number);
         }
       }),
     );
+  });
+
+  it('is read once where its ids hold digits and its numbers are plain', () => {
+    expect(
+      parse('{"queryId":"dh.q.06d1234567890123456789e5","context":{"id":7,"at":1.5}}').exactText,
+    ).toBeUndefined();
   });
 
   it('has no member that it only inherits', () => {

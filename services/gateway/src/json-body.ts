@@ -5,8 +5,11 @@ import { HubError } from '@datahub/service-kit/error';
 const depthMax = 64;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Numbers that a double may not give back as they were written: many digits, exponents, trailing zeros, minus zero. */
-const risky = /\d{16}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
+/**
+ * Numbers that a double may not give back as they were written: many digits, exponents, trailing zeros, minus zero. Only
+ * where a value can stand, so that ids with digits in them do not count.
+ */
+const risky = /[[:,]\s*-?(?:[\d.]{16}|\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d))|[[:,]\s*-0(?![.\d])/;
 
 export interface ParsedBody {
   value: unknown;

@@ -6,7 +6,7 @@ import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement
 import type { RowSink } from '../../rows/row-sink.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { createResultReader } from './results.ts';
+import { ResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
 import { prepareSession, undo, unlock } from './session.ts';
 import { type Prepared, Statements } from './statements.ts';
@@ -93,7 +93,7 @@ export class PostgresConnection implements Connection {
     const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
     const held = statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const before = this.#setTimeout(options.statementTimeoutMs);
-    const reader = createResultReader({
+    const reader = new ResultReader({
       prepared,
       sink,
       outcome,
@@ -105,7 +105,10 @@ export class PostgresConnection implements Connection {
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
-    const sent = this.#wire.expect(reader.onMessage, before.length + 1);
+    const sent = this.#wire.expect(
+      (type, source, start, end) => reader.read(type, source, start, end),
+      before.length + 1,
+    );
     const messages = [...before, ...this.#around(statement, prepared, { held, options })];
     const resets = statement.kind !== 'read' && !held;
     const cleaned = resets ? this.#expectReset() : undefined;

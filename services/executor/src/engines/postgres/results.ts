@@ -4,7 +4,6 @@ import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import type { Prepared } from './statements.ts';
 import { checked, encoderOf, isJson, type ServerType, typeName } from './values.ts';
-import type { OnMessage } from './wire.ts';
 
 export interface ResultOptions {
   prepared: Prepared;
@@ -22,66 +21,63 @@ export interface ResultOptions {
   resume: () => void;
 }
 
-export interface ResultReader {
-  onMessage: OnMessage;
-  /** True once the sink was told its columns. */
-  readonly begun: boolean;
-  /** Why a row could not be written; the rows after it were left. */
-  readonly failure: unknown;
-}
-
 const code = (letter: string) => letter.charCodeAt(0);
 const dataRow = code('D');
 const commandComplete = code('C');
 const portalSuspended = code('s');
 
-export function createResultReader(options: ResultOptions): ResultReader {
-  const { prepared, sink, outcome } = options;
-  const offsets = new Int32Array((prepared.fields?.length ?? 0) * 2);
-  const rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
-  let completed = -options.commandsBefore;
-  let begun = false;
-  let failure: unknown;
+/** A class, because one is made for every execution: closures and accessors of its own would cost each a third more. */
+export class ResultReader {
+  /** True once the sink was told its columns. */
+  begun = false;
+  /** Why a row could not be written; the rows after it were left. */
+  failure: unknown;
+  readonly #options: ResultOptions;
+  readonly #offsets: Int32Array;
+  readonly #rowsMax: number;
+  #completed: number;
 
-  const begin = () => {
-    if (!begun) beginRows(options);
-    begun = true;
-  };
-  const row = (source: Buffer, start: number): void => {
-    if (outcome.rowCount >= rowsMax) {
+  constructor(options: ResultOptions) {
+    this.#options = options;
+    this.#offsets = new Int32Array((options.prepared.fields?.length ?? 0) * 2);
+    this.#rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
+    this.#completed = -options.commandsBefore;
+  }
+
+  read(type: number, source: Buffer, start: number, end: number): void {
+    if (type === dataRow && this.#completed === 0) {
+      this.#begin();
+      this.#row(source, start);
+    } else if (type === commandComplete || type === portalSuspended) {
+      if (this.#completed === 0) this.#begin();
+      if (this.#completed === 0 && type === commandComplete) {
+        readTag(source.toString('latin1', start, end - 1), this.#options.outcome);
+      }
+      this.#completed++;
+    }
+  }
+
+  #begin(): void {
+    if (!this.begun) beginRows(this.#options);
+    this.begun = true;
+  }
+
+  #row(source: Buffer, start: number): void {
+    const { sink, outcome, discarding, pause } = this.#options;
+    if (outcome.rowCount >= this.#rowsMax) {
       outcome.truncated = true;
       return;
     }
     outcome.rowCount++;
-    if (failure !== undefined || options.discarding()) return;
-    findFields(source, start, offsets);
+    if (this.failure !== undefined || discarding()) return;
+    findFields(source, start, this.#offsets);
     try {
-      sink.row(source, offsets);
+      sink.row(source, this.#offsets);
     } catch (err) {
-      failure = err;
+      this.failure = err;
     }
-    if (sink.full) options.pause();
-  };
-
-  return {
-    get begun() {
-      return begun;
-    },
-    get failure() {
-      return failure;
-    },
-    onMessage: (type, source, start, end) => {
-      if (type === dataRow && completed === 0) {
-        begin();
-        row(source, start);
-      } else if (type === commandComplete || type === portalSuspended) {
-        if (completed === 0) begin();
-        if (completed === 0 && type === commandComplete)
-          readTag(source.toString('latin1', start, end - 1), outcome);
-        completed++;
-      }
-    },
-  };
+    if (sink.full) pause();
+  }
 }
 
 function beginRows({ prepared, sink, serverTypes, checksTexts, resume }: ResultOptions): void {
