@@ -129,6 +129,23 @@ describe('values', () => {
     expect(bound.params).toEqual([7, '12345678901234567890.120', null, 2]);
   });
 
+  it('that are declared JSON are bound as JSON, whatever they are', () => {
+    const context = {
+      s: 'a"b',
+      n: 1.5,
+      b: true,
+      l: [1, 'x', null],
+      o: { a: 1 },
+      z: null,
+      m: [{ a: 1 }, 'x', null],
+    };
+    const json = Object.keys(context).map((key) => ({ key, type: key === 'm' ? 'json[]' : 'json' }));
+    const all = 'SELECT :s, :n, :b, :l, :o, :z, :m';
+    const same = ['"a\\"b"', '1.5', 'true', '[1,"x",null]', '{"a":1}', null];
+    expect(bind(all, context, 'postgres', json).params).toEqual([...same, '{"{\\"a\\":1}","\\"x\\"",NULL}']);
+    expect(bind(all, context, 'mysql', json).params).toEqual([...same, '[{"a":1},"x",null]']);
+  });
+
   it('come from the key, then the call, then the default', () => {
     const bound = compile(text, 'postgres', variables).bind({
       pinnedJson: '{"i":1}',
@@ -153,6 +170,15 @@ describe('values', () => {
       '/context/e',
     ]);
     expect(JSON.stringify(failure) + failure.message).not.toContain('secret');
+  });
+
+  it.each([
+    ['"a\\u0000b"', 'NUL'],
+    ['["a", "\\u0000"]', 'NUL'],
+  ])('%s cannot come back as they were sent, and are refused', (json, word) => {
+    const refuse = () => compile('SELECT :a').bind({ pinnedJson: '', contextJson: `{"a":${json}}` });
+    expect(refuse).toThrow(expect.objectContaining({ code: 'CONTEXT_INVALID' }));
+    expect(refuse).toThrow(word);
   });
 
   it('are taken from nobody’s prototype', () => {

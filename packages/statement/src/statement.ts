@@ -193,18 +193,21 @@ function writeMysql({ text, places }: Source, values: Value[]): string {
   return written + text.slice(at);
 }
 
-function postgresParams(_source: Source, values: Value[]): BoundValue[] {
-  return values.map((value) => (Array.isArray(value) ? toArrayLiteral(value) : toScalar(value)));
+function postgresParams({ declarations }: Source, values: Value[]): BoundValue[] {
+  return values.map((value, i) => {
+    const { type } = declarations[i] as Declaration;
+    return Array.isArray(value) && type !== 'json' ? toArrayLiteral(value, type) : toScalar(value, type);
+  });
 }
 
-function mysqlParams({ places }: Source, values: Value[]): BoundValue[] {
+function mysqlParams({ places, declarations }: Source, values: Value[]): BoundValue[] {
   const params: BoundValue[] = [];
   for (const { variable, list } of places) {
     const value = values[variable] ?? null;
-    if (list === undefined || !Array.isArray(value))
-      params.push(Array.isArray(value) ? toJsonText(value) : toScalar(value));
+    const { type } = declarations[variable] as Declaration;
+    if (list === undefined || !Array.isArray(value)) params.push(toScalar(value, type));
     else {
-      const elements = value.map(toScalar);
+      const elements = value.map((element) => toScalar(element, type));
       params.push(...elements);
       const last = elements.at(-1) ?? null;
       for (let i = value.length; i < paddedLength(value.length); i++) params.push(last);
@@ -213,18 +216,20 @@ function mysqlParams({ places }: Source, values: Value[]): BoundValue[] {
   return params;
 }
 
-/** What no driver can take for a list or an operator: objects and nested arrays are JSON text. */
-function toScalar(value: Value): BoundValue {
+/** What no driver can take for a list or an operator: objects and arrays are JSON text, and all that is declared JSON. */
+function toScalar(value: Value, type: string | undefined): BoundValue {
+  if (value === null) return null;
+  if (type === 'json' || type === 'json[]') return toJsonText(value);
   if (value instanceof ExactNumber) return value.text;
-  return typeof value === 'object' && value !== null ? toJsonText(value) : value;
+  return typeof value === 'object' ? toJsonText(value) : value;
 }
 
 /** PostgreSQL's own notation of an array; every element in quotes but NULL. */
-function toArrayLiteral(values: Value[]): string {
+function toArrayLiteral(values: Value[], type: string | undefined): string {
   const elements = values.map((value) => {
     if (value === null) return 'NULL';
-    if (Array.isArray(value)) return toArrayLiteral(value);
-    return `"${String(toScalar(value)).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+    if (Array.isArray(value) && type !== 'json[]') return toArrayLiteral(value, type);
+    return `"${String(toScalar(value, type)).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
   });
   return `{${elements.join(',')}}`;
 }

@@ -15,16 +15,22 @@ export type Value = string | number | boolean | null | ExactNumber | Value[] | {
 
 export const listMax = 10_000;
 
-const risky = /\d{16}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
+const risky = /\d[\d.]{15}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
 
 type Reviver = (key: string, value: Value, context: { source?: string }) => Value;
+
+/** What every engine takes from a double as it was written: more digits would read back here and not there. */
+function isPlain(value: number, source: string): boolean {
+  if (String(value) !== source) return false;
+  return Number.isSafeInteger(value) || source.replace(/\D/g, '').length <= 15;
+}
 
 /** JSON with every digit kept. The text was parsed before, so it is well formed. */
 export function parseValue(text: string): Value {
   if (!risky.test(text)) return JSON.parse(text);
   const parse = JSON.parse as unknown as (text: string, reviver: Reviver) => Value;
   return parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source
+    typeof value === 'number' && source !== undefined && !isPlain(value, source)
       ? new ExactNumber(source)
       : value,
   );
@@ -107,8 +113,9 @@ function faultOf({ type, required, allowed }: Declaration, value: Value): string
     const fault = type.endsWith('[]') ? faultOfList(type.slice(0, -2), value) : faultOfType(type, value);
     if (fault !== undefined) return fault;
   }
-  if (typeof value === 'string' && value.includes('\0')) return 'must not contain a NUL character';
   const members = Array.isArray(value) ? value : [value];
+  if (members.some((member) => typeof member === 'string' && member.includes('\0')))
+    return 'must not contain a NUL character';
   if (allowed !== undefined && !members.every((member) => allowed.has(toJsonText(member)))) {
     return 'must be one of the values that the query allows';
   }
