@@ -222,23 +222,6 @@ describe('what is refused', () => {
   );
 });
 
-describe('what agrees', () => {
-  it.each([
-    ['(SELECT 1)', 'SELECT', 'read'],
-    ['WITH a AS (INSERT INTO t VALUES (1) RETURNING 1) SELECT 1;', 'SELECT', 'read'],
-    ['WITH a AS (SELECT 1) SELECT 1', 'WITH', 'read'],
-    ['VALUES (1)', 'SELECT', 'read'],
-    ['SHOW TABLES', 'SHOW', 'read'],
-    ['/* hi */ update t set x = 1', 'UPDATE', 'write'],
-    ['WITH a AS (SELECT 1) INSERT INTO t SELECT 1', 'INSERT', 'write'],
-    ['CALL p()', 'CALL', 'standalone'],
-    ['CREATE TABLE t (id int)', 'CREATE', 'standalone'],
-    ['VACUUM t', 'VACUUM', 'standalone'],
-  ])('%j with %s is %s', (text, command, kind) => {
-    expect(compile(text, 'postgres', [], command).kind).toBe(kind);
-  });
-});
-
 describe('places', () => {
   it('in the text that was run are told in the stored one', () => {
     const text = 'SELECT :aVeryLongName,\n  {{other}} AS x, nope FROM t WHERE id IN (:ids) AND bad';
