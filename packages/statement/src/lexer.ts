@@ -13,12 +13,16 @@ export interface Token {
   text: string;
 }
 
-const wordStart = /[\p{L}_]/u;
-const wordPart = /[\p{L}\p{M}\p{N}_$]/u;
+/** To the engines every character beyond ASCII is a letter, a blank or a sign too. */
+const wordStart = /[A-Za-z_\u0080-\u{10ffff}]/u;
+const wordPart = /[\w$\u0080-\u{10ffff}]/u;
+const blank = /[ \t\n\v\f\r]/;
 const variableName = /[A-Za-z_][A-Za-z0-9_]{0,63}/y;
 const bracedVariable = /\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}/y;
 const bracedAnywhere = /\{\{\s*[A-Za-z_][A-Za-z0-9_]{0,63}\s*\}\}/;
-const dollarTag = /\$([\p{L}_][\p{L}\p{N}_]*)?\$/uy;
+const dollarTag = /\$([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)?\$/uy;
+/** What may part two strings that are one to PostgreSQL: a line break, perhaps with comments after it. */
+const continuation = /[ \t\f\v]*[\n\r](?:\s|--[^\n\r]*[\n\r])*'/y;
 const numberText = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
 
 /** Where a text stops being SQL; line and column count from 1. */
@@ -87,7 +91,7 @@ class Lexer {
     for (;;) {
       const rest = this.#text;
       const character = rest[this.#at] ?? '';
-      if (character !== '' && /\s/.test(character)) this.#at++;
+      if (blank.test(character)) this.#at++;
       else if (rest.startsWith('--', this.#at) && this.#isDashComment()) this.#skipLine();
       else if (character === '#' && !this.#postgres) this.#skipLine();
       else if (rest.startsWith('/*', this.#at)) this.#skipBlockComment();
@@ -98,12 +102,13 @@ class Lexer {
   /** MySQL wants a blank or a control character after the dashes. */
   #isDashComment(): boolean {
     const after = this.#text[this.#at + 2];
-    return this.#postgres || after === undefined || after <= ' ';
+    return this.#postgres || after === undefined || after <= ' ' || after === '\u007f';
   }
 
   #skipLine(): void {
-    const end = this.#text.indexOf('\n', this.#at);
-    this.#at = end < 0 ? this.#text.length : end + 1;
+    const lineEnd = this.#postgres ? /[\n\r]/g : /\n/g;
+    lineEnd.lastIndex = this.#at;
+    this.#at = lineEnd.test(this.#text) ? lineEnd.lastIndex : this.#text.length;
   }
 
   #skipBlockComment(): void {
@@ -164,8 +169,14 @@ class Lexer {
         throw rejectAt(this.#text, start, `A ${quote} is opened here and never closed.`);
       if (character === '\\' && backslash) end++;
       else if (character === quote) {
-        if (this.#text[end + 1] !== quote) break;
-        end++;
+        if (this.#text[end + 1] === quote) end++;
+        else if (!this.#postgres || !backslash) break;
+        else {
+          // The backslash is an escape in what continues the string as well.
+          continuation.lastIndex = end + 1;
+          if (!continuation.test(this.#text)) break;
+          end = continuation.lastIndex - 1;
+        }
       }
     }
     this.#pushQuoted(start, end + 1);

@@ -163,11 +163,19 @@ function writePostgres({ text, places, declarations }: Source, values: Value[]):
     const placeholder = `$${variable + 1}${castOf(declarations[variable] as Declaration, values[variable])}`;
     if (list !== undefined && isList) {
       written += `${text.slice(at, list.from)}${list.not ? '<> ALL' : '= ANY'} (${placeholder}`;
-    } else written += text.slice(at, start) + placeholder;
+    } else {
+      // A dollar sign right after a word, as in LIMIT:n, would be part of it.
+      written += text.slice(at, start);
+      written += endsInWord.test(written.slice(-1)) ? ` ${placeholder}` : placeholder;
+    }
     at = end;
+    if (beginsWord.test(text.slice(at, at + 1))) written += ' ';
   }
   return written + text.slice(at);
 }
+
+const beginsWord = /^[\w\u0080-\uffff]/;
+const endsInWord = /[\w$\u0080-\uffff]$/;
 
 function castOf({ type }: Declaration, value: Value | undefined): string {
   if (type === undefined) return '';
@@ -250,7 +258,7 @@ function offsetOf(text: string, line: number, column: number): number {
   return start + [...text.slice(start)].slice(0, column - 1).join('').length;
 }
 
-const placeholderAt = /\$\d+(::[a-z ]+(\[\])?)?|= ANY \(|<> ALL \(|\?(,\?)*/y;
+const placeholderAt = / ?\$\d+(::[a-z ]+(\[\])?)?|= ANY \(|<> ALL \(|\?(,\?)*/y;
 const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(/iy;
 
 function storedOffset(stored: string, run: string, target: number): number {
