@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { Connection, EngineName, Statement } from '../engine.ts';
+import { untilStopped } from '../rpc/stop.ts';
 import { ask, dial, settingsOf } from './engine-fixture.ts';
 import { createEngines } from './index.ts';
 
@@ -14,6 +15,8 @@ interface Server {
   leavers: [kind: Statement['kind'], text: string][];
   /** What statements after them see; on MySQL it matters whether the text shows that it looks at the session. */
   observers: string[];
+  /** Leave something as well, after this many milliseconds. */
+  slow: (ms: number) => [kind: Statement['kind'], text: string][];
   /** What only a statement that left something would make possible. */
   refused: string;
   tearDown: string[];
@@ -65,6 +68,11 @@ const postgres: Server = {
     to_regclass('hub_temp') AS temp, (SELECT count(*) FROM pg_listening_channels()) AS channels,
     (SELECT count(*) FROM pg_cursors WHERE name = 'hub_cursor') AS cursors`,
   ],
+  slow: (ms) => [
+    ['read', `SELECT pg_sleep(${ms / 1_000}), hub_state.locks(), hub_state.sets()`],
+    ['write', `INSERT INTO hub_state.written SELECT hub_state.sets() FROM pg_sleep(${ms / 1_000})`],
+    ['write', `INSERT INTO hub_state.written SELECT hub_state.locks() FROM pg_sleep(${ms / 1_000})`],
+  ],
   refused: 'SELECT lastval()',
   tearDown: ['DROP SCHEMA hub_state CASCADE', 'DROP ROLE hub_state_role'],
 };
@@ -83,6 +91,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     functionOf('modes', "SET SESSION sql_mode = 'ANSI_QUOTES'"),
     functionOf('shifts', "SET SESSION time_zone = '+09:00'"),
     functionOf('locks', "DO GET_LOCK('hub_state', 0)"),
+    functionOf('fails', "SIGNAL SQLSTATE '45000'"),
     functionOf('keeps', 'CREATE TEMPORARY TABLE IF NOT EXISTS hub_state_temp (a INT)'),
   ],
   leavers: [
@@ -97,17 +106,23 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     ['read', 'SELECT @hub_seen := 42'],
     ['read', "SELECT GET_LOCK('hub_state', 0)"],
     ['read', 'SELECT LAST_INSERT_ID(42)'],
-    ['read', "SELECT GET_LOCK('hub_state', 0) FROM hub_state_missing"],
+    ['read', 'SELECT hub_state_sets(), hub_state_locks(), hub_state_fails()'],
+    ['write', 'INSERT INTO hub_state_written (a) SELECT hub_state_sets() + hub_state_fails()'],
     ['standalone', 'CREATE TEMPORARY TABLE hub_state_temp (a INT)'],
   ],
   observers: [
     'SELECT hub_state_reads() AS seen, IS_FREE_LOCK(\'hub_state\') AS free, FROM_UNIXTIME(0) AS zone, "a" AS quoted',
     'SELECT @hub_seen AS seen, @hub_taken AS taken, @@sql_mode AS mode, @@time_zone AS zone, LAST_INSERT_ID() AS id',
   ],
+  slow: (ms) => [
+    ['read', `SELECT SLEEP(${ms / 1_000}), hub_state_locks(), hub_state_sets()`],
+    ['write', `INSERT INTO hub_state_written (a) SELECT SLEEP(${ms / 1_000}) + hub_state_sets()`],
+    ['write', `INSERT INTO hub_state_written (a) SELECT SLEEP(${ms / 1_000}) + hub_state_locks()`],
+  ],
   refused: 'SELECT * FROM hub_state_temp',
   tearDown: [
     'DROP TABLE hub_state_written',
-    ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps', 'reads'].map(
+    ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps', 'reads', 'fails'].map(
       (name) => `DROP FUNCTION hub_state_${name}`,
     ),
   ],
@@ -168,6 +183,27 @@ describe.each(servers)('a session at $engine', (server) => {
       await leave([kind, text], { maxAffected: 0 });
       expect(await seen()).toBe(clean);
     });
+
+    it('is clean or closed when stopped at any moment', async () => {
+      const now = () => performance.now();
+      const endings = { ended: 0, stopped: 0 };
+      for (let i = 0; i < scaled(60, 1_000); i++) {
+        const statements = server.slow((i * 7) % 10);
+        const [kind, text] = statements[i % statements.length] as (typeof statements)[number];
+        const { signal } = new AbortController();
+        const bounds = { connection, signal, deadlineAt: now() + ((i * 3) % 11), now, graceMs: 800 };
+        await untilStopped(ask(connection, text, { kind }), bounds).then(
+          () => endings.ended++,
+          (err) => {
+            expect(err.code).toBe('STATEMENT_TIMEOUT');
+            endings.stopped++;
+          },
+        );
+        await reopen();
+        expect(await seen()).toBe(clean);
+      }
+      expect(Math.min(endings.ended, endings.stopped)).toBeGreaterThan(5);
+    }, 120_000);
 
     it('is clean over thousands of executions in any order', async () => {
       let turn = 7;

@@ -157,7 +157,11 @@ export class MysqlConnection implements Connection {
     const ended = [this.#wire.expect(reader), ...after.map(() => this.#wire.expect(ok))];
     const results = await Promise.allSettled([...started, ...ended]);
     const failure = results.find((result) => result.status === 'rejected');
-    if (failure !== undefined) throw failure.reason;
+    if (failure !== undefined) {
+      // A failed statement does not tell what it had changed by then.
+      this.#changed = true;
+      throw failure.reason;
+    }
     return outcome;
   }
 

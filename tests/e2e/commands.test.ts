@@ -1,0 +1,83 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, engines } from '../support/hub.ts';
+
+type Row = [command: string | undefined, text: string, saved: string, executed?: string, options?: object];
+
+/** What saving answers, and what executing answers after that: `ok` or a code. */
+const shared: Row[] = [
+  [undefined, 'SELECT 1 AS a', 'ok', 'ok'],
+  ['select', 'SELECT 1 AS a', 'ok', 'ok'],
+  ['WITH', 'WITH a AS (SELECT 1 AS a) SELECT a FROM a', 'ok', 'ok'],
+  ['VALUES', 'VALUES (1)', 'ok', 'ok'],
+  ['EXPLAIN', 'EXPLAIN SELECT 1', 'ok', 'ok'],
+  ['INSERT', 'INSERT INTO scratch (id) VALUES (501)', 'ok', 'ok'],
+  ['UPDATE', "UPDATE scratch SET label = 'x' WHERE id = 501", 'ok', 'ok'],
+  ['DELETE', 'DELETE FROM scratch WHERE id = 501', 'ok', 'ok'],
+  ['CREATE', 'CREATE TABLE commanded (a INT)', 'ok', 'OPTION_REFUSED', { dryRun: true }],
+  ['CREATE', 'CREATE TABLE commanded (a INT)', 'ok', 'ok'],
+  ['TRUNCATE', 'TRUNCATE TABLE commanded', 'ok', 'OPTION_REFUSED', { maxAffected: 1 }],
+  ['TRUNCATE', 'TRUNCATE TABLE commanded', 'ok', 'ok'],
+  ['ALTER', 'ALTER TABLE commanded ADD b INT', 'ok', 'ok'],
+  ['DROP', 'DROP TABLE commanded', 'ok', 'ok'],
+  [undefined, 'DELETE FROM sales', 'COMMAND_MISMATCH'],
+  ['DELETE', 'UPDATE sales SET id = 1', 'COMMAND_MISMATCH'],
+  ['INSERT', 'SELECT 1', 'COMMAND_MISMATCH'],
+  ['SELECT', 'DROP TABLE sales', 'COMMAND_MISMATCH'],
+  ['BEGIN', 'BEGIN', 'SQL_REJECTED'],
+  ['SET', 'SET x = 1', 'SQL_REJECTED'],
+  ['SELECT', 'SELECT 1; DELETE FROM sales', 'SQL_REJECTED'],
+  ['SELECT', 'SELECT 1 INTO stolen', 'SQL_REJECTED'],
+  ['CREATE TABLE', 'CREATE TABLE commanded (a INT)', 'VALIDATION'],
+];
+
+const postgres: Row[] = [
+  ['TABLE', 'TABLE sales', 'ok', 'ok'],
+  ['SHOW', 'SHOW server_version', 'ok', 'ok'],
+  ['MERGE', 'MERGE INTO scratch t USING sales s ON t.id = s.id + 500 WHEN MATCHED THEN DELETE', 'ok', 'ok'],
+  ['REPLACE', 'REPLACE INTO scratch (id) VALUES (1)', 'ok', 'SQL_REJECTED'],
+  ['WITH', 'WITH a AS (DELETE FROM sales RETURNING id) SELECT id FROM a', 'ok', 'SQL_REJECTED'],
+  ['EXPLAIN', 'EXPLAIN ANALYZE DELETE FROM sales', 'ok', 'SQL_REJECTED'],
+  ['VACUUM', 'VACUUM sales', 'ok', 'ok'],
+  ['COPY', "COPY sales TO '/tmp/sales'", 'SQL_REJECTED'],
+];
+
+const mysql: Row[] = [
+  ['SHOW', 'SHOW TABLES', 'ok', 'ok'],
+  ['DESC', 'DESCRIBE sales', 'ok', 'ok'],
+  ['REPLACE', 'REPLACE INTO scratch (id) VALUES (502)', 'ok', 'ok'],
+  ['MERGE', 'MERGE INTO scratch USING sales ON 1 = 1', 'ok', 'SQL_REJECTED'],
+  ['OPTIMIZE', 'OPTIMIZE TABLE sales', 'ok', 'ok'],
+  ['SELECT', "SELECT id FROM sales INTO OUTFILE '/tmp/sales'", 'SQL_REJECTED'],
+  ['SELECT', 'SELECT 1 /*! + 1 */', 'SQL_REJECTED'],
+  ['LOAD', "LOAD DATA INFILE '/etc/passwd' INTO TABLE scratch", 'SQL_REJECTED'],
+];
+
+describe.each(engines)('commands on %s', (engine) => {
+  let hubId: string;
+  let sourceId: string;
+
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `${engine} commands` })));
+    sourceId = await createSource(hubId, engine);
+  });
+
+  const told = ({ status, body }: { status: number; body: any }) => (status === 200 ? 'ok' : body.code);
+
+  it.each([...shared, ...(engine === 'postgres' ? postgres : mysql)])(
+    '%s for %s is %s, then %s',
+    async (command, query, saved, executed, options) => {
+      const stored = await api.post('/v1/queries', {
+        hubId,
+        sourceId,
+        label: 'q',
+        query,
+        ...(command === undefined ? {} : { command }),
+      });
+      expect(told(stored)).toBe(saved);
+      if (executed === undefined) return;
+      const { queryId } = stored.body.config.query;
+      const answer = await api.post('/v1/queries/execute', { queryId, ...(options && { options }) });
+      expect(told(answer)).toBe(executed);
+    },
+  );
+});
