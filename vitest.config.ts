@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
 
-/** The whole suite over HTTP, against one form of the hub over one store. */
+/** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
 const e2e = (name: string, env: Record<string, string>) => ({
   test: {
     name,
@@ -44,9 +44,10 @@ export default defineConfig({
         },
       },
       e2e('e2e-single', { HUB_FORM: 'single', HUB_STORE: 'sqlite' }),
-      e2e('e2e-distributed', { HUB_FORM: 'distributed', HUB_STORE: 'mongodb' }),
+      e2e('e2e-distributed', { HUB_FORM: 'distributed', HUB_STORE: 'mongodb', HUB_EDGE: 'express-gateway' }),
       e2e('e2e-single-mongodb', { HUB_FORM: 'single', HUB_STORE: 'mongodb' }),
-      e2e('e2e-distributed-sqlite', { HUB_FORM: 'distributed', HUB_STORE: 'sqlite' }),
+      e2e('e2e-distributed-sqlite', { HUB_FORM: 'distributed', HUB_STORE: 'sqlite', HUB_EDGE: 'none' }),
+      e2e('e2e-single-edge', { HUB_FORM: 'single', HUB_STORE: 'sqlite', HUB_EDGE: 'express-gateway' }),
     ],
   },
 });

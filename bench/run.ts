@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { startDatabases } from '../tools/databases.ts';
 
-const all = ['store', 'small-execution', 'rows', 'ml/classify', 'ml/summaries'];
-const needServers = new Set(['small-execution', 'rows']);
+const all = ['store', 'small-execution', 'edge', 'rows', 'ml/classify', 'ml/summaries'];
+const needServers = new Set(['small-execution', 'edge', 'rows']);
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !all.includes(name));

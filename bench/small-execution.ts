@@ -1,10 +1,10 @@
 /** One indexed row, 32 in flight: CPU of all own processes for one request, and requests a second, against by hand. */
 
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 import { youngGeneration } from '../tools/distributed.ts';
 import { startServer } from './support/child.ts';
 import { type Load, load } from './support/load.ts';
+import { setUpSmall } from './support/small.ts';
 import { printHead, printRow } from './support/table.ts';
 
 const url = process.env.POSTGRES_URL;
@@ -14,18 +14,6 @@ const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
 /** What runs often is compiled in the background for so long. */
 const warmUpSeconds = 6;
-
-async function setUp(): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query(
-    'CREATE TABLE IF NOT EXISTS bench_one (id int PRIMARY KEY, name text, amount numeric(10, 2))',
-  );
-  await client.query(
-    "INSERT INTO bench_one SELECT n, 'name ' || n, n * 1.5 FROM generate_series(1, 1000) n ON CONFLICT DO NOTHING",
-  );
-  await client.end();
-}
 
 async function compare(
   form: 'single' | 'distributed',
@@ -61,7 +49,7 @@ async function compare(
 
 if (url === undefined) process.stdout.write('small-execution: skipped, because POSTGRES_URL is not set.\n');
 else {
-  await setUp();
+  await setUpSmall(url);
   printHead(`One small execution on PostgreSQL, ${inFlight} in flight, against a hand-written endpoint`);
   await compare('single', { cpu: 1.2, perSecond: 0.9 });
   await compare('distributed', { cpu: 1.4, perSecond: 0.9 });

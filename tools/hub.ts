@@ -48,7 +48,7 @@ function readHubSettings(env: Environment) {
     catalog: readCatalogConfig(reader),
     executor: readExecutorConfig(reader, { embedded: true }),
     ml: readMlConfig(reader),
-    gateway: readGatewayConfig(reader),
+    gateway: readGatewayConfig(reader, { edge: 'none', env }),
     log: readLoggerSettings(reader),
   }));
 }

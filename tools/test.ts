@@ -75,7 +75,7 @@ function projectsFor(env: Record<string, string>, everything: boolean): string[]
     return base;
   }
   if (!env.MONGODB_URL) return [...base, 'e2e-single', 'e2e-distributed-sqlite'];
-  const others = everything ? ['e2e-distributed-sqlite', 'e2e-single-mongodb'] : [];
+  const others = everything ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge'] : [];
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }
 

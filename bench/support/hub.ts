@@ -16,6 +16,7 @@ const settings = {
   DATAHUB_API_KEY: key,
   DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-bench-')),
   DATAHUB_LOG_LEVEL: 'info',
+  DATAHUB_EDGE: process.env.DATAHUB_EDGE ?? 'none',
 };
 const hub = form === 'distributed' ? await startDistributed(settings, 'ignore') : await openHub(settings);
 const base = `http://127.0.0.1:${hub.port}`;

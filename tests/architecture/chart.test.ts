@@ -88,6 +88,15 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(rule.ports.map(({ port }: { port: number }) => port)).toEqual([3306, 5432]);
   });
 
+  it('mounts a pipeline of the edge, and rolls no pod when it changes', () => {
+    const withEdge = (text: string) => read(render([manifestsValues], [`edge.pipeline=${text}`]));
+    const [one, other] = [withEdge('first'), withEdge('second')];
+    const texts = [one, other].map((objects) => JSON.stringify(objects));
+    expect(texts[0]).toContain('"gateway.config.yml":"first"');
+    expect(texts[0]).toContain('"DATAHUB_EDGE_CONFIG":"/edge/gateway.config.yml"');
+    expect(texts[0]?.replace('"first"', '"second"')).toBe(texts[1]);
+  });
+
   it('rolls pods when a setting changes, and only those', () => {
     const checksumOf = (objects: Manifest[], service: string) =>
       find(objects, 'Deployment', service).spec.template.metadata.annotations['checksum/settings'];

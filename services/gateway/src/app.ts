@@ -1,6 +1,7 @@
 /** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
 
 import { randomUUID } from 'node:crypto';
+import { createServer, type RequestListener } from 'node:http';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -24,6 +25,8 @@ export interface AppDeps {
   limits: Limits;
   events: GatewayEvents;
   readiness: Readiness;
+  /** What requests pass before the app. */
+  inFront?: ((app: RequestListener) => RequestListener) | undefined;
 }
 
 const exposedHeaders =
@@ -31,17 +34,24 @@ const exposedHeaders =
 const allowedHeaders =
   'x-service-api-key, content-type, accept, if-match, idempotency-key, x-request-id, traceparent';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
+/** The listener's bounds on headers, slow senders and idle connections, with or without an edge in front. */
+const http = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 15_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 72_000,
+};
 const requestIdShape = /^[\w.:-]{1,128}$/;
 
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
     bodyLimit: config.bodyBytesMax,
-    requestTimeout: 30_000,
     connectionTimeout: 0,
-    keepAliveTimeout: 72_000,
+    requestTimeout: http.requestTimeout,
+    keepAliveTimeout: http.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
-    http: { maxHeaderSize: 16_384, headersTimeout: 15_000 },
+    serverFactory: (listener) => createServer(http, deps.inFront?.(listener) ?? listener),
     genReqId: requestIdOf,
     exposeHeadRoutes: true,
     ajv: {

@@ -1,12 +1,18 @@
 /** The gateway's settings. */
 
-import type { SettingsReader } from '@datahub/service-kit/settings';
+import { fileURLToPath } from 'node:url';
+import type { Environment, SettingsReader } from '@datahub/service-kit/settings';
 
 export interface GatewayConfig {
   host: string;
   port: number;
   /** The port of `/metrics`; 0 turns it off. */
   metricsPort: number;
+  /** What requests pass before the app, and the file that says so. */
+  edge: 'express-gateway' | 'none';
+  edgeConfigPath: string;
+  /** What the pipeline's `${NAME}` stand for. */
+  edgeVariables: Environment;
   /** `*`, or the origins that browsers may call from. */
   corsOrigins: string[];
   bodyBytesMax: number;
@@ -27,11 +33,20 @@ export interface GatewayConfig {
   drainMs: number;
 }
 
-export function readGatewayConfig(reader: SettingsReader): GatewayConfig {
+const edgeConfigPath = fileURLToPath(new URL('edge/gateway.config.yml', import.meta.url));
+
+/** `edge` is what holds where the environment does not say: a pipeline in front where the gateway runs apart. */
+export function readGatewayConfig(
+  reader: SettingsReader,
+  { edge, env }: { edge: GatewayConfig['edge']; env: Environment },
+): GatewayConfig {
   return {
     host: reader.text('HOST', '127.0.0.1'),
     port: reader.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
     metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: 9090, min: 0, max: 65_535 }),
+    edge: reader.oneOf('DATAHUB_EDGE', { values: ['express-gateway', 'none'] as const, fallback: edge }),
+    edgeVariables: env,
+    edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', edgeConfigPath),
     corsOrigins: reader.list('DATAHUB_CORS_ORIGINS', ['*']),
     bodyBytesMax: reader.integer('DATAHUB_BODY_BYTES_MAX', {
       fallback: 1_048_576,

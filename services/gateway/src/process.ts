@@ -17,7 +17,7 @@ const readinessTimeoutMs = 1_000;
 
 export async function startGatewayProcess(env: Environment): Promise<Closable> {
   const { config, caller, addresses, log } = readSettings(env, (reader) => ({
-    config: readGatewayConfig(reader),
+    config: readGatewayConfig(reader, { edge: 'express-gateway', env }),
     caller: readCallerSettings(reader),
     addresses: {
       catalog: reader.text('DATAHUB_CATALOG_ADDRESS', '127.0.0.1:7071'),

@@ -5,6 +5,7 @@ import type { Logger } from '@datahub/service-kit/logger';
 import { createApp } from './app.ts';
 import { createAuth } from './auth.ts';
 import type { GatewayConfig } from './config.ts';
+import type { Edge } from './edge/edge.ts';
 import { createGatewayEvents } from './events.ts';
 import { createLimits } from './limits.ts';
 import type { Readiness } from './routes/health.ts';
@@ -34,7 +35,15 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   });
   let draining = false;
   const readiness: Readiness = { missing: async () => (draining ? ['gateway'] : deps.readiness.missing()) };
-  const app = await createApp(config, { ...deps, auth, limits: createLimits(config), events, readiness });
+  const edge = await openEdge(config, deps.logger);
+  const app = await createApp(config, {
+    ...deps,
+    auth,
+    limits: createLimits(config),
+    events,
+    readiness,
+    inFront: edge?.inFront,
+  });
   await app.listen({ host: config.host, port: config.port });
   const metrics = await openMetrics(
     config,
@@ -47,6 +56,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     const cut = setTimeout(() => app.server.closeAllConnections(), config.drainMs);
     await app.close();
     clearTimeout(cut);
+    edge?.close();
     await metrics.close();
   };
 
@@ -58,6 +68,13 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
       return closing;
     },
   };
+}
+
+/** Express Gateway is loaded only where it is wanted. */
+async function openEdge(config: GatewayConfig, logger: Logger): Promise<Edge | undefined> {
+  if (config.edge === 'none') return undefined;
+  const edge = await import('./edge/edge.ts');
+  return edge.openEdge({ configPath: config.edgeConfigPath, logger, env: config.edgeVariables });
 }
 
 /** Metrics have a port of their own, so that they are never on the public one. */

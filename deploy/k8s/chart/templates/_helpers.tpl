@@ -94,6 +94,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $own := dict "HOST" "0.0.0.0" "DATAHUB_DATA_DIR" "/data" "DATAHUB_LOG_FORMAT" "json" "DATAHUB_DRAIN_MS" (printf "%d" (int $root.Values.drainMs)) -}}
 {{- if eq $service "gateway" -}}
 {{- $_ := set $own "PORT" (include "datahub.port" $service) -}}
+{{- $_ := set $own "DATAHUB_EDGE" (ternary "express-gateway" "none" $root.Values.edge.enabled) -}}
+{{- if and $root.Values.edge.enabled $root.Values.edge.pipeline }}{{ $_ := set $own "DATAHUB_EDGE_CONFIG" "/edge/gateway.config.yml" }}{{ end -}}
 {{- range list "catalog" "executor" "ml" -}}
 {{- $_ := set $own (printf "DATAHUB_%s_ADDRESS" (upper .)) (printf "%s-%s:%s" $name . (include "datahub.port" .)) -}}
 {{- end -}}

@@ -1,0 +1,148 @@
+/**
+ * Express Gateway in front of the app, in the same process: a request goes through the policies of a YAML pipeline, the
+ * last of which hands it to the app as it came. The app is complete without it.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { HubError, toHubError } from '@datahub/service-kit/error';
+import type { Logger } from '@datahub/service-kit/logger';
+import { problemHeaders, toProblem } from '../problems.ts';
+import { type ExpressGateway, loadExpressGateway } from './express-gateway.ts';
+import { invalid, parsePipeline, watchText } from './pipeline-file.ts';
+import type { PipelineConfig, Plugin, RequestHandler } from './pipeline-types.ts';
+
+export interface EdgeOptions {
+  /** The pipeline, a YAML file. */
+  configPath: string;
+  logger: Logger;
+  env: Record<string, string | undefined>;
+  /** How often the file is looked at for a change. */
+  intervalMs?: number;
+}
+
+export interface Edge {
+  /** The listener of a server whose requests pass the pipeline before they reach the app. */
+  inFront(app: RequestListener): RequestListener;
+  close(): void;
+}
+
+const terminalPolicy = 'data-hub';
+const changeIntervalMs = 1_000;
+
+/** Rejects with VALIDATION when the pipeline cannot be used. A later change that cannot be used is logged, and the pipeline before it stays. */
+export async function openEdge(options: EdgeOptions): Promise<Edge> {
+  const { configPath, logger, env } = options;
+  const gateway = loadExpressGateway(logger);
+  let handToApp: RequestListener = (_request, response) => response.writeHead(503).end();
+
+  const load = async (text: string): Promise<RequestHandler> => {
+    const config = parsePipeline(text, env);
+    await loadPlugins(config, gateway, configPath);
+    const schema = { $id: 'https://datahub/schemas/policies/data-hub.json', type: 'object' };
+    gateway.registerPolicy({
+      name: terminalPolicy,
+      schema,
+      policy: () => (request, response) => handToApp(request, response),
+    });
+    const { plugins, ...pipeline } = config;
+    return gateway.createRouter(pipeline).catch((err) => {
+      throw invalid((err as Error).message, err);
+    });
+  };
+
+  const text = await readFile(configPath, 'utf8').catch((err) => {
+    throw invalid(`${configPath} cannot be read`, err);
+  });
+  let router = await load(text);
+  const stop = watchText({
+    path: configPath,
+    text,
+    intervalMs: options.intervalMs ?? changeIntervalMs,
+    onChange: (changed) => {
+      load(changed).then(
+        (loaded) => {
+          router = loaded;
+          logger.info({ event: 'edge.reloaded' }, 'the edge took its new pipeline');
+        },
+        (err) =>
+          logger.error({ event: 'edge.rejected' }, `${(err as Error).message} The one before it stays.`),
+      );
+    },
+    onUnreadable: () =>
+      logger.error({ event: 'edge.unreadable' }, 'the edge’s pipeline cannot be read; it stays as it is'),
+  });
+
+  const app = gateway.createApp();
+  for (const setting of ['x-powered-by', 'etag', 'query parser']) app.disable(setting);
+  app.use(((request, response, next) => router(request, response, next)) satisfies RequestHandler);
+  app.use(((request, response) => {
+    const err = new HubError('NOT_FOUND', 'The edge’s pipeline has no endpoint for this path.');
+    answer(err, request, response);
+  }) satisfies RequestHandler);
+  // Express knows a handler of errors by its four parameters.
+  app.use((err: unknown, request: IncomingMessage, response: ServerResponse, _next: unknown) => {
+    const fault = toFault(err);
+    if (fault.code === 'INTERNAL') logger.error({ event: 'edge.failed', err }, 'a policy of the edge failed');
+    answer(fault, request, response);
+  });
+
+  return {
+    inFront: (listener) => {
+      handToApp = listener;
+      return app as unknown as RequestListener;
+    },
+    close: stop,
+  };
+}
+
+/** A plugin is a CommonJS or ES module with `init(context)`, named by path beside the pipeline's file or by package. */
+async function loadPlugins(
+  config: PipelineConfig,
+  gateway: ExpressGateway,
+  configPath: string,
+): Promise<void> {
+  for (const [name, settings] of Object.entries(config.plugins ?? {})) {
+    const from = settings?.package ?? `express-gateway-plugin-${name}`;
+    try {
+      const path = from.startsWith('.')
+        ? resolve(configPath, '..', from)
+        : createRequire(resolve(configPath)).resolve(from);
+      const loaded = (await import(pathToFileURL(path).href)) as Partial<Plugin> & { default?: Plugin };
+      const plugin = (loaded.default ?? loaded) as Plugin;
+      plugin.init({
+        settings: settings ?? {},
+        registerPolicy: gateway.registerPolicy,
+        registerCondition: gateway.registerCondition,
+      });
+    } catch (err) {
+      throw invalid(
+        `the plugin ${name} cannot be loaded from ${from} (${(err as Error).message.split('\n')[0]})`,
+        err,
+      );
+    }
+  }
+}
+
+function toFault(err: unknown): HubError {
+  const { status } = err as { status?: number };
+  if (err instanceof URIError || status === 400)
+    return new HubError('VALIDATION', 'The request is malformed.', { cause: err });
+  return toHubError(err);
+}
+
+/** What ends at the edge ends in the same words as at the app. */
+function answer(err: HubError, request: IncomingMessage, response: ServerResponse): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const path = (request.url ?? '').split('?', 1)[0] as string;
+  const problem = toProblem(err, { path, id: randomUUID() });
+  response.writeHead(problem.status, { ...problemHeaders(err), 'x-request-id': problem.requestId });
+  response.end(JSON.stringify(problem));
+}

@@ -1,0 +1,78 @@
+/** Reads the pipeline from its file, and tells when the file has another text. */
+
+import { readFile } from 'node:fs/promises';
+import { HubError } from '@datahub/service-kit/error';
+import { parse } from 'yaml';
+import type { PipelineConfig } from './pipeline-types.ts';
+
+/** Parts of Express Gateway that the hub has elsewhere, and where. */
+const elsewhere = new Map([
+  ['http', 'PORT and HOST'],
+  ['https', 'a proxy or an ingress that ends TLS'],
+  ['admin', 'nothing: there is no admin API'],
+  ['serviceEndpoints', 'the policy data-hub: the hub is the one service behind this edge'],
+]);
+
+/** Throws VALIDATION with a sentence for the operator. */
+export function parsePipeline(text: string, env: Record<string, string | undefined>): PipelineConfig {
+  let config: unknown;
+  try {
+    config = parse(withVariables(text, env));
+  } catch (err) {
+    throw invalid(`it is not YAML: ${(err as Error).message.split('\n')[0]}`, err);
+  }
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    throw invalid('it must hold apiEndpoints, policies and pipelines');
+  }
+  for (const [name, instead] of elsewhere) {
+    if (name in config) throw invalid(`${name} is not used here; use ${instead}`);
+  }
+  return config as PipelineConfig;
+}
+
+/** `${NAME}` and `${NAME:-fallback}` stand for the environment's, `$${NAME}` for itself; any other `${…}` is left to the policies. */
+function withVariables(text: string, env: Record<string, string | undefined>): string {
+  return text.replaceAll(/(\$?)\$\{([A-Z][A-Z0-9_]*)(?::-([^}]*))?\}/g, (whole, escaped, name, fallback) => {
+    if (escaped !== '') return whole.slice(1);
+    const value = env[name] ?? fallback;
+    if (value === undefined) throw invalid(`\${${name}} is not set in the environment`);
+    return value;
+  });
+}
+
+export function invalid(why: string, cause?: unknown): HubError {
+  return new HubError('VALIDATION', `The edge's pipeline cannot be used: ${why}.`, { cause });
+}
+
+export interface WatchOptions {
+  path: string;
+  /** The text that is in force. */
+  text: string;
+  intervalMs: number;
+  onChange(text: string): void;
+  onUnreadable(err: unknown): void;
+}
+
+/**
+ * Reads the file again at each interval, since a mounted ConfigMap changes by a swap of links that file events miss.
+ * Returns how to stop.
+ */
+export function watchText(options: WatchOptions): () => void {
+  let { text } = options;
+  let unreadable = false;
+  const look = async (): Promise<void> => {
+    try {
+      const now = await readFile(options.path, 'utf8');
+      unreadable = false;
+      if (now === text) return;
+      text = now;
+      options.onChange(now);
+    } catch (err) {
+      if (!unreadable) options.onUnreadable(err);
+      unreadable = true;
+    }
+  };
+  const timer = setInterval(() => void look(), options.intervalMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}

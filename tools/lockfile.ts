@@ -1,0 +1,72 @@
+/** Questions to package-lock.json. */
+
+export interface Entry {
+  /** Where it differs from the folder's: an alias. */
+  name?: string;
+  version: string;
+  integrity?: string;
+  resolved?: string;
+  link?: boolean;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+}
+
+export interface Lockfile {
+  packages: Record<string, Entry>;
+}
+
+/** Least safe versions of a package, each for the versions below `below`, or for all. */
+export type Floors = Record<string, { least: string; below?: string; why: string }[]>;
+
+const nameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+
+/** Packages of others, under the name that the registry knows. */
+export function installed({ packages }: Lockfile): (Entry & { name: string })[] {
+  return Object.entries(packages)
+    .filter(([path, { link }]) => path.includes('node_modules/') && link !== true)
+    .map(([path, entry]) => ({ ...entry, name: entry.name ?? nameOf(path) }));
+}
+
+export function belowFloor(lockfile: Lockfile, floors: Floors): string[] {
+  return installed(lockfile)
+    .flatMap(({ name, version }) => {
+      const floor = floors[name]?.find(({ below }) => below === undefined || isLess(version, below));
+      return floor && isLess(version, floor.least) ? [`${name} ${version} < ${floor.least}`] : [];
+    })
+    .sort();
+}
+
+function isLess(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((version) => version.split(/[.-]/).map(Number)) as [number[], number[]];
+  const at = a.findIndex((part, i) => part !== b[i]);
+  return at !== -1 && (a[at] as number) < (b[at] as number);
+}
+
+/** True where something else stands under the name. */
+export function leftOut({ packages }: Lockfile, name: string): boolean {
+  return Object.entries(packages).some(([path, entry]) => nameOf(path) === name && entry.name === 'ee-first');
+}
+
+/** Paths of what a workspace needs at run time, of others and at any depth, found as Node finds them. */
+export function packagesOf({ packages }: Lockfile, workspace: string): Set<string> {
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    const entry = packages[path];
+    if (entry === undefined || seen.has(path)) return;
+    seen.add(path);
+    for (const name of Object.keys(entry.dependencies ?? {})) {
+      const found = find(path, name);
+      if (found !== undefined) visit(packages[found]?.link ? (packages[found].resolved as string) : found);
+    }
+  };
+  const find = (from: string, name: string): string | undefined => {
+    for (let dir = from; ; dir = dir.includes('/') ? dir.slice(0, dir.lastIndexOf('/')) : '') {
+      const path = `${dir === '' ? '' : `${dir}/`}node_modules/${name}`;
+      if (packages[path] !== undefined) return path;
+      if (dir === '') return undefined;
+    }
+  };
+  visit(workspace);
+  return new Set([...seen].filter((path) => path.includes('node_modules/')));
+}
