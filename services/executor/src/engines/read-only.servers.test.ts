@@ -66,8 +66,10 @@ const postgres: Server = {
   tearDown: ['DROP SCHEMA hub_read CASCADE'],
 };
 
-const functionOf = (name: string, body: string) =>
-  `CREATE OR REPLACE FUNCTION hub_read_${name}() RETURNS INT MODIFIES SQL DATA BEGIN ${body}; RETURN 1; END`;
+const functionOf = (name: string, body: string) => [
+  `DROP FUNCTION IF EXISTS hub_read_${name}`,
+  `CREATE FUNCTION hub_read_${name}() RETURNS INT MODIFIES SQL DATA BEGIN ${body}; RETURN 1; END`,
+];
 
 const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => ({
   engine,
@@ -78,12 +80,12 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     'CREATE TABLE hub_read (a INT) ENGINE = InnoDB',
     'CREATE TABLE hub_read_plain (a INT) ENGINE = MyISAM',
     'INSERT INTO hub_read VALUES (1)',
-    functionOf('write', 'INSERT INTO hub_read VALUES (2)'),
-    functionOf('write_plain', 'INSERT INTO hub_read_plain VALUES (2)'),
+    ...functionOf('write', 'INSERT INTO hub_read VALUES (2)'),
+    ...functionOf('write_plain', 'INSERT INTO hub_read_plain VALUES (2)'),
     ...(engine === 'mariadb'
       ? [
           'CREATE OR REPLACE SEQUENCE hub_read_next',
-          functionOf('unlock', 'SET SESSION tx_read_only = 0; INSERT INTO hub_read VALUES (2)'),
+          ...functionOf('unlock', 'SET SESSION tx_read_only = 0; INSERT INTO hub_read VALUES (2)'),
         ]
       : []),
   ],

@@ -50,7 +50,8 @@ describe.each(servers)('values on $engine', ({ engine, url }) => {
       };
     };
 
-    it.each(kinds)(
+    // Documents of MySQL keep their numbers as doubles.
+    it.each(kinds.filter(({ name }) => engine !== 'mysql' || name !== 'document'))(
       'come back unchanged: $name',
       async (kind) => {
         const run = compile(`SELECT ${engine === 'postgres' ? kind.postgres : kind.mysql} AS v`, kind.type);

@@ -115,7 +115,7 @@ const ofPostgres = [
     .filter((text) => !text.includes('$$') && !text.endsWith('$'))
     .map((text) => column(`$$${text}$$`, text)),
   content.filter((text) => text !== '' && Buffer.byteLength(text) < 60).map((text) => named(text, '"')),
-  content.map((text) => column(`/* ${text.replace(/\/\*|\*\//g, '').replace(/[/*]$/, '')} /* :x */ */ 5`, 5)),
+  content.map((text) => column(`/* ${text.replaceAll('/', '')} /* :x */ */ 5`, 5)),
   inLine.map((text) => column(`--${text}\r 4`, 4)),
   fc.constant(column("'{1,2,3}'::int[]", [1, 2, 3] as never)),
   fc.constant(column('(ARRAY[1,2,3])[2:3]', [2, 3] as never)),
@@ -134,7 +134,7 @@ const ofMysql = [
     // Names have no characters beyond the basic plane there, and no blanks at their ends.
     .map((text) => `n${text.replaceAll('😀', '')}.`)
     .map((text) => named(text, '`')),
-  content.map((text) => column(`/* ${text.replaceAll('*/', '').replace(/\*$/, '')} */ 5`, 5)),
+  content.map((text) => column(`/* ${text.replaceAll('/', '')} */ 5`, 5)),
   inLine.map((text) => column(`# ${text}\r\n 4`, 4)),
   fc.constant(column('5--3', 8)),
   fc.constant(column("_utf8mb4'a'", 'a')),

@@ -77,22 +77,26 @@ const postgres: Server = {
   tearDown: ['DROP SCHEMA hub_state CASCADE', 'DROP ROLE hub_state_role'],
 };
 
-const functionOf = (name: string, body: string) =>
-  `CREATE OR REPLACE FUNCTION hub_state_${name}() RETURNS INT MODIFIES SQL DATA BEGIN ${body}; RETURN 1; END`;
+const functionOf = (name: string, body: string) => [
+  `DROP FUNCTION IF EXISTS hub_state_${name}`,
+  `CREATE FUNCTION hub_state_${name}() RETURNS INT MODIFIES SQL DATA BEGIN ${body}; RETURN 1; END`,
+];
 
 const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => ({
   engine,
   url,
   setUp: [
-    'CREATE OR REPLACE TABLE hub_state_written (id BIGINT AUTO_INCREMENT PRIMARY KEY, a INT)',
-    functionOf('sets', 'SET @hub_seen = 42'),
-    functionOf('takes', 'SELECT 42 INTO @hub_taken'),
-    'CREATE OR REPLACE FUNCTION hub_state_reads() RETURNS INT NO SQL RETURN @hub_seen',
-    functionOf('modes', "SET SESSION sql_mode = 'ANSI_QUOTES'"),
-    functionOf('shifts', "SET SESSION time_zone = '+09:00'"),
-    functionOf('locks', "DO GET_LOCK('hub_state', 0)"),
-    functionOf('fails', "SIGNAL SQLSTATE '45000'"),
-    functionOf('keeps', 'CREATE TEMPORARY TABLE IF NOT EXISTS hub_state_temp (a INT)'),
+    'DROP TABLE IF EXISTS hub_state_written',
+    'CREATE TABLE hub_state_written (id BIGINT AUTO_INCREMENT PRIMARY KEY, a INT)',
+    ...functionOf('sets', 'SET @hub_seen = 42'),
+    ...functionOf('takes', 'SELECT 42 INTO @hub_taken'),
+    'DROP FUNCTION IF EXISTS hub_state_reads',
+    'CREATE FUNCTION hub_state_reads() RETURNS INT NO SQL RETURN @hub_seen',
+    ...functionOf('modes', "SET SESSION sql_mode = 'ANSI_QUOTES'"),
+    ...functionOf('shifts', "SET SESSION time_zone = '+09:00'"),
+    ...functionOf('locks', "DO GET_LOCK('hub_state', 0)"),
+    ...functionOf('fails', "SIGNAL SQLSTATE '45000'"),
+    ...functionOf('keeps', 'CREATE TEMPORARY TABLE IF NOT EXISTS hub_state_temp (a INT)'),
   ],
   leavers: [
     ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps'].map((name): [Statement['kind'], string] => [
@@ -104,6 +108,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
       `SELECT hub_state_${name}()`,
     ]),
     ['read', 'SELECT @hub_seen := 42'],
+    ['read', "SELECT /* it's */ @hub_seen := 42 /* ' */"],
     ['read', "SELECT GET_LOCK('hub_state', 0)"],
     ['read', 'SELECT LAST_INSERT_ID(42)'],
     ['read', 'SELECT hub_state_sets(), hub_state_locks(), hub_state_fails()'],

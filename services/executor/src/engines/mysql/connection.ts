@@ -41,8 +41,10 @@ const track = packets.query('SET session_track_state_change = ON');
 const unlock = packets.query('DO RELEASE_ALL_LOCKS()');
 
 /** What sets or reads something of the session by its text: it is run on a fresh one, and leaves none behind. */
-const usesSession =
+const sessionWords =
   /@|\b(get_lock|last_insert_id|found_rows|row_count)\s*\(|^\s*show\s+(count|warnings|errors)/i;
+const quotesAndComments = /\/\*.*?\*\/|(?:#|--\s)[^\n]*|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`/gs;
+const usesSession = (text: string) => sessionWords.test(text.replace(quotesAndComments, ' '));
 
 const ok: Response = () => true;
 
@@ -93,7 +95,7 @@ export class MysqlConnection implements Connection {
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = false;
     this.#discarding = false;
-    const exposed = !this.#prepared.has(statement.key) && usesSession.test(statement.text);
+    const exposed = !this.#prepared.has(statement.key) && usesSession(statement.text);
     try {
       if (exposed && this.#used) await this.#reset();
       this.#used = true;

@@ -1,6 +1,7 @@
 /** Every kind of column that MariaDB and MySQL select: what is put in, and the bytes of the answer. */
 
 import { row, type ValueCase } from '../value-case.ts';
+import { sharedCases } from '../value-cases-shared.ts';
 
 const document = { document: true } as const;
 
@@ -40,8 +41,8 @@ const numbers: ValueCase[] = [
   row('DOUBLE', '2.2250738585072014e-308', '2.2250738585072014e-308'),
   row('BIT(1)', '1', 'true'),
   row('BIT(1)', '0', 'false'),
-  row('BIT(5)', '5', '"00101"'),
-  row('BIT(64)', '18446744073709551615', `"${'1'.repeat(64)}"`),
+  row('BIT(5)', '101', '"00101"'),
+  row('BIT(64)', '1'.repeat(64), `"${'1'.repeat(64)}"`),
 ];
 
 const times: ValueCase[] = [
@@ -96,13 +97,14 @@ const bytes: ValueCase[] = [
 ];
 
 const documents: ValueCase[] = [
-  row('JSON', '{"n": 12345678901234567890.10}', '{"n": 12345678901234567890.10}', document),
+  row('JSON', '{"a": [1, true, null, "é"]}', '{"a": [1, true, null, "é"]}', document),
   row('JSON', '"a\\n é"', '"a\\n é"', document),
   row('JSON', 'null', 'null', document),
 ];
 
 /** MariaDB keeps a document's own text, and has types that MySQL has not. */
 const ofMariadb: ValueCase[] = [
+  row('JSON', '{"n": 12345678901234567890.10}', '{"n": 12345678901234567890.10}', document),
   row('JSON', '{"a":\r\n  [1,\n2], "a": 1.10}', '{"a":    [1, 2], "a": 1.10}', document),
   row('JSON', '[1., "\\x"]', '"[1., \\"\\\\x\\"]"', document),
   row('UUID', '5F0C2A52-3F5E-4E0E-8F2A-0A0B0C0D0E0F', '"5f0c2a52-3f5e-4e0e-8f2a-0a0b0c0d0e0f"'),
@@ -139,17 +141,21 @@ export interface Column extends ValueCase {
 const columns = (list: ValueCase[], wrap: Column['wrap']) => list.map((one) => ({ ...one, wrap }));
 
 export function columnsOf(engine: 'mysql' | 'mariadb'): Column[] {
-  const plain = [...numbers, ...times, ...texts, ...documents, ...(engine === 'mariadb' ? ofMariadb : [])];
-  const numeric = /^(BIT)/;
+  const plain = [
+    ...sharedCases('mysql'),
+    ...numbers,
+    ...times,
+    ...texts,
+    ...documents,
+    ...(engine === 'mariadb' ? ofMariadb : []),
+  ];
+  const isBit = ({ type }: ValueCase) => type.startsWith('BIT');
   return [
     ...columns(
-      plain.filter(({ type }) => !numeric.test(type)),
+      plain.filter((one) => !isBit(one)),
       (value) => value,
     ),
-    ...columns(
-      plain.filter(({ type }) => numeric.test(type)),
-      (value) => `CAST(${value} AS UNSIGNED)`,
-    ),
+    ...columns(plain.filter(isBit), (value) => `CAST(CONV(${value}, 2, 10) AS UNSIGNED)`),
     ...columns(bytes, (value) => `UNHEX(${value})`),
     ...columns(shapes, (value) => `ST_GeomFromText(${value})`),
   ];

@@ -1,6 +1,7 @@
 /** Every kind of type that PostgreSQL selects: what is put in, and the bytes of the answer. */
 
 import { row, type ValueCase } from '../value-case.ts';
+import { sharedCases } from '../value-cases-shared.ts';
 
 const document = { document: true } as const;
 
@@ -160,4 +161,12 @@ export const setUp = [
   'CREATE TYPE value_pair AS (a integer, b text)',
 ];
 
-export const cases: ValueCase[] = [...numbers, ...times, ...texts, ...documents, ...others, ...arrays];
+export const cases: ValueCase[] = [
+  ...sharedCases('postgres'),
+  ...numbers,
+  ...times,
+  ...texts,
+  ...documents,
+  ...others,
+  ...arrays,
+];
