@@ -54,7 +54,7 @@ describe.each(engines)('sessions at %s', (engine) => {
   });
 
   it('show no account and no execution what another left', async () => {
-    for (let i = 0; i < scaled(60, 10_000); i++) {
+    for (let i = 0; i < scaled(24, 10_000); i++) {
       const [one, other] = i % 2 === 0 ? accounts : [...accounts].reverse();
       await one?.run(i % 3);
       for (const account of [other, one]) {
