@@ -27,6 +27,15 @@ export function createIdFactory(options: { namespace: string }): CreateId {
   };
 }
 
+/** An id that everybody makes alike of the same moment and seed (10 bytes or more), and that sorts by the moment. */
+export function createFixedId(
+  { namespace, kind, atMs }: { namespace: string; kind: IdKind; atMs: number },
+  seed: Buffer,
+): string {
+  const value = (BigInt(atMs) << 100n) | BigInt(`0x${seed.toString('hex', 0, 10)}`);
+  return `${namespace}.${kind}.${encode(value, 30)}`;
+}
+
 function encode(value: bigint, length: number): string {
   const characters = new Array<string>(length);
   let rest = value;

@@ -20,6 +20,9 @@ export interface Catalog {
   seal: Seal;
   checkStatement: CheckStatement;
   changes: ChangeFeed;
+  namespace: string;
+  /** How long it is kept who did what. */
+  auditKeptMs: number;
 }
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {

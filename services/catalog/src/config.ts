@@ -12,6 +12,8 @@ export interface CatalogConfig {
   keyFile?: string | undefined;
   /** Public sealing keys, `<id>:<base64url>` each; the first seals. */
   sealingPublicKeys: string[];
+  /** How long it is kept who did what. */
+  auditKeptMs: number;
   /** How long an executor may hold a definition. */
   leaseMs: number;
 }
@@ -36,6 +38,7 @@ export function readCatalogConfig(reader: SettingsReader): CatalogConfig {
     apiKey,
     keyFile: `${dataDir}/api-key`,
     sealingPublicKeys: reader.list('DATAHUB_SEALING_PUBLIC_KEYS', []),
+    auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', { fallback: 90, min: 1, max: 36_500 }) * 86_400_000,
     leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
   };
 }

@@ -118,6 +118,18 @@ export interface SignatureDoc extends Doc {
   signatureJson: string;
 }
 
+/** Who did what to which thing; written once. What is counted has one for each hour, key, action and thing. */
+export interface AuditDoc extends Doc {
+  at: number;
+  keyId: string;
+  action: string;
+  resourceId: string;
+  requestId: string;
+  count: number;
+  failed: number;
+  expiresAt: number;
+}
+
 /** What is known of an operation that was asked for with an idempotency key. */
 export interface OperationDoc extends Doc {
   /** HMAC of the body in hexadecimal. */

@@ -10,6 +10,7 @@ import type { Catalog } from './catalog.ts';
 import { createChangeFeed } from './changes.ts';
 import type { CatalogConfig } from './config.ts';
 import type { CheckStatement } from './query.ts';
+import { audited, createAuditCalls } from './rpc/audit.ts';
 import { createFolderCalls } from './rpc/folders.ts';
 import { createHubCalls } from './rpc/hubs.ts';
 import { createInternalCalls, type InternalCalls } from './rpc/internal.ts';
@@ -48,26 +49,32 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     leaseMs: config.leaseMs,
     mayMissHolders: () => false,
   });
-  const catalog: Catalog = { store, createId, changes, ...deps };
+  const { namespace, auditKeptMs } = config;
+  const catalog: Catalog = { store, createId, changes, namespace, auditKeptMs, ...deps };
   const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() });
   if (bootstrapped.addedKey)
     deps.logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
 
   const upkeep = setInterval(() => {
-    store.operations.sweepExpired(deps.nowMs(), expirySweepMax).catch((err) => {
-      deps.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');
-    });
+    for (const collection of [store.operations, store.audit]) {
+      collection.sweepExpired(deps.nowMs(), expirySweepMax).catch((err) => {
+        deps.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');
+      });
+    }
   }, expirySweepMs);
   upkeep.unref();
   sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
 
   return {
     calls: {
-      ...createHubCalls(catalog),
-      ...createFolderCalls(catalog),
-      ...createSourceCalls(catalog),
-      ...createQueryCalls(catalog),
-      ...createKeyCalls(catalog),
+      ...audited(catalog, {
+        ...createHubCalls(catalog),
+        ...createFolderCalls(catalog),
+        ...createSourceCalls(catalog),
+        ...createQueryCalls(catalog),
+        ...createKeyCalls(catalog),
+      }),
+      ...createAuditCalls(catalog),
       ...createOperationCalls(catalog),
     },
     internal: createInternalCalls(catalog, config.leaseMs),

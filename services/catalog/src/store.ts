@@ -3,6 +3,7 @@
 import { type Collection, type DocumentStore, openDocumentStore } from '@datahub/document-store';
 import type {
   AccountDoc,
+  AuditDoc,
   FolderDoc,
   HubDoc,
   KeyDoc,
@@ -21,6 +22,7 @@ export interface CatalogStore {
   queries: Collection<QueryDoc>;
   signatures: Collection<SignatureDoc>;
   operations: Collection<OperationDoc>;
+  audit: Collection<AuditDoc>;
   health(): Promise<void>;
   close(): Promise<void>;
 }
@@ -46,6 +48,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
       summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
     },
     { name: 'signatures', indexes: ['hubId'] },
+    { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'expiresAt' },
     { name: 'operations', indexes: [], bytes: ['answer'], expires: 'expiresAt' },
   ]);
   return {
@@ -57,6 +60,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     queries: store.collection('queries'),
     signatures: store.collection('signatures'),
     operations: store.collection('operations'),
+    audit: store.collection('audit'),
     health: () => store.health(),
     close: () => store.close(),
   };

@@ -17,6 +17,7 @@ import { type Readiness, registerHealth } from './routes/health.ts';
 import { listRoutes, type Route } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
 import type { Upstreams } from './upstreams.ts';
+import type { Usage } from './usage.ts';
 import { toValidationError } from './validation.ts';
 
 export interface AppDeps {
@@ -24,6 +25,7 @@ export interface AppDeps {
   auth: Auth;
   limits: Limits;
   events: GatewayEvents;
+  usage: Usage;
   readiness: Readiness;
   /** What requests pass before the app. */
   inFront?: ((app: RequestListener) => RequestListener) | undefined;
@@ -73,6 +75,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
+  app.decorateRequest('madeId', undefined);
   readBodies(app);
   app.addHook('onRequest', async (request, reply) => {
     request.context = new RequestContext(request, {
@@ -81,7 +84,11 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     });
     reply.header('x-request-id', request.id);
   });
-  app.addHook('onResponse', async (request, reply) => deps.events.answered(request, reply));
+  app.addHook('onResponse', (request, reply, done) => {
+    deps.events.answered(request, reply);
+    deps.usage.answered(request, reply);
+    done();
+  });
   app.setErrorHandler((err, request, reply) => sendProblem(deps, request, reply, err));
 
   const routes = listRoutes(deps.upstreams, config);
@@ -145,6 +152,7 @@ function registerV1(
       config: {
         scope: route.scope,
         idempotent: route.method === 'POST',
+        counted: route.counted,
         secretAnswer: route.secretAnswer === true,
       },
     });

@@ -63,12 +63,16 @@ declare module 'fastify' {
     operationId: string | undefined;
     /** The code of the problem that was answered. */
     failedWith: string | undefined;
+    /** The id of what was made, where the path does not name it. */
+    madeId: string | undefined;
   }
   interface FastifyContextConfig {
     /** What the key must allow; undefined for none. */
     scope?: string | undefined;
     /** Creates or changes something, so that an idempotency key is honoured. */
     idempotent?: boolean;
+    /** What the audit counts it as. */
+    counted?: string | undefined;
     /** The answer holds what is shown once. */
     secretAnswer?: boolean;
   }

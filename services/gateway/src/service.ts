@@ -10,6 +10,7 @@ import { createGatewayEvents } from './events.ts';
 import { createLimits } from './limits.ts';
 import type { Readiness } from './routes/health.ts';
 import type { Upstreams } from './upstreams.ts';
+import { createUsage } from './usage.ts';
 
 export interface GatewayDeps {
   logger: Logger;
@@ -33,6 +34,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     cacheMs: config.keyCacheMs,
     awayMs: config.keyCacheAwayMs,
   });
+  const usage = createUsage({ catalog: deps.upstreams.catalog, logger: deps.logger });
   let draining = false;
   const readiness: Readiness = { missing: async () => (draining ? ['gateway'] : deps.readiness.missing()) };
   const edge = await openEdge(config, deps.logger);
@@ -41,6 +43,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     auth,
     limits: createLimits(config),
     events,
+    usage,
     readiness,
     inFront: edge?.inFront,
   });
@@ -57,6 +60,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     await app.close();
     clearTimeout(cut);
     edge?.close();
+    await usage.close();
     await metrics.close();
   };
 

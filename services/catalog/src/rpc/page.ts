@@ -7,14 +7,14 @@ const listMax = 10_000;
 
 export async function listPage<T extends Doc>(
   collection: Collection<T>,
-  filter: { accountId: string; where?: Record<string, Scalar> },
+  filter: { accountId: string; where?: Record<string, Scalar>; descending?: boolean },
   page: { offset: number; limit?: number | undefined } | undefined,
 ): Promise<{ docs: T[]; total: number }> {
   const offset = page?.offset ?? 0;
   const limit = Math.min(page?.limit ?? listMax, listMax);
   const [docs, total] = await Promise.all([
     limit === 0 ? [] : collection.find({ ...filter, offset, limit }),
-    collection.count(filter),
+    collection.count({ accountId: filter.accountId, ...(filter.where ? { where: filter.where } : {}) }),
   ]);
   return { docs, total };
 }

@@ -51,6 +51,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
     create: async (request) => {
       const { name } = (request.body ?? {}) as { name?: string | null };
       const { classifier } = await ml.createClassifier({ name: name ?? '' }, request.context);
+      request.madeId = classifier?.classifierId;
       return { id: classifier?.classifierId };
     },
 

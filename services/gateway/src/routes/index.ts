@@ -2,6 +2,7 @@
 
 import type { Handler } from '../request.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { createAuditHandler } from './audit.ts';
 import {
   createClassifierBody,
   createClassifierHandlers,
@@ -30,6 +31,8 @@ export interface Route {
   query?: string[];
   /** Takes bodies of the larger bound. */
   largeBody?: boolean;
+  /** What the audit counts it as; changes in the catalog are recorded there. */
+  counted?: string;
   /** The answer holds what is shown once and never kept. */
   secretAnswer?: boolean;
 }
@@ -43,6 +46,7 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
   const classifiers = createClassifierHandlers(upstreams);
   const execute = createExecuteHandler(upstreams, options);
   const summarize = createSummarizeHandler(upstreams);
+  const audit = createAuditHandler(upstreams);
   const paged = ['offset', 'limit'];
 
   // biome-ignore format: one line a route.
@@ -70,25 +74,26 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
 
     { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', body: createQueryBody, handler: queries.create },
     { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], handler: queries.list },
-    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: executeBody, handler: execute },
+    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: executeBody, counted: 'query.execute', handler: execute },
     { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], handler: queries.get },
     { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: updateQueryBody, handler: queries.update },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', handler: queries.remove },
 
-    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: createClassifierBody, bodyOptional: true, handler: classifiers.create },
+    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: createClassifierBody, bodyOptional: true, counted: 'classifier.create', handler: classifiers.create },
     { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, handler: classifiers.list },
     { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', handler: classifiers.get },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', handler: classifiers.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, largeBody: true, handler: classifiers.train },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, largeBody: true, handler: classifiers.predict },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, handler: classifiers.removeClass },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', handler: classifiers.remove },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, largeBody: true, counted: 'classifier.train', handler: classifiers.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, largeBody: true, counted: 'classifier.predict', handler: classifiers.predict },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, counted: 'class.delete', handler: classifiers.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', handler: classifiers.evaluation },
 
-    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, largeBody: true, handler: summarize },
+    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, largeBody: true, counted: 'text.summarize', handler: summarize },
 
     { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: createKeyBody, secretAnswer: true, handler: keys.create },
     { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, handler: keys.list },
     { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', body: rotateKeyBody, bodyOptional: true, secretAnswer: true, handler: keys.rotate },
     { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', handler: keys.revoke },
+    { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], handler: audit },
   ];
 }

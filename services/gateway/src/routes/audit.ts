@@ -1,0 +1,33 @@
+/** Who did what in the caller's account. */
+
+import type { AuditEntry } from '@datahub/proto/catalog/v1/catalog';
+import { readPage, setPageHeaders } from '../paging.ts';
+import type { Handler } from '../request.ts';
+import { toTimestamp } from '../to-json.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const paging = { limitDefault: 100, limitMax: 1_000 };
+
+export function createAuditHandler({ catalog }: Upstreams): Handler {
+  return async (request, reply) => {
+    const page = readPage(request, paging);
+    const { resourceId, keyId, action } = request.query as Record<string, string | undefined>;
+    const { entries, total } = await catalog.listAudit({ page, resourceId, keyId, action }, request.context);
+    setPageHeaders(reply, page, total);
+    return entries.map(toAuditJson);
+  };
+}
+
+function toAuditJson({ entryId, at, requestId, ...entry }: AuditEntry) {
+  const { action, resourceId, keyId, count, failed } = entry;
+  return {
+    entryId,
+    at: toTimestamp(at),
+    keyId,
+    action,
+    resourceId,
+    requestId: requestId === '' ? null : requestId,
+    count,
+    failed,
+  };
+}
