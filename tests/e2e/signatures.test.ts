@@ -54,6 +54,13 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     expect(await api.ok(api.get(`/v1/queries/${queryId}`))).not.toHaveProperty('signature');
   });
 
+  it('has the names that answers have', async () => {
+    const query = 'SELECT 1 AS id, 2 AS id, 3 AS id_2';
+    const { columns } = await signature(await store(query));
+    const { data } = await execute({ hubId, sourceId, query });
+    expect(columns.map(({ name }: { name: string }) => name)).toEqual(Object.keys(data[0]));
+  });
+
   it('is made when the query is saved, and kept', async () => {
     await run('CREATE TABLE signed (a INT)', 'CREATE');
     const queryId = await store('SELECT a FROM signed');

@@ -4,6 +4,7 @@ import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import { requirePrincipal } from '@datahub/service-kit/call';
 import type { Definitions, QueryDefinition } from '../definitions.ts';
+import { uniqueNames } from '../rows/column-names.ts';
 import type { Catalog } from '../service.ts';
 import { requireWithinLimits } from './admit.ts';
 import { toFailure } from './failure.ts';
@@ -29,7 +30,10 @@ export function createDescribeCalls(deps: DescribeDeps): Pick<Executor, 'describ
           ...deps,
           ask: (connection) => connection.describe(statement),
         });
-        const described = { columns: signature.columns, variables: prepared.variables(signature) };
+        const names = uniqueNames(signature.columns.map(({ name }) => name));
+        // Under the names that answers have, where those that come twice are numbered.
+        const columns = signature.columns.map((column, i) => ({ ...column, name: names[i] as string }));
+        const described = { columns, variables: prepared.variables(signature) };
         await deps.catalog.saveSignature(toSaved(query, described), ctx);
         return described;
       } catch (err) {
