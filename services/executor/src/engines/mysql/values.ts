@@ -11,6 +11,7 @@ import {
 } from '../../rows/encode.ts';
 import type { FieldEncoder } from '../../rows/row-sink.ts';
 import type { ColumnDefinition } from './packets.ts';
+import { dateEncoder, writeTime } from './times.ts';
 
 /** Fixed sizes in bytes; -1: a length comes first; -2: a length byte comes first. */
 export function sizeOf(type: number): number {
@@ -67,11 +68,11 @@ export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'):
     case 0xf6:
       return decimalEncoder(column, numbers === 'string' ? writeQuoted : writeDecimal);
     case 0x0a:
-      return (out, source, start, end) => writeDate(out, source, { start, end, zone: undefined });
+      return dateEncoder(undefined);
     case 0x0c:
-      return (out, source, start, end) => writeDate(out, source, { start, end, zone: '' });
+      return dateEncoder('');
     case 0x07:
-      return (out, source, start, end) => writeDate(out, source, { start, end, zone: 'Z' });
+      return dateEncoder('Z');
     case 0x0b:
       return writeTime;
     case 0x10:
@@ -137,54 +138,6 @@ function decimalEncoder({ flags }: ColumnDefinition, encode: FieldEncoder): Fiel
     encode(out, source, from, end);
   };
 }
-
-const two = (value: number) => String(value).padStart(2, '0');
-
-/** At least milliseconds where `atLeast` says so; no zeros after what is there. */
-function fraction(micros: number, atLeast: number): string {
-  if (micros === 0) return atLeast === 0 ? '' : `.${'0'.repeat(atLeast)}`;
-  const digits = String(micros).padStart(6, '0').replace(/0+$/, '');
-  return `.${digits.padEnd(atLeast, '0')}`;
-}
-
-/** `zone` undefined: the date alone. A zero date is no date. */
-function writeDate(
-  out: ByteWriter,
-  source: Buffer,
-  { start, end, zone }: { start: number; end: number; zone: string | undefined },
-): void {
-  const length = end - start;
-  const year = length >= 4 ? source.readUInt16LE(start) : 0;
-  const month = length >= 4 ? (source[start + 2] as number) : 0;
-  const day = length >= 4 ? (source[start + 3] as number) : 0;
-  if (year === 0 && month === 0 && day === 0) {
-    writeAscii(out, 'null');
-    return;
-  }
-  const date = `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
-  if (zone === undefined) {
-    writeAscii(out, `"${date}"`);
-    return;
-  }
-  const [hour, minute, second] =
-    length >= 7 ? [source[start + 4], source[start + 5], source[start + 6]] : [0, 0, 0];
-  const micros = length >= 11 ? source.readUInt32LE(start + 7) : 0;
-  const time = `${two(hour as number)}:${two(minute as number)}:${two(second as number)}${fraction(micros, 3)}`;
-  writeAscii(out, `"${date}T${time}${zone}"`);
-}
-
-/** A span of time: negative and over 24 hours too. */
-const writeTime: FieldEncoder = (out, source, start, end) => {
-  if (end - start < 8) {
-    writeAscii(out, '"00:00:00"');
-    return;
-  }
-  const hours = source.readUInt32LE(start + 1) * 24 + (source[start + 5] as number);
-  const micros = end - start >= 12 ? source.readUInt32LE(start + 8) : 0;
-  const sign = source[start] === 1 ? '-' : '';
-  const [minute, second] = [source[start + 6] as number, source[start + 7] as number];
-  writeAscii(out, `"${sign}${two(hours)}:${two(minute)}:${two(second)}${fraction(micros, 0)}"`);
-};
 
 const writeBoolean: FieldEncoder = (out, source, _start, end) =>
   writeAscii(out, ((source[end - 1] as number) & 1) === 1 ? 'true' : 'false');
