@@ -14,7 +14,10 @@ import type { Environment } from '@datahub/service-kit/settings';
 import { freePort } from './databases/process.ts';
 
 export interface DistributedHub {
+  /** The first gateway's. */
   port: number;
+  /** Of each gateway. */
+  gateways: { port: number; metricsPort: number }[];
   metricsPort: number;
   /** Of the services. */
   pids: number[];
@@ -25,49 +28,69 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const readyTimeoutMs = 30_000;
 const stopTimeoutMs = 30_000;
 
-/** `output`: where the services' logs go. */
+const services = ['catalog', 'executor', 'ml'] as const;
+
+/** `output`: where the services' logs go. `replicas`: of every service; more than one wants a store that serves several. */
 export async function startDistributed(
   env: Environment,
   output: 'inherit' | 'ignore' = 'inherit',
+  replicas = 1,
 ): Promise<DistributedHub> {
   const dataDir = env.DATAHUB_DATA_DIR ?? 'data';
   await mkdir(dataDir, { recursive: true });
   const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
-  const ports = { catalog: await freePort(), executor: await freePort(), ml: await freePort() };
-  const port = Number(env.PORT ?? 8080) || (await freePort());
+  const each = Array.from({ length: replicas }, (_, i) => i);
+  const freePorts = () => Promise.all(each.map(freePort));
+  const ports = { catalog: await freePorts(), executor: await freePorts(), ml: await freePorts() };
+  const addressesOf = (name: (typeof services)[number]) =>
+    ports[name].map((port) => `127.0.0.1:${port}`).join(',');
   const common = {
     ...process.env,
     ...env,
     DATAHUB_SERVICE_TOKEN: env.DATAHUB_SERVICE_TOKEN ?? (await serviceToken(dataDir)),
-    DATAHUB_CATALOG_ADDRESS: `127.0.0.1:${ports.catalog}`,
-    DATAHUB_EXECUTOR_ADDRESS: `127.0.0.1:${ports.executor}`,
-    DATAHUB_ML_ADDRESS: `127.0.0.1:${ports.ml}`,
+    DATAHUB_CATALOG_ADDRESS: addressesOf('catalog'),
+    DATAHUB_EXECUTOR_ADDRESS: addressesOf('executor'),
+    DATAHUB_ML_ADDRESS: addressesOf('ml'),
   };
-  const own: Record<string, Environment> = {
-    catalog: { DATAHUB_GRPC_PORT: String(ports.catalog), DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(',') },
+  const own = {
+    catalog: {
+      DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(','),
+      DATAHUB_CATALOG_REPLICAS: String(replicas),
+    },
     executor: {
-      DATAHUB_GRPC_PORT: String(ports.executor),
       DATAHUB_SEALING_KEY_FILE: join(dataDir, 'sealing-keys'),
       DATAHUB_SOURCES_LOOPBACK: env.DATAHUB_SOURCES_LOOPBACK ?? '1',
       DATAHUB_SOURCES_PRIVATE: env.DATAHUB_SOURCES_PRIVATE ?? '1',
       DATAHUB_METRICS_PORT: '0',
     },
-    ml: { DATAHUB_GRPC_PORT: String(ports.ml), DATAHUB_METRICS_PORT: '0' },
-    gateway: { PORT: String(port) },
+    ml: { DATAHUB_METRICS_PORT: '0' },
   };
-  const children = Object.entries(own).map(([name, extra]) =>
-    startService(name, { ...common, ...extra }, output),
+  const start = (name: string, extra: Environment) => startService(name, { ...common, ...extra }, output);
+  const children = services.flatMap((name) =>
+    ports[name].map((port) => start(name, { ...own[name], DATAHUB_GRPC_PORT: String(port) })),
   );
+  const gateways = await Promise.all(each.map((i) => gatewayPorts(env, i)));
+  for (const { port, metricsPort } of gateways) {
+    children.push(start('gateway', { PORT: String(port), DATAHUB_METRICS_PORT: String(metricsPort) }));
+  }
   const close = () => stopAll(children);
   try {
-    await untilReady(port, children);
+    for (const { port } of gateways) await untilReady(port, children);
   } catch (err) {
     await close();
     throw err;
   }
   const pids = children.map(({ pid }) => pid).filter((pid) => pid !== undefined);
-  return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090), pids, close };
+  const [first] = gateways as [(typeof gateways)[number]];
+  return { ...first, gateways, pids, close };
+}
+
+/** What the environment says for the first gateway, free ones for the rest. */
+async function gatewayPorts(env: Environment, replica: number) {
+  if (replica > 0) return { port: await freePort(), metricsPort: 0 };
+  const port = Number(env.PORT ?? 8080) || (await freePort());
+  return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090) };
 }
 
 /** Made at the first start, so that every later start, and every service, has the same. */

@@ -75,7 +75,9 @@ function projectsFor(env: Record<string, string>, everything: boolean): string[]
     return base;
   }
   if (!env.MONGODB_URL) return [...base, 'e2e-single', 'e2e-distributed-sqlite'];
-  const others = everything ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge'] : [];
+  const others = everything
+    ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge', 'e2e-replicas']
+    : [];
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }
 

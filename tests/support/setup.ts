@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { startDistributed } from '../../tools/distributed.ts';
 import { openHub } from '../../tools/hub.ts';
+import { startBalancer } from './balancer.ts';
 import { createTestDatabases } from './databases.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -29,7 +30,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     ...(env.HUB_EDGE === undefined ? {} : { DATAHUB_EDGE: env.HUB_EDGE }),
   };
   const otherKey = await createOtherAccount(settings);
-  const hub = env.HUB_FORM === 'distributed' ? await startDistributed(settings) : await openHub(settings);
+  const hub = await startForm(env.HUB_FORM, settings);
   project.provide('databases', databases.access);
   project.provide('hub', {
     url: `http://127.0.0.1:${hub.port}`,
@@ -42,6 +43,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await databases.close();
     await rm(dataDir, { recursive: true, force: true });
   };
+}
+
+async function startForm(form: string | undefined, settings: Record<string, string>) {
+  if (form === 'single') return openHub(settings);
+  const hub = await startDistributed(settings, 'inherit', form === 'replicas' ? 2 : 1);
+  if (form !== 'replicas') return hub;
+  const balancer = await startBalancer(hub.gateways.map(({ port }) => port));
+  const close = async () => {
+    balancer.close();
+    await hub.close();
+  };
+  return { port: balancer.port, metricsPort: hub.metricsPort, close };
 }
 
 function mongoUrl(server: string | undefined, name: string): string {

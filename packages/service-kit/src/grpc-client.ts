@@ -13,13 +13,18 @@ import { fromStatus } from './error-wire.ts';
 import { toMetadata } from './grpc-metadata.ts';
 
 export interface GrpcClientOptions {
-  /** `host:port`, or `dns:///host:port` to spread calls over all addresses of a name. */
+  /** `host:port`, or what `targetOf` makes of several. */
   address: string;
   /** Authenticates this caller at the other side. */
   serviceToken?: string | undefined;
   credentials?: ChannelCredentials | undefined;
   /** The name in the other side's certificate, where `address` is an IP address. */
   serverName?: string | undefined;
+}
+
+/** One name is looked up and stands for all its addresses; several must be IPv4 addresses. Calls go to each in turn. */
+export function targetOf(addresses: readonly string[]): string {
+  return addresses.length === 1 ? `dns:///${addresses[0]}` : `ipv4:${addresses.join(',')}`;
 }
 
 export interface GrpcClient<Service> {

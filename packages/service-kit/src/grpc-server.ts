@@ -52,6 +52,9 @@ interface Descriptor {
 }
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getDeadline'> & NodeJS.EventEmitter;
 
+/** Streams outlive it. */
+const connectionAgeMs = 60_000;
+
 export async function startGrpcServer(options: GrpcServerOptions): Promise<RunningGrpcServer> {
   const server = new Server({
     'grpc-node.flow_control_window': flowControlWindowBytes,
@@ -59,6 +62,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
     'grpc.max_send_message_length': messageBytesMax,
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 5_000,
+    // Clients look the service up again when a connection ends, and find the replicas that came since.
+    'grpc.max_connection_age_ms': connectionAgeMs,
   });
   const health = new HealthImplementation({ '': 'SERVING' });
   health.addToServer(server);

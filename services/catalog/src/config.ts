@@ -14,6 +14,8 @@ export interface CatalogConfig {
   sealingPublicKeys: string[];
   /** How long it is kept who did what. */
   auditKeptMs: number;
+  /** How many of this service run over the same store. */
+  replicas: number;
   /** How long an executor may hold a definition. */
   leaseMs: number;
 }
@@ -39,6 +41,7 @@ export function readCatalogConfig(reader: SettingsReader): CatalogConfig {
     keyFile: `${dataDir}/api-key`,
     sealingPublicKeys: reader.list('DATAHUB_SEALING_PUBLIC_KEYS', []),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', { fallback: 90, min: 1, max: 36_500 }) * 86_400_000,
+    replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', { fallback: 1, min: 1, max: 1_000 }),
     leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
   };
 }

@@ -47,7 +47,8 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   const changes = createChangeFeed({
     instanceId: createId('evt', deps.nowMs()),
     leaseMs: config.leaseMs,
-    mayMissHolders: () => false,
+    // An executor may hold what another replica gave it before it follows this one.
+    mayMissHolders: () => config.replicas > 1,
   });
   const { namespace, auditKeptMs } = config;
   const catalog: Catalog = { store, createId, changes, namespace, auditKeptMs, ...deps };

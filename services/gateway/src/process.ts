@@ -3,7 +3,7 @@
 import { openRemoteExecutor } from '@datahub/executor-session/remote-executor';
 import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { createGrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc-client';
+import { createGrpcClient, type GrpcClientOptions, targetOf } from '@datahub/service-kit/grpc-client';
 import { createHealthProbe } from '@datahub/service-kit/grpc-health';
 import { clientCredentialsOf, readCallerSettings } from '@datahub/service-kit/grpc-settings';
 import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
@@ -20,19 +20,16 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
     config: readGatewayConfig(reader, { edge: 'express-gateway', env }),
     caller: readCallerSettings(reader),
     addresses: {
-      catalog: reader.text('DATAHUB_CATALOG_ADDRESS', '127.0.0.1:7071'),
+      catalog: reader.list('DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
       executor: reader.list('DATAHUB_EXECUTOR_ADDRESS', ['127.0.0.1:7072']),
-      ml: reader.text('DATAHUB_ML_ADDRESS', '127.0.0.1:7073'),
+      ml: reader.list('DATAHUB_ML_ADDRESS', ['127.0.0.1:7073']),
     },
     log: readLoggerSettings(reader),
   }));
   const logger = createLogger({ service: 'gateway', ...log });
   const closers = createClosers();
   const credentials = { serviceToken: caller.serviceToken, credentials: clientCredentialsOf(caller) };
-  const toAddress = (address: string): GrpcClientOptions => ({
-    ...credentials,
-    address: `dns:///${address}`,
-  });
+  const toAddress = (all: string[]): GrpcClientOptions => ({ ...credentials, address: targetOf(all) });
 
   const catalog = createGrpcClient(CatalogServiceService, toAddress(addresses.catalog));
   const ml = createGrpcClient(MlServiceService, toAddress(addresses.ml));
@@ -43,7 +40,7 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
   });
   const probes = [
     { name: 'catalog', probe: createHealthProbe(toAddress(addresses.catalog)) },
-    { name: 'executor', probe: createHealthProbe(toAddress(addresses.executor[0] ?? '')) },
+    { name: 'executor', probe: createHealthProbe(toAddress(addresses.executor)) },
     { name: 'ml', probe: createHealthProbe(toAddress(addresses.ml)) },
   ];
   for (const closable of [catalog, ml, executor, ...probes.map(({ probe }) => probe)]) closers.add(closable);

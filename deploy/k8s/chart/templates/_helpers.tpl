@@ -103,6 +103,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $own "DATAHUB_GRPC_PORT" (include "datahub.port" $service) -}}
 {{- end -}}
 {{- with include "datahub.metricsPort" $service }}{{ $_ := set $own "DATAHUB_METRICS_PORT" . }}{{ end -}}
+{{- if eq $service "catalog" -}}
+{{- $catalog := $root.Values.catalog -}}
+{{- $_ := set $own "DATAHUB_CATALOG_REPLICAS" (printf "%d" (int (ternary $catalog.autoscaling.maxReplicas $catalog.replicas $catalog.autoscaling.enabled))) -}}
+{{- end -}}
 {{- if eq $service "executor" -}}
 {{- $names := list -}}
 {{- range list "gateway" "catalog" "executor" "ml" }}{{ $names = append $names (printf "%s-%s" $name .) }}{{ end -}}
