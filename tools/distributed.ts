@@ -7,6 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
@@ -21,6 +22,10 @@ export interface DistributedHub {
   metricsPort: number;
   /** Of the services. */
   pids: number[];
+  /** Where each executor shows its figures. */
+  executorMetricsPorts: number[];
+  /** Ends one replica as a cluster does and starts it again; resolves when it serves, with the time it took to end. */
+  restart(service: 'gateway' | (typeof services)[number], replica: number): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -62,28 +67,44 @@ export async function startDistributed(
       DATAHUB_SEALING_KEY_FILE: join(dataDir, 'sealing-keys'),
       DATAHUB_SOURCES_LOOPBACK: env.DATAHUB_SOURCES_LOOPBACK ?? '1',
       DATAHUB_SOURCES_PRIVATE: env.DATAHUB_SOURCES_PRIVATE ?? '1',
-      DATAHUB_METRICS_PORT: '0',
     },
     ml: { DATAHUB_METRICS_PORT: '0' },
   };
-  const start = (name: string, extra: Environment) => startService(name, { ...common, ...extra }, output);
-  const children = services.flatMap((name) =>
-    ports[name].map((port) => start(name, { ...own[name], DATAHUB_GRPC_PORT: String(port) })),
-  );
   const gateways = await Promise.all(each.map((i) => gatewayPorts(env, i)));
-  for (const { port, metricsPort } of gateways) {
-    children.push(start('gateway', { PORT: String(port), DATAHUB_METRICS_PORT: String(metricsPort) }));
+  const executorMetricsPorts = await freePorts();
+  const start = (name: 'gateway' | (typeof services)[number], i: number): ChildProcess => {
+    const { port, metricsPort } = gateways[i] as (typeof gateways)[number];
+    const at =
+      name === 'gateway'
+        ? { PORT: String(port), DATAHUB_METRICS_PORT: String(metricsPort) }
+        : { ...own[name], DATAHUB_GRPC_PORT: String(ports[name][i]) };
+    const figures = name === 'executor' ? { DATAHUB_METRICS_PORT: String(executorMetricsPorts[i]) } : {};
+    return startService(name, { ...common, ...at, ...figures }, output);
+  };
+  const running = new Map<string, ChildProcess>();
+  for (const name of [...services, 'gateway'] as const) {
+    for (const i of each) running.set(`${name} ${i}`, start(name, i));
   }
-  const close = () => stopAll(children);
+  const close = () => stopAll([...running.values()]);
+  const restart: DistributedHub['restart'] = async (name, i) => {
+    const startedAt = performance.now();
+    await stopAll([running.get(`${name} ${i}`) as ChildProcess]);
+    const tookMs = performance.now() - startedAt;
+    const child = start(name, i);
+    running.set(`${name} ${i}`, child);
+    if (name === 'gateway') await untilReady((gateways[i] as { port: number }).port, [child]);
+    else await untilListening(ports[name][i] as number);
+    return tookMs;
+  };
   try {
-    for (const { port } of gateways) await untilReady(port, children);
+    for (const { port } of gateways) await untilReady(port, [...running.values()]);
   } catch (err) {
     await close();
     throw err;
   }
-  const pids = children.map(({ pid }) => pid).filter((pid) => pid !== undefined);
+  const pids = [...running.values()].map(({ pid }) => pid).filter((pid) => pid !== undefined);
   const [first] = gateways as [(typeof gateways)[number]];
-  return { ...first, gateways, pids, close };
+  return { ...first, gateways, pids, executorMetricsPorts, restart, close };
 }
 
 /** What the environment says for the first gateway, free ones for the rest. */
@@ -123,6 +144,20 @@ async function untilReady(port: number, children: ChildProcess[]): Promise<void>
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(`The hub was not ready within ${readyTimeoutMs} ms.`);
+}
+
+async function untilListening(port: number): Promise<void> {
+  const deadline = Date.now() + readyTimeoutMs;
+  const tries = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+      socket.once('connect', () => socket.destroy());
+    });
+  while (!(await tries())) {
+    if (Date.now() > deadline) throw new Error(`Nothing listens on port ${port}.`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 /** The gateway first, so that nothing is asked of services that are gone. */

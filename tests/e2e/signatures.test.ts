@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, engines, execute, sourceBody } from '../support/hub.ts';
 
 /** Takes connections and says nothing. */
@@ -126,9 +126,11 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
       const startedAt = performance.now();
       const queryId = await store('SELECT 1 AS one', { sourceId: away });
       await api.ok(api.put(`/v1/queries/${queryId}`, { config: { query: { query: 'SELECT 2 AS two' } } }));
-      expect(performance.now() - startedAt).toBeLessThan(500);
+      // With several catalogs a change is answered after the leases.
+      const leasesMs = inject('hub').replicas > 1 ? 1_000 : 0;
+      expect(performance.now() - startedAt).toBeLessThan(500 + leasesMs);
       expect(await signature(queryId)).toBeNull();
-      expect(performance.now() - startedAt).toBeLessThan(2_500);
+      expect(performance.now() - startedAt).toBeLessThan(2_500 + leasesMs);
       expect(silent.tried()).toBeGreaterThan(0);
     } finally {
       silent.close();

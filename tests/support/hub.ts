@@ -7,7 +7,14 @@ import type { DatabaseAccess } from './databases.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    hub: { url: string; key: string; otherKey: string; metricsUrl: string };
+    hub: {
+      url: string;
+      key: string;
+      otherKey: string;
+      metricsUrl: string;
+      replicas: number;
+      losesUpdates: boolean;
+    };
     databases: Record<string, DatabaseAccess>;
   }
 }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { MongoClient } from 'mongodb';
 import type { TestProject } from 'vitest/node';
 import { startDistributed } from '../../tools/distributed.ts';
 import { openHub } from '../../tools/hub.ts';
@@ -37,6 +38,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     key,
     otherKey,
     metricsUrl: `http://127.0.0.1:${hub.metricsPort}`,
+    replicas: env.HUB_FORM === 'replicas' ? 2 : 1,
+    losesUpdates: env.HUB_FORM === 'replicas' && (await losesUpdates(env.MONGODB_URL)),
   });
   return async () => {
     await hub.close();
@@ -55,6 +58,16 @@ async function startForm(form: string | undefined, settings: Record<string, stri
     await hub.close();
   };
   return { port: balancer.port, metricsPort: hub.metricsPort, close };
+}
+
+/** FerretDB 1 reads, changes and writes without a lock, so of two processes that update a document at once one is lost. */
+async function losesUpdates(url: string | undefined): Promise<boolean> {
+  const client = await new MongoClient(url ?? '').connect();
+  try {
+    return 'ferretdbVersion' in (await client.db().admin().buildInfo());
+  } finally {
+    await client.close();
+  }
 }
 
 function mongoUrl(server: string | undefined, name: string): string {

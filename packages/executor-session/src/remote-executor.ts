@@ -9,7 +9,7 @@ import type { Calls } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc-client';
 import type { Executor } from './executor.ts';
-import { openSession, type Session } from './session-client.ts';
+import { NotSent, openSession, type Session } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
   /** `host:port` each; a name stands for all its addresses. */
@@ -55,9 +55,11 @@ export async function openRemoteExecutor(
 
   /** The least busy replica that can take calls; where several are alike, each in turn. */
   const pick = (): Session => {
-    const candidates = [...replicas.values()]
+    const sessions = [...replicas.values()]
       .map((replica) => sessionOf(replica, options))
       .filter((one) => one !== undefined);
+    const greeted = sessions.filter((one) => one.greeted);
+    const candidates = greeted.length > 0 ? greeted : sessions;
     turn++;
     let best: Session | undefined;
     for (let i = 0; i < candidates.length; i++) {
@@ -82,7 +84,15 @@ export async function openRemoteExecutor(
   const timer = setInterval(() => follow().catch(options.onDown), lookUpEveryMs);
   timer.unref();
   return {
-    execute: async (request, ctx, reply) => pick().execute(request, ctx, reply),
+    execute: async (request, ctx, reply) => {
+      for (let tries = 2 * replicas.size; ; tries--) {
+        try {
+          return await pick().execute(request, ctx, reply);
+        } catch (err) {
+          if (!(err instanceof NotSent) || tries <= 1 || ctx.signal.aborted) throw err;
+        }
+      }
+    },
     testSource: async (request, ctx) => anyClient().testSource(request, ctx),
     readSchema: async (request, ctx) => anyClient().readSchema(request, ctx),
     describeQuery: async (request, ctx) => anyClient().describeQuery(request, ctx),
@@ -98,6 +108,7 @@ function createReplica(options: RemoteExecutorOptions, address: string): Replica
   const client = createGrpcClient(ExecutorServiceService, {
     ...options,
     address,
+    keepalive: false,
     serverName: options.serverName ?? hostOf(options.addresses[0]),
   });
   return { client, session: undefined, retryAt: 0 };

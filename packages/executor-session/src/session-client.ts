@@ -15,12 +15,14 @@ import { type CallContext, type Calls, createCallContext } from '@datahub/servic
 import { HubError } from '@datahub/service-kit/error';
 import { fromErrorDetail } from '@datahub/service-kit/error-wire';
 import type { ExecutionReply } from './executor.ts';
-import { windowBytes } from './session-server.ts';
+import { pings, watchOver, windowBytes } from './session-server.ts';
 import { createTurnQueue } from './turn-queue.ts';
 
 export interface Session {
   /** Executions under way. */
   readonly pending: number;
+  /** True once the other side has answered. */
+  readonly greeted: boolean;
   /** False once the stream has ended or the other side is draining: new calls belong elsewhere. */
   readonly open: boolean;
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
@@ -34,7 +36,21 @@ interface Pending {
   unsettled: number;
 }
 
-type Item = { call: SessionCall } | { cancelled: number } | { window: SessionWindow };
+/** The session ended before anything was sent: the call can go elsewhere, whatever it does. */
+export class NotSent extends HubError {
+  constructor(cause: unknown) {
+    super('UNAVAILABLE', 'No executor can be reached. Try again.', {
+      cause,
+      retryable: true,
+      retryAfterMs: 1_000,
+    });
+  }
+}
+
+/** An executor that never greets is taken for one that would not. */
+const greetingTimeoutMs = 2_000;
+
+type Item = { call: SessionCall } | { cancelled: number } | { window: SessionWindow } | 'ping';
 
 /** Acknowledged in portions of this size, so that small answers need no acknowledgement at all. */
 const creditBytes = windowBytes / 4;
@@ -48,26 +64,37 @@ export function openSession(
   const stop = new AbortController();
   let sequence = 0;
   let open = true;
+  const greeting = Promise.withResolvers<void>();
+  let greeted = false;
+  const greet = () => {
+    greeted = true;
+    clearTimeout(patience);
+    greeting.resolve();
+  };
+  const patience = setTimeout(greet, greetingTimeoutMs);
+  patience.unref();
+
+  const heard = watchOver(() => stop.abort(new HubError('UNAVAILABLE', 'The executor fell silent.')));
+  const pinging = setInterval(() => outgoing.push('ping'), pings.everyMs);
+  pinging.unref();
 
   const end = (err: unknown) => {
+    heard.stop();
+    clearInterval(pinging);
     if (!open && pending.size === 0) return;
     open = false;
     outgoing.close();
-    const gone = new HubError(
-      'UNAVAILABLE',
-      'The executor went away. Whether the statement ran is not known.',
-      {
-        cause: err,
-        retryable: true,
-      },
-    );
+    const gone = greeted ? wentAway(err) : new NotSent(err);
+    greet();
     for (const call of [...pending.values()]) call.settle(gone);
     onEnd(err);
   };
 
   const read = async () => {
     const ctx = { ...createCallContext({ timeoutMs: 1 }), deadlineAt: Infinity, signal: stop.signal };
-    for await (const { replies, draining } of calls.session(toRequests(outgoing), ctx)) {
+    for await (const { replies, draining } of calls.session(toRequests(outgoing, greeting.promise), ctx)) {
+      if (!greeted) greet();
+      heard.now();
       for (const reply of replies) take(reply);
       if (draining) {
         open = false;
@@ -103,6 +130,9 @@ export function openSession(
     get pending() {
       return pending.size;
     },
+    get greeted() {
+      return greeted;
+    },
     get open() {
       return open;
     },
@@ -131,6 +161,9 @@ export function openSession(
         outgoing.push({ call: toCall(number, request, ctx) });
       }),
     close: () => {
+      clearTimeout(patience);
+      clearInterval(pinging);
+      heard.stop();
       outgoing.close();
       stop.abort();
     },
@@ -148,12 +181,22 @@ function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): Se
   };
 }
 
+function wentAway(cause: unknown): HubError {
+  return new HubError('UNAVAILABLE', 'The executor went away. Whether the statement ran is not known.', {
+    cause,
+    retryable: true,
+  });
+}
+
 async function* toRequests(
   outgoing: ReturnType<typeof createTurnQueue<Item>>,
+  greeting: Promise<void>,
 ): AsyncIterable<SessionRequest> {
+  await greeting;
   for (let items = await outgoing.take(false); items !== undefined; items = await outgoing.take(false)) {
     const request: SessionRequest = { calls: [], cancelled: [], windows: [] };
     for (const item of items) {
+      if (item === 'ping') continue;
       if ('call' in item) request.calls.push(item.call);
       else if ('cancelled' in item) request.cancelled.push(item.cancelled);
       else request.windows.push(item.window);

@@ -17,6 +17,24 @@ import { toErrorDetail } from '@datahub/service-kit/error-wire';
 import type { ExecutionReply, Executor } from './executor.ts';
 import { createTurnQueue, type TurnQueue } from './turn-queue.ts';
 
+/** How often a session pings, with an empty message that is answered by one, and how long either side bears silence. */
+export const pings = { everyMs: 5_000, silenceMaxMs: 15_000 };
+
+/** Calls `onSilence` when nothing was heard for too long. */
+export function watchOver(onSilence: () => void): { now(): void; stop(): void } {
+  let heardAt = performance.now();
+  const timer = setInterval(() => {
+    if (performance.now() - heardAt > pings.silenceMaxMs) onSilence();
+  }, pings.everyMs);
+  timer.unref();
+  return {
+    now: () => {
+      heardAt = performance.now();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
 /** Bytes of one answer that may be on their way before the receiver says that it took some. */
 export const windowBytes = 1_048_576;
 
@@ -49,9 +67,15 @@ export async function* serveSession(
   ctx.options.draining.addEventListener('abort', drain);
   const end = () => replies.close();
   ctx.signal.addEventListener('abort', end);
-  readRequests(session, requests).then(end, end);
-  let toldDraining = false;
+  const heard = watchOver(end);
+  readRequests(session, requests, () => {
+    heard.now();
+    replies.wake();
+  }).then(end, end);
+  let toldDraining = ctx.options.draining.aborted;
   try {
+    // A caller sends nothing before it was greeted, so what never got that far was never run.
+    yield { replies: [], draining: toldDraining };
     for (;;) {
       const draining = ctx.options.draining.aborted && !toldDraining;
       const batch = await replies.take(draining);
@@ -60,6 +84,7 @@ export async function* serveSession(
       yield { replies: batch, draining: toldDraining };
     }
   } finally {
+    heard.stop();
     ctx.options.draining.removeEventListener('abort', drain);
     ctx.signal.removeEventListener('abort', end);
     for (const call of running.values())
@@ -74,8 +99,13 @@ interface Session {
   options: SessionServerOptions;
 }
 
-async function readRequests(session: Session, requests: AsyncIterable<SessionRequest>): Promise<void> {
+async function readRequests(
+  session: Session,
+  requests: AsyncIterable<SessionRequest>,
+  onPing: () => void,
+): Promise<void> {
   for await (const { calls, cancelled, windows } of requests) {
+    if (calls.length === 0 && cancelled.length === 0 && windows.length === 0) onPing();
     for (const call of calls) startCall(session, call);
     for (const sequence of cancelled) {
       session.running.get(sequence)?.controller.abort(new HubError('CANCELLED', 'The client has gone.'));

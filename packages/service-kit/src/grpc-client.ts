@@ -18,6 +18,8 @@ export interface GrpcClientOptions {
   /** Authenticates this caller at the other side. */
   serviceToken?: string | undefined;
   credentials?: ChannelCredentials | undefined;
+  /** False where the other side has it off. */
+  keepalive?: false | undefined;
   /** The name in the other side's certificate, where `address` is an IP address. */
   serverName?: string | undefined;
 }
@@ -38,12 +40,16 @@ export const messageBytesMax = 64 * 1024 * 1024;
 /** Bytes on their way before the other side must say that it read some: the default of 64 KiB holds large answers up. */
 export const flowControlWindowBytes = 4 * 1024 * 1024;
 
+/**
+ * How a peer that went silent is noticed. On a connection that drains, grpc-js takes the ping that Node no longer sends
+ * for a lost one and cuts what still runs; so where streams must survive a drain it is off, and they have pings of their own.
+ */
+export const keepalive = { 'grpc.keepalive_time_ms': 20_000, 'grpc.keepalive_timeout_ms': 5_000 };
+
 const channelOptions = {
   'grpc-node.flow_control_window': flowControlWindowBytes,
   'grpc.max_receive_message_length': messageBytesMax,
   'grpc.max_send_message_length': messageBytesMax,
-  'grpc.keepalive_time_ms': 20_000,
-  'grpc.keepalive_timeout_ms': 5_000,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 2_000,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
@@ -63,6 +69,7 @@ export function createGrpcClient<Service extends object>(
 ): GrpcClient<Service> {
   const client = new Client(options.address, options.credentials ?? credentials.createInsecure(), {
     ...channelOptions,
+    ...(options.keepalive === false ? {} : keepalive),
     ...(options.serverName === undefined ? {} : { 'grpc.ssl_target_name_override': options.serverName }),
   });
   const calls = Object.fromEntries(

@@ -16,7 +16,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import type { CallContext } from './call.ts';
 import { HubError } from './error.ts';
 import { toStatus } from './error-wire.ts';
-import { flowControlWindowBytes, messageBytesMax } from './grpc-client.ts';
+import { flowControlWindowBytes, keepalive, messageBytesMax } from './grpc-client.ts';
 import { fromMetadata } from './grpc-metadata.ts';
 
 export interface ServedService {
@@ -32,6 +32,10 @@ export interface GrpcServerOptions {
   /** Callers must show it, health checks excepted. Undefined only where the transport authenticates them. */
   serviceToken?: string | undefined;
   credentials?: ServerCredentials | undefined;
+  /** False where streams must outlive a drain and watch over their peer themselves, see `keepalive` of the client. */
+  keepalive?: false;
+  /** Clients look a service up again when a connection ends, and find the replicas that came since. Not with streams. */
+  connectionAgeMs?: number;
   /** Hears of every handler's unexpected failure, for the log. */
   onFailure?: (err: unknown, requestId: string, path: string) => void;
 }
@@ -52,18 +56,15 @@ interface Descriptor {
 }
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getDeadline'> & NodeJS.EventEmitter;
 
-/** Streams outlive it. */
-const connectionAgeMs = 60_000;
-
 export async function startGrpcServer(options: GrpcServerOptions): Promise<RunningGrpcServer> {
   const server = new Server({
     'grpc-node.flow_control_window': flowControlWindowBytes,
     'grpc.max_receive_message_length': messageBytesMax,
     'grpc.max_send_message_length': messageBytesMax,
-    'grpc.keepalive_time_ms': 20_000,
-    'grpc.keepalive_timeout_ms': 5_000,
-    // Clients look the service up again when a connection ends, and find the replicas that came since.
-    'grpc.max_connection_age_ms': connectionAgeMs,
+    ...(options.keepalive === false ? {} : keepalive),
+    ...(options.connectionAgeMs === undefined
+      ? {}
+      : { 'grpc.max_connection_age_ms': options.connectionAgeMs }),
   });
   const health = new HealthImplementation({ '': 'SERVING' });
   health.addToServer(server);

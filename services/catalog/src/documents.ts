@@ -130,6 +130,12 @@ export interface AuditDoc extends Doc {
   expiresAt: number;
 }
 
+/** How many requests of a key were taken in one minute. */
+export interface WindowDoc extends Doc {
+  taken: number;
+  expiresAt: number;
+}
+
 /** What is known of an operation that was asked for with an idempotency key. */
 export interface OperationDoc extends Doc {
   /** HMAC of the body in hexadecimal. */

@@ -18,6 +18,7 @@ import { createKeyCalls } from './rpc/keys.ts';
 import { createOperationCalls } from './rpc/operations.ts';
 import { createQueryCalls } from './rpc/queries.ts';
 import { createSourceCalls } from './rpc/sources.ts';
+import { createWindowCalls } from './rpc/windows.ts';
 import { openCatalogStore } from './store.ts';
 import { sweepLeftovers } from './sweep.ts';
 
@@ -57,7 +58,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     deps.logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
 
   const upkeep = setInterval(() => {
-    for (const collection of [store.operations, store.audit]) {
+    for (const collection of [store.operations, store.audit, store.windows]) {
       collection.sweepExpired(deps.nowMs(), expirySweepMax).catch((err) => {
         deps.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');
       });
@@ -76,6 +77,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
         ...createKeyCalls(catalog),
       }),
       ...createAuditCalls(catalog),
+      ...createWindowCalls(catalog),
       ...createOperationCalls(catalog),
     },
     internal: createInternalCalls(catalog, config.leaseMs),

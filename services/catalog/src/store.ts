@@ -11,6 +11,7 @@ import type {
   QueryDoc,
   SignatureDoc,
   SourceDoc,
+  WindowDoc,
 } from './documents.ts';
 
 export interface CatalogStore {
@@ -23,6 +24,7 @@ export interface CatalogStore {
   signatures: Collection<SignatureDoc>;
   operations: Collection<OperationDoc>;
   audit: Collection<AuditDoc>;
+  windows: Collection<WindowDoc>;
   health(): Promise<void>;
   close(): Promise<void>;
 }
@@ -49,6 +51,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     },
     { name: 'signatures', indexes: ['hubId'] },
     { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'expiresAt' },
+    { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
     { name: 'operations', indexes: [], bytes: ['answer'], expires: 'expiresAt' },
   ]);
   return {
@@ -61,6 +64,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     signatures: store.collection('signatures'),
     operations: store.collection('operations'),
     audit: store.collection('audit'),
+    windows: store.collection('windows'),
     health: () => store.health(),
     close: () => store.close(),
   };

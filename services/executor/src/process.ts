@@ -79,6 +79,7 @@ export async function startExecutorProcess(
         }),
       },
     ],
+    keepalive: false,
     serviceToken: grpc.serviceToken,
     credentials: serverCredentialsOf(grpc),
     onFailure: service.onFailure,

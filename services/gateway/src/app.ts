@@ -50,6 +50,8 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     logger: false,
     bodyLimit: config.bodyBytesMax,
     connectionTimeout: 0,
+    // What comes on a kept connection while the process drains is answered like any other, and the connection then closed.
+    return503OnClosing: false,
     requestTimeout: http.requestTimeout,
     keepAliveTimeout: http.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
@@ -166,10 +168,11 @@ function bodySchema(route: Route): object {
 
 async function authenticate(request: FastifyRequest, reply: FastifyReply, deps: AppDeps): Promise<void> {
   const address = request.ip;
-  deps.limits.requireTolerance(address);
   let principal: RequestContext['principal'];
   try {
-    const found = deps.auth.principalOf(request.headers['x-service-api-key']);
+    const found = deps.auth.principalOf(request.headers['x-service-api-key'], () =>
+      deps.limits.requireTolerance(address),
+    );
     principal = found instanceof Promise ? await found : found;
   } catch (err) {
     if (err instanceof HubError && err.code.startsWith('KEY_')) deps.limits.noteRefusedKey(address);
@@ -181,7 +184,8 @@ async function authenticate(request: FastifyRequest, reply: FastifyReply, deps: 
   if (origins.length > 0 && (origin === undefined || !origins.includes(origin))) {
     throw new HubError('SCOPE_DENIED', 'This key may not be used from this origin.');
   }
-  deps.limits.admit(principal, reply);
+  const admission = deps.limits.admit(principal, reply);
+  if (admission !== undefined) await admission;
 }
 
 function requireScope(request: FastifyRequest): void {

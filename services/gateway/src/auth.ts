@@ -20,8 +20,14 @@ export interface AuthOptions {
 }
 
 export interface Auth {
-  /** Resolves at once for a warm key. Rejects with KEY_MISSING, KEY_INVALID, KEY_EXPIRED or UNAVAILABLE. */
-  principalOf(header: string | string[] | undefined): Principal | Promise<Principal>;
+  /**
+   * Resolves at once for a warm key; `beforeUnknown` is called before any other is looked at, and may throw. Rejects with
+   * KEY_MISSING, KEY_INVALID, KEY_EXPIRED or UNAVAILABLE.
+   */
+  principalOf(
+    header: string | string[] | undefined,
+    beforeUnknown: () => void,
+  ): Principal | Promise<Principal>;
 }
 
 interface Entry {
@@ -83,14 +89,21 @@ export function createAuth(options: AuthOptions): Auth {
   };
 
   return {
-    principalOf: (header) => {
+    principalOf: (header, beforeUnknown) => {
       if (header === undefined || header === '') {
+        beforeUnknown();
         throw new HubError('KEY_MISSING', 'Send your key in the header x-service-api-key.');
       }
-      if (typeof header !== 'string' || !isPossibleKey(header)) throw invalidKey();
+      if (typeof header !== 'string' || !isPossibleKey(header)) {
+        beforeUnknown();
+        throw invalidKey();
+      }
       const hash = hashApiKey(header);
       const entry = entries.get(hash);
-      if (entry === undefined) return askOnce(hash);
+      if (entry === undefined) {
+        beforeUnknown();
+        return askOnce(hash);
+      }
       if (entry.expiresAtMs <= nowMs()) throw new HubError('KEY_EXPIRED', 'This key has expired.');
       const age = performance.now() - entry.checkedAt;
       if (age >= cacheMs) return askOrTrust(hash, entry);

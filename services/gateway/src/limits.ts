@@ -14,8 +14,8 @@ export interface LimitsOptions {
 }
 
 export interface Limits {
-  /** Takes one request off the key's budget and says in headers what is left. Throws RATE_LIMITED. */
-  admit(principal: Principal, reply: FastifyReply): void;
+  /** Takes one request off the key's budget and says in headers what is left. Throws or rejects with RATE_LIMITED. */
+  admit(principal: Principal, reply: FastifyReply): void | Promise<void>;
   /** Throws RATE_LIMITED while an address has sent too many bad keys. */
   requireTolerance(address: string): void;
   noteRefusedKey(address: string): void;
@@ -48,10 +48,7 @@ export function createLimits(options: LimitsOptions): Limits {
   };
 
   const refuse = (bucket: Bucket, perMinute: number): HubError =>
-    new HubError('RATE_LIMITED', `At most ${perMinute} requests a minute. Try again later.`, {
-      retryable: true,
-      retryAfterMs: ((1 - bucket.tokens) * minuteMs) / perMinute,
-    });
+    tooMany(perMinute, ((1 - bucket.tokens) * minuteMs) / perMinute);
 
   return {
     admit: (principal, reply) => {
@@ -60,9 +57,8 @@ export function createLimits(options: LimitsOptions): Limits {
       const bucket = bucketOf(keys, principal.keyId, perMinute);
       const admitted = bucket.tokens >= 1;
       if (admitted) bucket.tokens -= 1;
-      const resetSeconds = Math.ceil(((perMinute - bucket.tokens) * 60) / perMinute);
-      reply.header('ratelimit-policy', `"default";q=${perMinute};w=60`);
-      reply.header('ratelimit', `"default";r=${Math.floor(bucket.tokens)};t=${resetSeconds}`);
+      const resetMs = ((perMinute - bucket.tokens) * minuteMs) / perMinute;
+      rateHeaders(reply, { perMinute, left: Math.floor(bucket.tokens), resetMs });
       if (!admitted) throw refuse(bucket, perMinute);
     },
 
@@ -76,4 +72,20 @@ export function createLimits(options: LimitsOptions): Limits {
       bucketOf(addresses, address, options.unknownKeysPerMinute).tokens -= 1;
     },
   };
+}
+
+/** What is left of a key's budget, as `RateLimit` and `RateLimit-Policy` say it. */
+export function rateHeaders(
+  reply: FastifyReply,
+  { perMinute, left, resetMs }: { perMinute: number; left: number; resetMs: number },
+): void {
+  reply.header('ratelimit-policy', `"default";q=${perMinute};w=60`);
+  reply.header('ratelimit', `"default";r=${left};t=${Math.ceil(resetMs / 1_000)}`);
+}
+
+export function tooMany(perMinute: number, retryAfterMs: number): HubError {
+  return new HubError('RATE_LIMITED', `At most ${perMinute} requests a minute. Try again later.`, {
+    retryable: true,
+    retryAfterMs,
+  });
 }

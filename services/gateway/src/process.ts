@@ -53,6 +53,7 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
   const gateway = await openGateway(config, {
     logger,
     readiness,
+    sharesLimits: true,
     upstreams: { catalog: catalog.calls, executor, ml: ml.calls },
   });
   closers.add(gateway);

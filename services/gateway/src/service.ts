@@ -9,6 +9,7 @@ import type { Edge } from './edge/edge.ts';
 import { createGatewayEvents } from './events.ts';
 import { createLimits } from './limits.ts';
 import type { Readiness } from './routes/health.ts';
+import { createSharedLimits } from './shared-limits.ts';
 import type { Upstreams } from './upstreams.ts';
 import { createUsage } from './usage.ts';
 
@@ -16,6 +17,8 @@ export interface GatewayDeps {
   logger: Logger;
   upstreams: Upstreams;
   readiness: Readiness;
+  /** True where other gateways may serve the same keys. */
+  sharesLimits?: boolean;
   /** Figures of the services in the same process, in the text form of Prometheus. */
   otherMetrics?: () => string;
 }
@@ -27,6 +30,8 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+const idleCloseMs = 100;
+
 export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const events = createGatewayEvents(deps.logger);
   const auth = createAuth({
@@ -35,13 +40,18 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     awayMs: config.keyCacheAwayMs,
   });
   const usage = createUsage({ catalog: deps.upstreams.catalog, logger: deps.logger });
+  const local = createLimits(config);
+  const { ratePerMinute } = config;
+  const limits = deps.sharesLimits
+    ? createSharedLimits({ catalog: deps.upstreams.catalog, ratePerMinute, local })
+    : local;
   let draining = false;
   const readiness: Readiness = { missing: async () => (draining ? ['gateway'] : deps.readiness.missing()) };
   const edge = await openEdge(config, deps.logger);
   const app = await createApp(config, {
     ...deps,
     auth,
-    limits: createLimits(config),
+    limits,
     events,
     usage,
     readiness,
@@ -57,7 +67,10 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   const close = async (): Promise<void> => {
     draining = true;
     const cut = setTimeout(() => app.server.closeAllConnections(), config.drainMs);
+    // Whoever is answered meanwhile keeps the connection for a next request that will not come.
+    const idle = setInterval(() => app.server.closeIdleConnections(), idleCloseMs);
     await app.close();
+    clearInterval(idle);
     clearTimeout(cut);
     edge?.close();
     await usage.close();

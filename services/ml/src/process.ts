@@ -22,6 +22,7 @@ export async function startMlProcess(env: Environment): Promise<Closable> {
   const server = await startGrpcServer({
     address: `${grpc.host}:${grpc.port}`,
     services: [{ definition: MlServiceService, handlers: ml.calls }],
+    connectionAgeMs: 60_000,
     serviceToken: grpc.serviceToken,
     credentials: serverCredentialsOf(grpc),
     onFailure: (err, requestId, path) =>

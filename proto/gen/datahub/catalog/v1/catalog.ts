@@ -444,6 +444,21 @@ export interface RecordUseRequest_Use {
 export interface RecordUseResponse {
 }
 
+export interface TakeRequestsRequest {
+  /** The key's budget for a minute. */
+  perMinute: number;
+  count: number;
+}
+
+export interface TakeRequestsResponse {
+  /** At most `count`; 0 when the minute's budget is used up. */
+  granted: number;
+  /** What nobody has taken yet. */
+  left: number;
+  /** Until the next minute begins. */
+  resetMs: number;
+}
+
 export interface BeginOperationRequest {
   /** The caller's Idempotency-Key. */
   idempotencyKey: string;
@@ -4932,6 +4947,131 @@ export const RecordUseResponse: MessageFns<RecordUseResponse> = {
   },
 };
 
+function createBaseTakeRequestsRequest(): TakeRequestsRequest {
+  return { perMinute: 0, count: 0 };
+}
+
+export const TakeRequestsRequest: MessageFns<TakeRequestsRequest> = {
+  encode(message: TakeRequestsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.perMinute !== 0) {
+      writer.uint32(8).uint32(message.perMinute);
+    }
+    if (message.count !== 0) {
+      writer.uint32(16).uint32(message.count);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeRequestsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeRequestsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.perMinute = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.count = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeRequestsResponse(): TakeRequestsResponse {
+  return { granted: 0, left: 0, resetMs: 0 };
+}
+
+export const TakeRequestsResponse: MessageFns<TakeRequestsResponse> = {
+  encode(message: TakeRequestsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.granted !== 0) {
+      writer.uint32(8).uint32(message.granted);
+    }
+    if (message.left !== 0) {
+      writer.uint32(16).uint32(message.left);
+    }
+    if (message.resetMs !== 0) {
+      writer.uint32(24).uint32(message.resetMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeRequestsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeRequestsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.granted = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.left = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.resetMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseBeginOperationRequest(): BeginOperationRequest {
   return { idempotencyKey: "", operation: "", bodyMac: Buffer.alloc(0) };
 }
@@ -5501,6 +5641,17 @@ export const CatalogServiceService = {
     responseSerialize: (value: RecordUseResponse): Buffer => Buffer.from(RecordUseResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RecordUseResponse => RecordUseResponse.decode(value),
   },
+  /** Takes requests off the minute's budget of the principal's key, which all gateways share. */
+  takeRequests: {
+    path: "/datahub.catalog.v1.CatalogService/TakeRequests" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeRequestsRequest): Buffer => Buffer.from(TakeRequestsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeRequestsRequest => TakeRequestsRequest.decode(value),
+    responseSerialize: (value: TakeRequestsResponse): Buffer =>
+      Buffer.from(TakeRequestsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeRequestsResponse => TakeRequestsResponse.decode(value),
+  },
   /** Opens the record of an operation that must happen at most once, before it is done. */
   beginOperation: {
     path: "/datahub.catalog.v1.CatalogService/BeginOperation" as const,
@@ -5557,6 +5708,8 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   listAudit: handleUnaryCall<ListAuditRequest, ListAuditResponse>;
   /** Counts what a key did where the catalog takes no part, such as executions. */
   recordUse: handleUnaryCall<RecordUseRequest, RecordUseResponse>;
+  /** Takes requests off the minute's budget of the principal's key, which all gateways share. */
+  takeRequests: handleUnaryCall<TakeRequestsRequest, TakeRequestsResponse>;
   /** Opens the record of an operation that must happen at most once, before it is done. */
   beginOperation: handleUnaryCall<BeginOperationRequest, BeginOperationResponse>;
   /** Keeps the answer of an operation for its repeats. */
