@@ -21,6 +21,7 @@ import { createSealer } from '@datahub/sealing/sealer';
 import { createClosers } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { openTracing } from '@datahub/service-kit/tracing';
 
 export interface Hub {
   port: number;
@@ -44,6 +45,7 @@ export async function openHub(env: Environment): Promise<Hub> {
 
 function readHubSettings(env: Environment) {
   return readSettings(env, (reader) => ({
+    env,
     dataDir: reader.text('DATAHUB_DATA_DIR', 'data'),
     catalog: readCatalogConfig(reader),
     executor: readExecutorConfig(reader, { embedded: true }),
@@ -59,6 +61,8 @@ async function open(
 ): Promise<Hub> {
   const { dataDir } = settings;
   const logger = createLogger({ service: 'hub', ...settings.log });
+  const tracing = await openTracing(settings.env, 'hub');
+  if (tracing) closers.add(tracing);
   const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
 
@@ -75,6 +79,7 @@ async function open(
     engines: createEngines(),
     compile: compileQuery,
     createAnswer,
+    tracing,
   });
   closers.add({ close: () => executor.close(settings.gateway.drainMs) });
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.internal, logger }));
@@ -85,6 +90,7 @@ async function open(
     upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
     readiness: { missing: () => unhealthy({ catalog, ml }) },
     otherMetrics: executor.metrics,
+    tracing,
   });
   closers.add(gateway);
   return {

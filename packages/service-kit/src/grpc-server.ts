@@ -14,10 +14,11 @@ import {
 } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import type { CallContext } from './call.ts';
-import { HubError } from './error.ts';
+import { HubError, toHubError } from './error.ts';
 import { toStatus } from './error-wire.ts';
 import { flowControlWindowBytes, keepalive, messageBytesMax } from './grpc-client.ts';
 import { fromMetadata } from './grpc-metadata.ts';
+import type { Span, Tracing } from './tracing.ts';
 
 export interface ServedService {
   definition: object;
@@ -36,6 +37,8 @@ export interface GrpcServerOptions {
   keepalive?: false;
   /** Clients look a service up again when a connection ends, and find the replicas that came since. Not with streams. */
   connectionAgeMs?: number;
+  /** Has a span for every call that belongs to a request. */
+  tracing?: Tracing | undefined;
   /** Hears of every handler's unexpected failure, for the log. */
   onFailure?: (err: unknown, requestId: string, path: string) => void;
 }
@@ -96,7 +99,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   };
 }
 
-type Adapted = Pick<GrpcServerOptions, 'onFailure'> & { authenticate: (call: AnyCall) => void };
+type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing'> & { authenticate: (call: AnyCall) => void };
 
 function adapt(definition: object, handlers: object, options: Adapted): UntypedServiceImplementation {
   const implementation: UntypedServiceImplementation = {};
@@ -113,16 +116,30 @@ function adapt(definition: object, handlers: object, options: Adapted): UntypedS
 function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted) {
   return async (call: ServerUnaryCall<unknown, unknown>, reply: sendUnaryData<unknown>) => {
     const { ctx, release } = contextOf(call);
+    const span = spanOf(descriptor, ctx, options);
+    let error: string | undefined;
     try {
       options.authenticate(call);
       reply(null, await (handler(call.request, ctx) as Promise<unknown>));
     } catch (err) {
       if (!(err instanceof HubError)) options.onFailure?.(err, ctx.requestId, descriptor.path);
+      error = toHubError(err).code;
       reply(toStatus(err));
     } finally {
+      span?.end({ error });
       release();
     }
   };
+}
+
+/** Below it is what the handler does; calls that nobody follows, as long-lived sessions, have none. */
+function spanOf({ path }: Descriptor, ctx: CallContext, { tracing }: Adapted): Span | undefined {
+  if (tracing === undefined || ctx.traceparent === undefined) return undefined;
+  const [, service = '', method = ''] = path.split('/');
+  const attributes = { 'rpc.system.name': 'grpc', 'rpc.service': service, 'rpc.method': method };
+  const span = tracing.start(`${service}/${method}`, { parent: ctx.traceparent, kind: 'server', attributes });
+  ctx.traceparent = span.traceparent;
+  return span;
 }
 
 function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapted) {

@@ -8,6 +8,7 @@ import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc
 import type { Closable } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { openTracing } from '@datahub/service-kit/tracing';
 import { checkStatement } from './check-statement.ts';
 import { readCatalogConfig } from './config.ts';
 import { openCatalog } from './service.ts';
@@ -23,12 +24,14 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
   const logger = createLogger({ service: 'catalog', ...log });
   const seal = await createSealer(config.sealingPublicKeys);
   const catalog = await openCatalog(config, { logger, nowMs: Date.now, seal, checkStatement });
+  const tracing = await openTracing(env, 'catalog');
   const server = await startGrpcServer({
     address: `${grpc.host}:${grpc.port}`,
     services: [
       { definition: CatalogServiceService, handlers: catalog.calls },
       { definition: CatalogInternalServiceService, handlers: catalog.internal },
     ],
+    tracing,
     serviceToken: grpc.serviceToken,
     credentials: serverCredentialsOf(grpc),
     onFailure: (err, requestId, path) =>
@@ -41,6 +44,7 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
       catalog.stopWatches();
       await server.close(grpc.drainMs);
       await catalog.close();
+      await tracing?.close();
     },
   };
 }

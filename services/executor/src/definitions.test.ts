@@ -78,7 +78,7 @@ describe('leases', () => {
   test('what was resolved is held for a second from the sending of the request', async () => {
     const { definitions, asked } = setup();
     expect(definitions.held('q', a)).toBeUndefined();
-    const query = definitions.query('q', a, idle);
+    const query = definitions.query('q', a, { signal: idle });
     clock.ms += 600;
     asked[0]?.resolve(answer(1));
     const definition = await query;
@@ -96,8 +96,8 @@ describe('leases', () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     const [first, second] = await Promise.all([
-      definitions.query('q', a, idle),
-      definitions.query('q', a, idle),
+      definitions.query('q', a, { signal: idle }),
+      definitions.query('q', a, { signal: idle }),
     ]);
     expect(second).toBe(first);
     clock.ms += 500;
@@ -111,31 +111,31 @@ describe('leases', () => {
   test('a lease of nothing is used once, a longer one than a second is cut', async () => {
     const { definitions, catalog } = setup();
     catalog.now = { ...answer(1), leaseMs: 0 };
-    await definitions.query('q', a, idle);
+    await definitions.query('q', a, { signal: idle });
     expect(definitions.held('q', a)).toBeUndefined();
     catalog.now = { ...answer(1), leaseMs: 3_600_000 };
-    await definitions.query('q', a, idle);
+    await definitions.query('q', a, { signal: idle });
     clock.ms += 1_000;
     expect(definitions.held('q', a)).toBeUndefined();
   });
 
   test('an answer slower than its lease is used once', async () => {
     const { definitions, catalog, asked } = setup();
-    const query = definitions.query('q', a, idle);
+    const query = definitions.query('q', a, { signal: idle });
     clock.ms += 1_000;
     asked[0]?.resolve(answer(1));
     expect((await query).version).toBe(1);
     expect(definitions.size).toBe(0);
     catalog.now = away;
-    await expect(definitions.query('q', a, idle)).rejects.toBe(away);
+    await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
   });
 
   test('an older answer that comes late replaces nothing', async () => {
     const { definitions, catalog, asked } = setup();
-    const late = definitions.query('q', a, idle);
+    const late = definitions.query('q', a, { signal: idle });
     definitions.letGo(['other']);
     catalog.now = answer(2);
-    const current = await definitions.query('q', a, idle);
+    const current = await definitions.query('q', a, { signal: idle });
     asked[0]?.resolve(answer(1));
     expect((await late).version).toBe(1);
     expect(definitions.held('q', a)).toBe(current);
@@ -146,7 +146,7 @@ describe('leases', () => {
     for (const queryId of ['q1', 'q2', 'q3', 'q4']) {
       const { query, ...rest } = answer(1);
       catalog.now = { ...rest, query: { ...(query as NonNullable<typeof query>), queryId } };
-      await definitions.query(queryId, a, idle);
+      await definitions.query(queryId, a, { signal: idle });
     }
     expect(definitions.size).toBe(3);
     expect(definitions.held('q1', a)).toBeUndefined();
@@ -157,7 +157,7 @@ describe('letting go', () => {
   test.each(['q', 's', 'h'])('of %s drops the definition at once', async (id) => {
     const { definitions, catalog } = setup();
     catalog.now = answer(1);
-    await definitions.query('q', a, idle);
+    await definitions.query('q', a, { signal: idle });
     definitions.letGo(['other']);
     expect(definitions.held('q', a)).toBeDefined();
     definitions.letGo([id]);
@@ -166,9 +166,9 @@ describe('letting go', () => {
 
   test('an answer on its way meanwhile is not held, and nobody who comes later waits for it', async () => {
     const { definitions, asked } = setup();
-    const before = definitions.query('q', a, idle);
+    const before = definitions.query('q', a, { signal: idle });
     definitions.letGo(['q']);
-    const after = definitions.query('q', a, idle);
+    const after = definitions.query('q', a, { signal: idle });
     asked[0]?.resolve(answer(1));
     expect((await before).version).toBe(1);
     expect(definitions.held('q', a)).toBeUndefined();
@@ -180,7 +180,7 @@ describe('letting go', () => {
 
 test('changes of other things keep nothing from being held', async () => {
   const { definitions, asked } = setup();
-  const query = definitions.query('q', a, idle);
+  const query = definitions.query('q', a, { signal: idle });
   definitions.letGo(['other']);
   asked[0]?.resolve(answer(1));
   await query;
@@ -192,21 +192,21 @@ describe('accounts', () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     const limits = { hubIds: ['x'], queryIds: ['y'], origins: [], contextJson: '{}' };
-    await definitions.query('q', { ...a, limits }, idle);
+    await definitions.query('q', { ...a, limits }, { signal: idle });
     expect(asked[0]?.limits).toBeUndefined();
   });
 
   test('another account asks the catalog itself, and is never answered from what is held', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
-    await definitions.query('q', a, idle);
+    await definitions.query('q', a, { signal: idle });
     expect(definitions.held('q', b)).toBeUndefined();
     catalog.now = gone;
-    await expect(definitions.query('q', b, idle)).rejects.toBe(gone);
+    await expect(definitions.query('q', b, { signal: idle })).rejects.toBe(gone);
     expect(asked.map(({ accountId }) => accountId)).toEqual(['a', 'b']);
     expect(definitions.held('q', a)).toBeDefined();
     catalog.now = away;
-    await expect(definitions.query('q', b, idle)).rejects.toBe(away);
+    await expect(definitions.query('q', b, { signal: idle })).rejects.toBe(away);
   });
 });
 
@@ -214,35 +214,35 @@ describe('the catalog away', () => {
   test('what is held goes on for a minute', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
-    const definition = await definitions.query('q', a, idle);
+    const definition = await definitions.query('q', a, { signal: idle });
     catalog.now = away;
     clock.ms += 59_000;
     expect(definitions.held('q', a)).toBeUndefined();
-    expect(await definitions.query('q', a, idle)).toBe(definition);
+    expect(await definitions.query('q', a, { signal: idle })).toBe(definition);
     expect(definitions.held('q', a)).toBe(definition);
     expect(asked).toHaveLength(2);
     clock.ms += 1_000;
     expect(definitions.held('q', a)).toBeUndefined();
-    await expect(definitions.query('q', a, idle)).rejects.toBe(away);
+    await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
   });
 
   test('what the catalog says once it is back counts', async () => {
     const { definitions, catalog } = setup();
     catalog.now = answer(1);
-    await definitions.query('q', a, idle);
+    await definitions.query('q', a, { signal: idle });
     catalog.now = away;
     clock.ms += 5_000;
-    await definitions.query('q', a, idle);
+    await definitions.query('q', a, { signal: idle });
     catalog.now = gone;
     clock.ms += 250;
     expect(definitions.held('q', a)).toBeUndefined();
-    await expect(definitions.query('q', a, idle)).rejects.toBe(gone);
+    await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(gone);
   });
 
   test('a renewal that finds the query gone drops it', async () => {
     const { definitions, catalog } = setup();
     catalog.now = answer(1);
-    await definitions.query('q', a, idle);
+    await definitions.query('q', a, { signal: idle });
     catalog.now = gone;
     clock.ms += 500;
     expect(definitions.held('q', a)).toBeDefined();
@@ -254,7 +254,7 @@ describe('the catalog away', () => {
 test('a caller who goes is not held up by the catalog', async () => {
   const { definitions } = setup();
   const caller = new AbortController();
-  const query = definitions.query('q', a, caller.signal);
+  const query = definitions.query('q', a, { signal: caller.signal });
   caller.abort();
   await expect(query).rejects.toMatchObject({ code: 'CANCELLED' });
 });

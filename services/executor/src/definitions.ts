@@ -49,7 +49,7 @@ export interface Definitions {
   /** The definition, when it is held for this account and its lease runs: the way of nearly every execution. */
   held(queryId: string, principal: Principal): QueryDefinition | undefined;
   /** Rejects with NOT_FOUND, SOURCE_GONE, or UNAVAILABLE when the catalog is away and nothing is held. */
-  query(queryId: string, principal: Principal, signal: AbortSignal): Promise<QueryDefinition>;
+  query(queryId: string, principal: Principal, caller: Caller): Promise<QueryDefinition>;
   source(sourceId: string, ctx: CallContext): Promise<SourceDefinition>;
   /** Drops what is named: queries, sources, or hubs with everything in them. Returns when nothing old can come back. */
   letGo(ids: readonly string[]): void;
@@ -67,7 +67,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
 
   const renew = (held: Held, principal: Principal) => {
     held.renewing = true;
-    asker.ask(held.definition.queryId, principal).catch((err) => {
+    asker.ask(held.definition.queryId, principal, undefined).catch((err) => {
       held.renewing = false;
       held.renewAt = now() + awayPauseMs;
       if (isAway(err)) awayUntil = held.renewAt;
@@ -87,9 +87,9 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       return at < awayUntil && at < held.awayEndsAt ? held.definition : undefined;
     },
 
-    query: async (queryId, principal, signal) => {
+    query: async (queryId, principal, { signal, traceparent }) => {
       try {
-        return await orCallerGone(asker.ask(queryId, principal), signal);
+        return await orCallerGone(asker.ask(queryId, principal, traceparent), signal);
       } catch (err) {
         const held = isAway(err) ? all.get(queryId, principal.accountId) : undefined;
         if (held === undefined || now() >= held.awayEndsAt) throw err;
@@ -114,27 +114,30 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
   };
 }
 
+/** Who waits for it; of several that wait for one answer the trace of the first is followed. */
+type Caller = Pick<CallContext, 'signal' | 'traceparent'>;
+
 interface Asker {
   /** One request however many ask at the same time. */
-  ask(queryId: string, principal: Principal): Promise<QueryDefinition>;
+  ask(queryId: string, principal: Principal, traceparent: string | undefined): Promise<QueryDefinition>;
   /** Those who ask from now on start another request. */
   forget(): void;
 }
 
 function createAsker({ catalog, now, resolveTimeoutMs }: DefinitionsOptions, all: HeldDefinitions): Asker {
   const asking = new Map<string, Promise<QueryDefinition>>();
-  const request = async (queryId: string, principal: Principal): Promise<QueryDefinition> => {
+  const request: Asker['ask'] = async (queryId, principal, traceparent) => {
     const asked = { sentAt: now(), step: all.step };
     const ctx = createCallContext({ timeoutMs: resolveTimeoutMs, principal: accountOf(principal) });
-    const answer = await catalog.resolveQuery({ queryId }, ctx);
+    const answer = await catalog.resolveQuery({ queryId }, { ...ctx, traceparent });
     return all.put(toQueryDefinition(answer), { ...asked, leaseMs: answer.leaseMs });
   };
   return {
-    ask: (queryId, principal) => {
+    ask: (queryId, principal, traceparent) => {
       const key = `${principal.accountId} ${queryId}`;
       const under = asking.get(key);
       if (under) return under;
-      const answer = request(queryId, principal).finally(() => {
+      const answer = request(queryId, principal, traceparent).finally(() => {
         if (asking.get(key) === answer) asking.delete(key);
       });
       asking.set(key, answer);

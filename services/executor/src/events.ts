@@ -2,7 +2,9 @@
 
 import type { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
+import type { Tracing } from '@datahub/service-kit/tracing';
 import { createMetrics } from './events-metrics.ts';
+import { traceExecution } from './events-trace.ts';
 import type { PoolStats } from './pool-settings.ts';
 import type { Execution } from './rpc/execution.ts';
 
@@ -24,13 +26,15 @@ export interface EventsOptions {
   poolStats: () => PoolStats & { pools: number };
   /** Executions longer than this are logged. */
   slowMs: number;
+  tracing?: Tracing | undefined;
 }
 
-export function createExecutorEvents({ logger, poolStats, slowMs }: EventsOptions): ExecutorEvents {
+export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: EventsOptions): ExecutorEvents {
   const metrics = createMetrics();
   return {
     executed: (run) => {
       const { outcome, durationMs, queueMs, bytes } = run;
+      traceExecution(run, tracing);
       metrics.executed(run.query?.source.engine ?? 'unknown', 'OK', queueMs + durationMs);
       metrics.answered(outcome?.rowCount ?? 0, bytes);
       if (durationMs < slowMs && !logger.isLevelEnabled('debug')) return;
@@ -47,6 +51,7 @@ export function createExecutorEvents({ logger, poolStats, slowMs }: EventsOption
     },
 
     failed: (run, err) => {
+      traceExecution(run, tracing, err);
       metrics.executed(run.query?.source.engine ?? 'unknown', err.code, run.now() - run.startedAt);
       const level = err.code === 'INTERNAL' ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;

@@ -19,6 +19,7 @@ import {
   SettingsError,
   type SettingsReader,
 } from '@datahub/service-kit/settings';
+import { openTracing } from '@datahub/service-kit/tracing';
 import { readExecutorConfig, readSealing, type SealingSettings } from './config.ts';
 import { openRemoteCatalog } from './definitions-replicas.ts';
 import { startResealing } from './reseal.ts';
@@ -53,6 +54,7 @@ export async function startExecutorProcess(
   const logger = createLogger({ service: 'executor', ...log });
   const privateKeys = await loadKeys(sealing);
   const opener = await createOpener(privateKeys);
+  const tracing = await openTracing(env, 'executor');
   const catalog = await openRemoteCatalog({
     addresses: catalogAddresses,
     instanceId: randomUUID(),
@@ -65,6 +67,7 @@ export async function startExecutorProcess(
     opener,
     catalog: catalog.calls,
     follow: catalog.follow,
+    tracing,
   });
   const draining = new AbortController();
   const server = await startGrpcServer({
@@ -80,11 +83,13 @@ export async function startExecutorProcess(
       },
     ],
     keepalive: false,
+    tracing,
     serviceToken: grpc.serviceToken,
     credentials: serverCredentialsOf(grpc),
     onFailure: service.onFailure,
   });
   const closers = createClosers();
+  if (tracing) closers.add(tracing);
   closers.add({ close: () => catalog.close() });
   closers.add({ close: () => service.close(0) });
   closers.add({ close: () => server.close(grpc.drainMs) });

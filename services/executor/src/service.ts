@@ -6,6 +6,7 @@ import type { Opener } from '@datahub/sealing/opener';
 import type { Calls } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
+import type { Tracing } from '@datahub/service-kit/tracing';
 import { createAddressPolicy, type Resolve } from './address-policy.ts';
 import { defaultBreakerSettings } from './breaker.ts';
 import type { ExecutorConfig } from './config.ts';
@@ -35,6 +36,7 @@ export interface ExecutorDeps {
   engines: readonly Engine[];
   compile: CompileQuery;
   createAnswer: ExecuteDeps['createAnswer'];
+  tracing?: Tracing | undefined;
   /** Name servers and the system unless given. */
   resolve?: Resolve;
 }
@@ -85,6 +87,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     logger: deps.logger,
     poolStats: () => pools.stats,
     slowMs: config.slowMs,
+    tracing: deps.tracing,
   });
   const compile = compileOnce(deps.compile);
   const asking = { definitions, pools, now, timeoutMs: config.executions.statementTimeoutMs };
@@ -99,6 +102,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
         createAnswer: deps.createAnswer,
         limits: config.executions,
         events,
+        tracing: deps.tracing,
         now,
       }),
       ...createSourceCalls(asking),

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import { HubError, toHubError } from '@datahub/service-kit/error';
+import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Auth } from './auth.ts';
@@ -13,6 +14,7 @@ import { parseJsonBody } from './json-body.ts';
 import type { Limits } from './limits.ts';
 import { problemHeaders, toProblem } from './problems.ts';
 import { RequestContext } from './request.ts';
+import { endSpan, startSpan } from './request-span.ts';
 import { type Readiness, registerHealth } from './routes/health.ts';
 import { listRoutes, type Route } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
@@ -26,6 +28,7 @@ export interface AppDeps {
   limits: Limits;
   events: GatewayEvents;
   usage: Usage;
+  tracing?: Tracing | undefined;
   readiness: Readiness;
   /** What requests pass before the app. */
   inFront?: ((app: RequestListener) => RequestListener) | undefined;
@@ -84,11 +87,13 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
       response: reply.raw,
       timeoutMs: config.requestTimeoutMs,
     });
+    if (deps.tracing !== undefined) startSpan(request, deps.tracing);
     reply.header('x-request-id', request.id);
   });
   app.addHook('onResponse', (request, reply, done) => {
     deps.events.answered(request, reply);
     deps.usage.answered(request, reply);
+    endSpan(request, reply);
     done();
   });
   app.setErrorHandler((err, request, reply) => sendProblem(deps, request, reply, err));

@@ -9,6 +9,7 @@ import { clientCredentialsOf, readCallerSettings } from '@datahub/service-kit/gr
 import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { openTracing } from '@datahub/service-kit/tracing';
 import { readGatewayConfig } from './config.ts';
 import type { Readiness } from './routes/health.ts';
 import { openGateway } from './service.ts';
@@ -28,6 +29,8 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
   }));
   const logger = createLogger({ service: 'gateway', ...log });
   const closers = createClosers();
+  const tracing = await openTracing(env, 'gateway');
+  if (tracing) closers.add(tracing);
   const credentials = { serviceToken: caller.serviceToken, credentials: clientCredentialsOf(caller) };
   const toAddress = (all: string[]): GrpcClientOptions => ({ ...credentials, address: targetOf(all) });
 
@@ -54,6 +57,7 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
     logger,
     readiness,
     sharesLimits: true,
+    tracing,
     upstreams: { catalog: catalog.calls, executor, ml: ml.calls },
   });
   closers.add(gateway);

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
+import type { Span } from '@datahub/service-kit/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
 
@@ -11,7 +12,9 @@ import type { ParsedBody } from './json-body.ts';
 export class RequestContext implements CallContext {
   principal: Principal | undefined;
   readonly requestId: string;
-  readonly traceparent: string | undefined;
+  /** Of the span of this request, or what the caller sent. */
+  traceparent: string | undefined;
+  span: Span | undefined;
   readonly deadlineAt: number;
   readonly #response: ServerResponse;
   #signal: AbortSignal | undefined;

@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:http';
 import type { Logger } from '@datahub/service-kit/logger';
+import type { Tracing } from '@datahub/service-kit/tracing';
 import { createApp } from './app.ts';
 import { createAuth } from './auth.ts';
 import type { GatewayConfig } from './config.ts';
@@ -17,6 +18,7 @@ export interface GatewayDeps {
   logger: Logger;
   upstreams: Upstreams;
   readiness: Readiness;
+  tracing?: Tracing | undefined;
   /** True where other gateways may serve the same keys. */
   sharesLimits?: boolean;
   /** Figures of the services in the same process, in the text form of Prometheus. */

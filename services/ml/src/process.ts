@@ -6,6 +6,7 @@ import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc
 import type { Closable } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { openTracing } from '@datahub/service-kit/tracing';
 import { readMlConfig } from './config.ts';
 import { openMl } from './service.ts';
 
@@ -19,10 +20,12 @@ export async function startMlProcess(env: Environment): Promise<Closable> {
   }));
   const logger = createLogger({ service: 'ml', ...log });
   const ml = await openMl(config, { logger });
+  const tracing = await openTracing(env, 'ml');
   const server = await startGrpcServer({
     address: `${grpc.host}:${grpc.port}`,
     services: [{ definition: MlServiceService, handlers: ml.calls }],
     connectionAgeMs: 60_000,
+    tracing,
     serviceToken: grpc.serviceToken,
     credentials: serverCredentialsOf(grpc),
     onFailure: (err, requestId, path) =>
@@ -37,6 +40,7 @@ export async function startMlProcess(env: Environment): Promise<Closable> {
       server.setServing(false);
       await server.close(grpc.drainMs);
       await ml.close();
+      await tracing?.close();
     },
   };
 }

@@ -21,7 +21,7 @@ export function createDescribeCalls(deps: DescribeDeps): Pick<Executor, 'describ
   return {
     describeQuery: async ({ queryId }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const query = await deps.definitions.query(queryId, principal, ctx.signal);
+      const query = await deps.definitions.query(queryId, principal, ctx);
       requireWithinLimits(principal, query);
       const prepared = deps.compile(query);
       const statement = prepared.describable();

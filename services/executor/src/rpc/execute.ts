@@ -3,6 +3,7 @@
 import type { Executor } from '@datahub/executor-session/executor';
 import { requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
+import type { Tracing } from '@datahub/service-kit/tracing';
 import type { Definitions, SourceDefinition } from '../definitions.ts';
 import type { RunOptions, Statement } from '../engine.ts';
 import type { ExecutorEvents } from '../events.ts';
@@ -24,6 +25,7 @@ export interface ExecuteDeps {
   createAnswer(options: AnswerOptions): AnswerSink;
   limits: ExecutionLimits;
   events: ExecutorEvents;
+  tracing?: Tracing | undefined;
   now: () => number;
 }
 
@@ -33,12 +35,15 @@ const stopGraceMs = 800;
 export function createExecute(deps: ExecuteDeps): Executor['execute'] {
   const { definitions, pools, compile, limits, now } = deps;
   return async (request, ctx, reply) => {
-    const run = new Execution(request, ctx, { reply, now });
+    const run = new Execution(request, ctx, { reply, now, tracing: deps.tracing });
     try {
       const principal = requirePrincipal(ctx);
       const query =
         definitions.held(request.queryId, principal) ??
-        (await definitions.query(request.queryId, principal, ctx.signal));
+        (await definitions.query(request.queryId, principal, {
+          signal: ctx.signal,
+          traceparent: run.traceparent,
+        }));
       run.stage = 'prepare';
       const prepared = compile(query);
       run.admitted(query, prepared, timeoutMsOf(query, request.options, limits));

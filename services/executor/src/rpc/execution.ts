@@ -4,6 +4,7 @@ import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call';
 import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/error';
+import type { Span, Tracing } from '@datahub/service-kit/tracing';
 import type { QueryDefinition } from '../definitions.ts';
 import type { Outcome, Statement } from '../engine.ts';
 import type { RowFormat, RowSink } from '../rows/row-sink.ts';
@@ -47,13 +48,16 @@ export class Execution implements ExecutionReply {
   /** With it. */
   durationMs = 0;
   bytes = 0;
+  /** Where traces are made. */
+  readonly span: Span | undefined;
+  /** When a connection was there; 0 before. */
+  runAt = 0;
   private readonly reply: ExecutionReply;
-  private runAt = 0;
 
   constructor(
     request: ExecuteRequest,
     ctx: CallContext,
-    { reply, now }: { reply: ExecutionReply; now: () => number },
+    { reply, now, tracing }: { reply: ExecutionReply; now: () => number; tracing?: Tracing | undefined },
   ) {
     this.request = request;
     this.ctx = ctx;
@@ -61,6 +65,13 @@ export class Execution implements ExecutionReply {
     this.now = now;
     this.startedAt = now();
     this.deadlineAt = ctx.deadlineAt;
+    const attributes = { 'datahub.query.id': request.queryId };
+    this.span = tracing?.start('execute', { parent: ctx.traceparent, kind: 'internal', attributes });
+  }
+
+  /** For what is asked on the way. */
+  get traceparent(): string | undefined {
+    return this.span?.traceparent ?? this.ctx.traceparent;
   }
 
   get answerOptions(): AnswerOptions {
