@@ -63,19 +63,16 @@ export async function openTracing(env: Environment, service: string): Promise<Tr
   };
 
   return {
-    start: (name, { parent, kind, attributes = {}, startAt }) => {
+    // One clock for all: moments that were noted before and those of the calls here.
+    start: (name, { parent, kind, attributes = {}, startAt = performance.now() }) => {
       const above = parent === undefined ? undefined : toSpanContext(parent);
       const context =
         above === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, above);
-      const options = {
-        kind: kinds[kind],
-        attributes,
-        ...(startAt === undefined ? {} : { startTime: startAt }),
-      };
+      const options = { kind: kinds[kind], attributes, startTime: startAt };
       const span = tracer.startSpan(name, options, context);
       return {
         traceparent: toTraceparent(span.spanContext()),
-        end: ({ attributes: more = {}, error, endAt } = {}) => {
+        end: ({ attributes: more = {}, error, endAt = performance.now() } = {}) => {
           span.setAttributes(more);
           if (error !== undefined) {
             span.setAttribute('error.type', error);

@@ -11,7 +11,7 @@ export function traceExecution(run: Execution, tracing: Tracing | undefined, err
   if (span === undefined || tracing === undefined) return;
   const endAt = run.now();
   const waitedUntil = run.runAt > 0 ? run.runAt : endAt;
-  const below = { parent: span.traceparent, startAt: run.startedAt };
+  const below = { parent: span.traceparent, startAt: run.admittedAt };
   if (query !== undefined) {
     const wait = tracing.start('wait for a connection', { ...below, kind: 'internal' });
     wait.end({ endAt: waitedUntil, error: run.runAt > 0 ? undefined : err?.code });

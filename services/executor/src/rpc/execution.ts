@@ -50,6 +50,8 @@ export class Execution implements ExecutionReply {
   bytes = 0;
   /** Where traces are made. */
   readonly span: Span | undefined;
+  /** When the query was known and its turn for a connection began; 0 before. */
+  admittedAt = 0;
   /** When a connection was there; 0 before. */
   runAt = 0;
   private readonly reply: ExecutionReply;
@@ -86,6 +88,7 @@ export class Execution implements ExecutionReply {
 
   admitted(query: QueryDefinition, prepared: PreparedQuery, timeoutMs: number): void {
     this.query = query;
+    this.admittedAt = this.now();
     this.prepared = prepared;
     this.timeoutMs = timeoutMs;
     this.deadlineAt = Math.min(this.deadlineAt, this.startedAt + timeoutMs);
