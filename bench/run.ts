@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { startDatabases } from '../tools/databases.ts';
 
-const all = ['store', 'small-execution', 'edge', 'rows', 'ml/classify', 'ml/summaries'];
+const all = ['store', 'small-execution', 'edge', 'rows', 'ml/classify', 'ml/service', 'ml/summaries'];
 const needServers = new Set(['small-execution', 'edge', 'rows']);
 
 const asked = process.argv.slice(2);

@@ -52,7 +52,13 @@ interface Settings {
 }
 
 async function settingsOf(data: string): Promise<Settings> {
-  const [port, catalog, executor, ml] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const [port, catalog, internal, executor, ml] = await Promise.all([
+    freePort(),
+    freePort(),
+    freePort(),
+    freePort(),
+    freePort(),
+  ]);
   const { publicKey, privateKey } = await generateKeyPair();
   const apiKey = randomBytes(24).toString('hex');
   return {
@@ -63,6 +69,7 @@ async function settingsOf(data: string): Promise<Settings> {
       DATAHUB_SERVICE_TOKEN: randomBytes(32).toString('hex'),
       DATAHUB_METRICS_PORT: '0',
       DATAHUB_CATALOG_ADDRESS: `127.0.0.1:${catalog}`,
+      DATAHUB_CATALOG_INTERNAL_ADDRESS: `127.0.0.1:${internal}`,
       DATAHUB_EXECUTOR_ADDRESS: `127.0.0.1:${executor}`,
       DATAHUB_ML_ADDRESS: `127.0.0.1:${ml}`,
     },
@@ -70,6 +77,7 @@ async function settingsOf(data: string): Promise<Settings> {
       catalog: {
         DATAHUB_DATA_DIR: join(data, 'catalog'),
         DATAHUB_GRPC_PORT: String(catalog),
+        DATAHUB_INTERNAL_PORT: String(internal),
         DATAHUB_API_KEY: apiKey,
         DATAHUB_SEALING_PUBLIC_KEYS: publicKey,
       },

@@ -48,6 +48,7 @@ export async function startDistributed(
   const each = Array.from({ length: replicas }, (_, i) => i);
   const freePorts = () => Promise.all(each.map(freePort));
   const ports = { catalog: await freePorts(), executor: await freePorts(), ml: await freePorts() };
+  const internalPorts = await freePorts();
   const addressesOf = (name: (typeof services)[number]) =>
     ports[name].map((port) => `127.0.0.1:${port}`).join(',');
   const common = {
@@ -55,6 +56,7 @@ export async function startDistributed(
     ...env,
     DATAHUB_SERVICE_TOKEN: env.DATAHUB_SERVICE_TOKEN ?? (await serviceToken(dataDir)),
     DATAHUB_CATALOG_ADDRESS: addressesOf('catalog'),
+    DATAHUB_CATALOG_INTERNAL_ADDRESS: internalPorts.map((port) => `127.0.0.1:${port}`).join(','),
     DATAHUB_EXECUTOR_ADDRESS: addressesOf('executor'),
     DATAHUB_ML_ADDRESS: addressesOf('ml'),
   };
@@ -78,8 +80,13 @@ export async function startDistributed(
       name === 'gateway'
         ? { PORT: String(port), DATAHUB_METRICS_PORT: String(metricsPort) }
         : { ...own[name], DATAHUB_GRPC_PORT: String(ports[name][i]) };
-    const figures = name === 'executor' ? { DATAHUB_METRICS_PORT: String(executorMetricsPorts[i]) } : {};
-    return startService(name, { ...common, ...at, ...figures }, output);
+    const more = {
+      catalog: { DATAHUB_INTERNAL_PORT: String(internalPorts[i]) },
+      executor: { DATAHUB_METRICS_PORT: String(executorMetricsPorts[i]) },
+      ml: {},
+      gateway: {},
+    };
+    return startService(name, { ...common, ...at, ...more[name] }, output);
   };
   const running = new Map<string, ChildProcess>();
   for (const name of [...services, 'gateway'] as const) {

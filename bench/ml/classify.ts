@@ -4,37 +4,9 @@
  * `npm run bench -- ml/classify [set …]`
  */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
 import { learners } from '../../services/ml/src/classifier.ts';
 import type { Learner } from '../../services/ml/src/learner.ts';
-
-const dataDir = fileURLToPath(new URL('../../../shared/data/ml/classify/', import.meta.url));
-
-interface Example {
-  text: string;
-  label: string;
-}
-
-/** Accuracy in %: the better of LinearSVC and naive Bayes, both in batch; and LinearSVC at 5 examples a class. */
-const baselines: Record<string, { batch: number; five?: number }> = {
-  clinc150: { batch: 92.2, five: 74 },
-  agnews: { batch: 90.4, five: 50 },
-  'sms-spam': { batch: 98.3, five: 73 },
-  'reuters-r8': { batch: 97.0 },
-  sst2: { batch: 83.2 },
-  trec6: { batch: 86.2, five: 39 },
-  'thucnews-titles': { batch: 85.3 },
-};
-
-function load(name: string): Example[] {
-  const text = gunzipSync(readFileSync(`${dataDir}${name}.jsonl.gz`)).toString();
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
-}
+import { baselines, type Example, listSets, load, quantile, score } from './data.ts';
 
 function train(examples: Example[], times?: number[]): Learner {
   const learner = learners.create();
@@ -47,29 +19,14 @@ function train(examples: Example[], times?: number[]): Learner {
 }
 
 function test(learner: Learner, examples: Example[]): { accuracy: number; ece: number; predictMs: number } {
-  const bins = Array.from({ length: 15 }, () => ({ size: 0, hits: 0, confidence: 0 }));
   const times: number[] = [];
-  let hits = 0;
-  for (const { label, text } of examples) {
+  const answers = examples.map(({ label, text }) => {
     const began = performance.now();
     const [best] = learner.predict(text);
     times.push(performance.now() - began);
-    const hit = best?.classId === label;
-    const confidence = best?.confidence ?? 0;
-    if (hit) hits++;
-    const bin = bins[Math.min(14, Math.floor(confidence * 15))];
-    if (bin === undefined) continue;
-    bin.size++;
-    bin.hits += hit ? 1 : 0;
-    bin.confidence += confidence;
-  }
-  const ece = bins.reduce((sum, bin) => sum + Math.abs(bin.hits - bin.confidence), 0) / examples.length;
-  return { accuracy: (100 * hits) / examples.length, ece: 100 * ece, predictMs: quantile(times, 0.5) };
-}
-
-function quantile(values: number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+    return { hit: best?.classId === label, confidence: best?.confidence ?? 0 };
+  });
+  return { ...score(answers), predictMs: quantile(times, 0.5) };
 }
 
 /** The same draws on every run. */
@@ -129,14 +86,10 @@ function measure(name: string): void {
   );
 }
 
-if (!existsSync(dataDir)) {
+const names = listSets(process.argv.slice(2).filter((argument) => !argument.startsWith('-')));
+if (names.length === 0) {
   process.stdout.write('ml/classify: skipped, because the measuring data is not here (../shared/data/ml).\n');
 } else {
-  const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
-  const names = readdirSync(dataDir)
-    .filter((file) => file.endsWith('.train.jsonl.gz'))
-    .map((file) => file.replace('.train.jsonl.gz', ''))
-    .filter((name) => asked.length === 0 || asked.includes(name));
   process.stdout.write(
     `${'set'.padEnd(16)}    acc   batch    diff    ece  sorted s.ece   five f.batch  1st ms lst ms p99 ms pred ms     MB\n`,
   );

@@ -8,6 +8,10 @@ export interface Manifest {
 
 const services = ['gateway', 'catalog', 'executor', 'ml'] as const;
 const ports: Record<string, number> = { gateway: 8080, catalog: 7071, executor: 7072, ml: 7073 };
+/** Where executors ask the catalog, and nobody else. */
+const internalPort = 7074;
+const calledPort = (caller: string, callee: string) =>
+  caller === 'executor' && callee === 'catalog' ? internalPort : ports[callee];
 /** Who may call whom: everything else is a fault. */
 const callers: Record<string, string[]> = {
   catalog: ['executor', 'gateway'],
@@ -165,15 +169,21 @@ function callFaults(objects: Manifest[]): string[] {
     const policy = policyOf(service);
     if (policy === undefined) continue;
     if (policy.policyTypes?.length !== 2) faults.push(`${service}: its policy covers one direction only.`);
-    const open = (policy.ingress ?? []).filter((rule: any) =>
-      rule.ports?.some(({ port }: any) => port === ports[service]),
-    );
     if ((policy.ingress ?? []).some((rule: any) => !rule.ports?.length)) {
       faults.push(`${service}: a rule opens every port.`);
     }
     if (service !== 'gateway') {
-      const from = open.flatMap((rule: any) => rule.from?.map(selected) ?? ['everybody']).sort();
-      if (from.join() !== callers[service]?.join()) faults.push(`${service}: is reached by ${from.join()}.`);
+      const open = (policy.ingress ?? []).flatMap((rule: any) =>
+        (rule.ports ?? [])
+          .filter(({ port }: any) => port === ports[service] || port === internalPort)
+          .flatMap(({ port }: any) =>
+            (rule.from?.map(selected) ?? ['everybody']).map((name: string) => `${name} on ${port}`),
+          ),
+      );
+      const wanted = callers[service]?.map((name) => `${name} on ${calledPort(name, service)}`);
+      if (open.sort().join() !== wanted?.sort().join()) {
+        faults.push(`${service}: is reached by ${open.join(', ')}.`);
+      }
     }
     const callees = (policy.egress ?? [])
       .flatMap((rule: any) => rule.to?.map(selected) ?? ['everybody'])

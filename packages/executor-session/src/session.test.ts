@@ -82,7 +82,10 @@ beforeEach(async () => {
   };
   server = await startGrpcServer({
     address: '127.0.0.1:0',
-    serviceToken: 'a-token-of-at-least-thirty-two-characters',
+    serviceTokens: [
+      'the-token-that-goes-with-thirty-two-letters',
+      'a-token-of-at-least-thirty-two-characters',
+    ],
     services: [
       {
         definition: ExecutorServiceService,

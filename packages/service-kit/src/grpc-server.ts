@@ -31,7 +31,7 @@ export interface GrpcServerOptions {
   address: string;
   services: ServedService[];
   /** Callers must show it, health checks excepted. Undefined only where the transport authenticates them. */
-  serviceToken?: string | undefined;
+  serviceTokens?: readonly string[];
   credentials?: ServerCredentials | undefined;
   /** False where streams must outlive a drain and watch over their peer themselves, see `keepalive` of the client. */
   keepalive?: false;
@@ -71,7 +71,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   });
   const health = new HealthImplementation({ '': 'SERVING' });
   health.addToServer(server);
-  const authenticate = createAuthenticator(options.serviceToken);
+  const authenticate = createAuthenticator(options.serviceTokens ?? []);
   for (const { definition, handlers } of options.services) {
     server.addService(
       definition as ServiceDefinition,
@@ -191,13 +191,14 @@ function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
   return { ctx, release: () => call.off('cancelled', cancelled) };
 }
 
-function createAuthenticator(serviceToken: string | undefined): (call: AnyCall) => void {
-  if (serviceToken === undefined) return () => {};
+function createAuthenticator(serviceTokens: readonly string[]): (call: AnyCall) => void {
+  if (serviceTokens.length === 0) return () => {};
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  const expected = digest(`Bearer ${serviceToken}`);
+  const expected = serviceTokens.map((token) => digest(`Bearer ${token}`));
   return (call) => {
     const [shown] = call.metadata.get('authorization');
-    if (typeof shown !== 'string' || !timingSafeEqual(digest(shown), expected)) {
+    const showing = typeof shown === 'string' ? digest(shown) : undefined;
+    if (showing === undefined || !expected.some((one) => timingSafeEqual(showing, one))) {
       throw new HubError('KEY_MISSING', 'This port takes calls from the hub’s own services only.');
     }
   };

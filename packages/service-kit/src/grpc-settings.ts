@@ -6,8 +6,10 @@ import type { SettingsReader } from './settings.ts';
 
 /** How a service shows itself to the others. */
 export interface CallerSettings {
-  /** Shown by callers and asked of them. */
+  /** Shown to other services. */
   serviceToken: string | undefined;
+  /** Asked of callers: while a token is changed, the old one as well. */
+  serviceTokens: string[];
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined;
 }
 
@@ -30,17 +32,18 @@ export function readGrpcSettings(reader: SettingsReader, options: { portDefault:
 
 /** Inner ports always authenticate their callers: by a token of at least 32 characters, by mutual TLS, or by both. */
 export function readCallerSettings(reader: SettingsReader): CallerSettings {
-  const serviceToken = reader.optional('DATAHUB_SERVICE_TOKEN');
+  const serviceTokens = reader.list('DATAHUB_SERVICE_TOKEN', []);
+  const [serviceToken] = serviceTokens;
   const tls = readTls(reader);
   if (serviceToken === undefined && tls === undefined) {
     reader.fault(
       'DATAHUB_SERVICE_TOKEN is not set, nor DATAHUB_TLS_CA, DATAHUB_TLS_CERT and DATAHUB_TLS_KEY: services that run apart must know each other.',
     );
   }
-  if (serviceToken !== undefined && serviceToken.length < 32) {
+  if (serviceTokens.some((token) => token.length < 32)) {
     reader.fault('DATAHUB_SERVICE_TOKEN must have at least 32 characters.');
   }
-  return { serviceToken, tls };
+  return { serviceToken, serviceTokens, tls };
 }
 
 function readTls(reader: SettingsReader): CallerSettings['tls'] {

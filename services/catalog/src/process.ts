@@ -14,35 +14,48 @@ import { readCatalogConfig } from './config.ts';
 import { openCatalog } from './service.ts';
 
 const portDefault = 7071;
+const internalPortDefault = 7074;
 
 export async function startCatalogProcess(env: Environment): Promise<Closable> {
-  const { config, grpc, log } = readSettings(env, (reader) => ({
+  const { config, grpc, internalPort, log } = readSettings(env, (reader) => ({
     config: readCatalogConfig(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
+    internalPort: reader.integer('DATAHUB_INTERNAL_PORT', {
+      fallback: internalPortDefault,
+      min: 0,
+      max: 65_535,
+    }),
     log: readLoggerSettings(reader),
   }));
   const logger = createLogger({ service: 'catalog', ...log });
   const seal = await createSealer(config.sealingPublicKeys);
   const catalog = await openCatalog(config, { logger, nowMs: Date.now, seal, checkStatement });
   const tracing = await openTracing(env, 'catalog');
-  const server = await startGrpcServer({
-    address: `${grpc.host}:${grpc.port}`,
-    services: [
-      { definition: CatalogServiceService, handlers: catalog.calls },
-      { definition: CatalogInternalServiceService, handlers: catalog.internal },
-    ],
+  const common = {
     tracing,
-    serviceToken: grpc.serviceToken,
+    serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
-    onFailure: (err, requestId, path) =>
+    onFailure: (err: unknown, requestId: string, path: string) =>
       logger.error({ event: 'rpc.failed', err, requestId, path }, 'a call failed'),
+  };
+  const server = await startGrpcServer({
+    ...common,
+    address: `${grpc.host}:${grpc.port}`,
+    services: [{ definition: CatalogServiceService, handlers: catalog.calls }],
+  });
+  // A port of its own, so that a network policy can keep everybody but the executor from it.
+  const internal = await startGrpcServer({
+    ...common,
+    address: `${grpc.host}:${internalPort}`,
+    services: [{ definition: CatalogInternalServiceService, handlers: catalog.internal }],
   });
   logger.info({ event: 'service.started', port: server.port }, `the catalog listens on port ${server.port}`);
   return {
     close: async () => {
       server.setServing(false);
+      internal.setServing(false);
       catalog.stopWatches();
-      await server.close(grpc.drainMs);
+      await Promise.all([server.close(grpc.drainMs), internal.close(grpc.drainMs)]);
       await catalog.close();
       await tracing?.close();
     },

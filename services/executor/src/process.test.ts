@@ -44,7 +44,7 @@ async function startCatalog(publicKey: string) {
   const watchers: string[] = [];
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
-    serviceToken: token,
+    serviceTokens: [token],
     services: [
       {
         definition: CatalogInternalServiceService,
@@ -72,7 +72,7 @@ test('serves executions behind gRPC, with the rules of a service that runs apart
     DATAHUB_GRPC_PORT: '0',
     DATAHUB_METRICS_PORT: '0',
     DATAHUB_SERVICE_TOKEN: token,
-    DATAHUB_CATALOG_ADDRESS: `127.0.0.1:${catalog.server.port}`,
+    DATAHUB_CATALOG_INTERNAL_ADDRESS: `127.0.0.1:${catalog.server.port}`,
     DATAHUB_SEALING_PRIVATE_KEYS: privateKey,
     DATAHUB_LOG_LEVEL: 'silent',
   };

@@ -36,7 +36,7 @@ function readProcess(reader: SettingsReader) {
     config: readExecutorConfig(reader, { embedded: false }),
     sealing: readSealing(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
-    catalogAddresses: reader.list('DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
+    catalogAddresses: reader.list('DATAHUB_CATALOG_INTERNAL_ADDRESS', ['127.0.0.1:7074']),
     metricsPort: reader.integer('DATAHUB_METRICS_PORT', {
       fallback: metricsPortDefault,
       min: 0,
@@ -84,7 +84,7 @@ export async function startExecutorProcess(
     ],
     keepalive: false,
     tracing,
-    serviceToken: grpc.serviceToken,
+    serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
     onFailure: service.onFailure,
   });

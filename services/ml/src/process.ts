@@ -26,7 +26,7 @@ export async function startMlProcess(env: Environment): Promise<Closable> {
     services: [{ definition: MlServiceService, handlers: ml.calls }],
     connectionAgeMs: 60_000,
     tracing,
-    serviceToken: grpc.serviceToken,
+    serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
     onFailure: (err, requestId, path) =>
       logger.error({ event: 'rpc.failed', err, requestId, path }, 'a call failed'),

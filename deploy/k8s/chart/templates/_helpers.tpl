@@ -21,6 +21,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- get (dict "gateway" 8080 "catalog" 7071 "executor" 7072 "ml" 7073) . -}}
 {{- end -}}
 
+{{/* The catalog's port for executors alone. */}}
+{{- define "datahub.internalPort" -}}
+7074
+{{- end -}}
+
+{{/* The port that one service calls another on: (dict "caller" … "callee" …). */}}
+{{- define "datahub.calledPort" -}}
+{{- if and (eq .callee "catalog") (eq .caller "executor") }}{{ include "datahub.internalPort" . }}{{ else }}{{ include "datahub.port" .callee }}{{ end -}}
+{{- end -}}
+
 {{/* The port of /metrics, or nothing. */}}
 {{- define "datahub.metricsPort" -}}
 {{- get (dict "gateway" 9090 "executor" 9092) . -}}
@@ -101,6 +111,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- else -}}
 {{- $_ := set $own "DATAHUB_GRPC_PORT" (include "datahub.port" $service) -}}
+{{- if eq $service "catalog" }}{{ $_ := set $own "DATAHUB_INTERNAL_PORT" (include "datahub.internalPort" .) }}{{ end -}}
 {{- end -}}
 {{- with include "datahub.metricsPort" $service }}{{ $_ := set $own "DATAHUB_METRICS_PORT" . }}{{ end -}}
 {{- if eq $service "catalog" -}}
@@ -110,7 +121,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq $service "executor" -}}
 {{- $names := list -}}
 {{- range list "gateway" "catalog" "executor" "ml" }}{{ $names = append $names (printf "%s-%s" $name .) }}{{ end -}}
-{{- $_ := set $own "DATAHUB_CATALOG_ADDRESS" (printf "%s-catalog:%s" $name (include "datahub.port" "catalog")) -}}
+{{- $_ := set $own "DATAHUB_CATALOG_INTERNAL_ADDRESS" (printf "%s-catalog:%s" $name (include "datahub.internalPort" .)) -}}
 {{- $_ := set $own "DATAHUB_OWN_NAMES" (join "," $names) -}}
 {{- $_ := set $own "DATAHUB_SOURCES_LOOPBACK" "0" -}}
 {{- $_ := set $own "DATAHUB_SOURCES_PRIVATE" "0" -}}
