@@ -18,6 +18,7 @@ import { HubError, toHubError } from './error.ts';
 import { toStatus } from './error-wire.ts';
 import { flowControlWindowBytes, keepalive, messageBytesMax } from './grpc-client.ts';
 import { fromMetadata } from './grpc-metadata.ts';
+import { addReflection } from './grpc-reflection.ts';
 import type { Span, Tracing } from './tracing.ts';
 
 export interface ServedService {
@@ -37,6 +38,8 @@ export interface GrpcServerOptions {
   keepalive?: false;
   /** Clients look a service up again when a connection ends, and find the replicas that came since. Not with streams. */
   connectionAgeMs?: number;
+  /** Files of the contract that callers may ask for, such as `catalog/v1/catalog`; none where reflection is off. */
+  reflect?: readonly string[];
   /** Has a span for every call that belongs to a request. */
   tracing?: Tracing | undefined;
   /** Hears of every handler's unexpected failure, for the log. */
@@ -71,6 +74,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   });
   const health = new HealthImplementation({ '': 'SERVING' });
   health.addToServer(server);
+  if (options.reflect?.length) await addReflection(server, options.reflect);
   const authenticate = createAuthenticator(options.serviceTokens ?? []);
   for (const { definition, handlers } of options.services) {
     server.addService(

@@ -17,6 +17,8 @@ export interface GrpcSettings extends CallerSettings {
   host: string;
   /** 0 takes a free one. */
   port: number;
+  /** Whether anybody who reaches the port may ask what it offers. */
+  reflection: boolean;
   /** How long calls under way may go on after SIGTERM. */
   drainMs: number;
 }
@@ -26,6 +28,7 @@ export function readGrpcSettings(reader: SettingsReader, options: { portDefault:
     ...readCallerSettings(reader),
     host: reader.text('HOST', '127.0.0.1'),
     port: reader.integer('DATAHUB_GRPC_PORT', { fallback: options.portDefault, min: 0, max: 65_535 }),
+    reflection: reader.flag('DATAHUB_GRPC_REFLECTION', false),
     drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
   };
 }

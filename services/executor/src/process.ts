@@ -82,6 +82,7 @@ export async function startExecutorProcess(
         }),
       },
     ],
+    reflect: grpc.reflection ? ['executor/v1/executor'] : [],
     keepalive: false,
     tracing,
     serviceTokens: grpc.serviceTokens,
