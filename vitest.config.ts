@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
+const chart = 'tests/architecture/chart.test.ts';
 
 /** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
 const e2e = (name: string, env: Record<string, string>) => ({
@@ -22,9 +23,11 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [...sources.map((dir) => `${dir}/**/*.test.ts`), 'tests/architecture/**/*.test.ts'],
-          exclude: [...exclude, '**/*.servers.test.ts'],
+          exclude: [...exclude, '**/*.servers.test.ts', chart],
         },
       },
+      // What renders the chart, once Helm is there.
+      { test: { name: 'chart', include: [chart], testTimeout: 60_000 } },
       {
         test: {
           name: 'servers',

@@ -47,6 +47,7 @@ describe('the contract', () => {
       cwd: root,
       env: { ...process.env, PATH: `${join(root, '../node_modules/.bin')}:${process.env.PATH}` },
     });
+    execFileSync(buf, ['build', '-o', join(scratch, 'gen/descriptors.binpb')], { cwd: root });
     expect(filesBelow(join(scratch, 'gen'))).toEqual(filesBelow(join(root, 'gen')));
   });
 });

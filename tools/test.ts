@@ -25,6 +25,7 @@ interface Run {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
@@ -81,6 +82,23 @@ function projectsFor(env: Record<string, string>, everything: boolean): string[]
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }
 
+/** Helm and the validator of manifests, for the chart's tests; last, since building Helm takes all there is. */
+async function bringChartTools(interrupted: AbortSignal): Promise<void> {
+  say('bringing Helm and kubernetes-validate, unless they were brought before (one to two minutes) …');
+  const args = [renderer, '--tools', '--check'];
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  const stop = () => child.kill('SIGTERM');
+  interrupted.addEventListener('abort', stop);
+  let problem = '';
+  child.stderr.on('data', (text) => {
+    problem += text;
+  });
+  await once(child, 'close');
+  interrupted.removeEventListener('abort', stop);
+  // What is missing is skipped by the tests; a chart that is stale fails there.
+  if (problem !== '') say(problem.trim().split('\n').at(-1) ?? '');
+}
+
 async function runAll(extra: string[], everything: boolean, interrupted: AbortSignal): Promise<Counts[]> {
   const starting = startDatabases({ say });
   // It may fail while the fast tests still run; it is reported where it is awaited.
@@ -93,7 +111,9 @@ async function runAll(extra: string[], everything: boolean, interrupted: AbortSi
     const env = { ...process.env, ...databases.env };
     const others = await runVitest({ projects, extra, env, interrupted });
     for (const line of databases.missing) say(`skipped: ${line}`);
-    return [unit, others];
+    if (interrupted.aborted) return [unit, others];
+    await bringChartTools(interrupted);
+    return [unit, others, await runVitest({ projects: ['chart'], extra, env: process.env, interrupted })];
   } finally {
     await starting.then(
       (databases) => databases.close(),

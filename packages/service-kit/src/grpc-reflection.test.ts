@@ -33,7 +33,7 @@ const start = (reflect: string[]) =>
   });
 
 it('names the services of a server that was told to', async () => {
-  server = await start(['catalog/v1/catalog']);
+  server = await start(['datahub.catalog.v1.CatalogService']);
   expect(await listServices(server.port)).toContain('datahub.catalog.v1.CatalogService');
 });
 

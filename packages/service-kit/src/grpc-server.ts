@@ -38,7 +38,7 @@ export interface GrpcServerOptions {
   keepalive?: false;
   /** Clients look a service up again when a connection ends, and find the replicas that came since. Not with streams. */
   connectionAgeMs?: number;
-  /** Files of the contract that callers may ask for, such as `catalog/v1/catalog`; none where reflection is off. */
+  /** Full names of services that callers may ask for, such as `datahub.ml.v1.MlService`; none where reflection is off. */
   reflect?: readonly string[];
   /** Has a span for every call that belongs to a request. */
   tracing?: Tracing | undefined;

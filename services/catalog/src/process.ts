@@ -41,7 +41,7 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
   const server = await startGrpcServer({
     ...common,
     address: `${grpc.host}:${grpc.port}`,
-    reflect: grpc.reflection ? ['catalog/v1/catalog'] : [],
+    reflect: grpc.reflection ? ['datahub.catalog.v1.CatalogService'] : [],
     services: [{ definition: CatalogServiceService, handlers: catalog.calls }],
   });
   // A port of its own, so that a network policy can keep everybody but the executor from it.

@@ -82,7 +82,7 @@ export async function startExecutorProcess(
         }),
       },
     ],
-    reflect: grpc.reflection ? ['executor/v1/executor'] : [],
+    reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
     keepalive: false,
     tracing,
     serviceTokens: grpc.serviceTokens,

@@ -24,7 +24,7 @@ export async function startMlProcess(env: Environment): Promise<Closable> {
   const server = await startGrpcServer({
     address: `${grpc.host}:${grpc.port}`,
     services: [{ definition: MlServiceService, handlers: ml.calls }],
-    reflect: grpc.reflection ? ['ml/v1/ml'] : [],
+    reflect: grpc.reflection ? ['datahub.ml.v1.MlService'] : [],
     connectionAgeMs: 60_000,
     tracing,
     serviceTokens: grpc.serviceTokens,
