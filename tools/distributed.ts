@@ -81,7 +81,7 @@ export async function startDistributed(
         ? { PORT: String(port), DATAHUB_METRICS_PORT: String(metricsPort) }
         : { ...own[name], DATAHUB_GRPC_PORT: String(ports[name][i]) };
     const more = {
-      catalog: { DATAHUB_INTERNAL_PORT: String(internalPorts[i]) },
+      catalog: { DATAHUB_INTERNAL_PORT: String(internalPorts[i]), DATAHUB_METRICS_PORT: '0' },
       executor: { DATAHUB_METRICS_PORT: String(executorMetricsPorts[i]) },
       ml: {},
       gateway: {},

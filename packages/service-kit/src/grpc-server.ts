@@ -19,6 +19,7 @@ import { toStatus } from './error-wire.ts';
 import { flowControlWindowBytes, keepalive, messageBytesMax } from './grpc-client.ts';
 import { fromMetadata } from './grpc-metadata.ts';
 import { addReflection } from './grpc-reflection.ts';
+import type { RpcMetrics } from './metrics.ts';
 import type { Span, Tracing } from './tracing.ts';
 
 export interface ServedService {
@@ -40,6 +41,8 @@ export interface GrpcServerOptions {
   connectionAgeMs?: number;
   /** Full names of services that callers may ask for, such as `datahub.ml.v1.MlService`; none where reflection is off. */
   reflect?: readonly string[];
+  /** Hears of every call's end, but of long-lived sessions'. */
+  metrics?: RpcMetrics;
   /** Has a span for every call that belongs to a request. */
   tracing?: Tracing | undefined;
   /** Hears of every handler's unexpected failure, for the log. */
@@ -103,7 +106,9 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   };
 }
 
-type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing'> & { authenticate: (call: AnyCall) => void };
+type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing' | 'metrics'> & {
+  authenticate: (call: AnyCall) => void;
+};
 
 function adapt(definition: object, handlers: object, options: Adapted): UntypedServiceImplementation {
   const implementation: UntypedServiceImplementation = {};
@@ -121,6 +126,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
   return async (call: ServerUnaryCall<unknown, unknown>, reply: sendUnaryData<unknown>) => {
     const { ctx, release } = contextOf(call);
     const span = spanOf(descriptor, ctx, options);
+    const startedAt = performance.now();
     let error: string | undefined;
     try {
       options.authenticate(call);
@@ -131,6 +137,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
       reply(toStatus(err));
     } finally {
       span?.end({ error });
+      options.metrics?.called(descriptor.path, error ?? 'OK', performance.now() - startedAt);
       release();
     }
   };

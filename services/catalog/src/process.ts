@@ -7,19 +7,27 @@ import { startGrpcServer } from '@datahub/service-kit/grpc-server';
 import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc-settings';
 import type { Closable } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
+import { createRpcMetrics, serveMetrics } from '@datahub/service-kit/metrics';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
 import { openTracing } from '@datahub/service-kit/tracing';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { checkStatement } from './check-statement.ts';
 import { readCatalogConfig } from './config.ts';
 import { openCatalog } from './service.ts';
 
 const portDefault = 7071;
+const metricsPortDefault = 9091;
 const internalPortDefault = 7074;
 
 export async function startCatalogProcess(env: Environment): Promise<Closable> {
-  const { config, grpc, internalPort, log } = readSettings(env, (reader) => ({
+  const { config, grpc, internalPort, metricsPort, log } = readSettings(env, (reader) => ({
     config: readCatalogConfig(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
+    metricsPort: reader.integer('DATAHUB_METRICS_PORT', {
+      fallback: metricsPortDefault,
+      min: 0,
+      max: 65_535,
+    }),
     internalPort: reader.integer('DATAHUB_INTERNAL_PORT', {
       fallback: internalPortDefault,
       min: 0,
@@ -31,8 +39,11 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
   const seal = await createSealer(config.sealingPublicKeys);
   const catalog = await openCatalog(config, { logger, nowMs: Date.now, seal, checkStatement });
   const tracing = await openTracing(env, 'catalog');
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
   const common = {
     tracing,
+    metrics: createRpcMetrics(registry),
     serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
     onFailure: (err: unknown, requestId: string, path: string) =>
@@ -50,6 +61,7 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
     address: `${grpc.host}:${internalPort}`,
     services: [{ definition: CatalogInternalServiceService, handlers: catalog.internal }],
   });
+  const figures = await serveMetrics(() => registry.metrics(), { host: grpc.host, port: metricsPort });
   logger.info({ event: 'service.started', port: server.port }, `the catalog listens on port ${server.port}`);
   return {
     close: async () => {
@@ -58,6 +70,7 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
       catalog.stopWatches();
       await Promise.all([server.close(grpc.drainMs), internal.close(grpc.drainMs)]);
       await catalog.close();
+      await figures.close();
       await tracing?.close();
     },
   };

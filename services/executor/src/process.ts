@@ -1,7 +1,6 @@
 /** The executor behind gRPC. */
 
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
 import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import { readKeyFile } from '@datahub/sealing/key-pair';
 import { createOpener } from '@datahub/sealing/opener';
@@ -13,6 +12,7 @@ import {
 } from '@datahub/service-kit/grpc-settings';
 import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
+import { serveMetrics } from '@datahub/service-kit/metrics';
 import {
   type Environment,
   readSettings,
@@ -114,22 +114,4 @@ async function loadKeys({ privateKeys, keyFile }: SealingSettings): Promise<stri
   } catch {
     throw new SettingsError(['DATAHUB_SEALING_KEY_FILE names a file that cannot be read.']);
   }
-}
-
-/** Metrics have a port of their own; 0 turns it off. */
-async function serveMetrics(
-  metrics: () => string,
-  { host, port }: { host: string; port: number },
-): Promise<Closable> {
-  if (port === 0) return { close: () => {} };
-  const server = createServer((request, response) => {
-    if (request.url !== '/metrics') return response.writeHead(404).end();
-    response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
-    return response.end(metrics());
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-  return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) };
 }

@@ -1,7 +1,7 @@
 /** The composition of the gateway: app, listener, metrics port. */
 
-import { createServer } from 'node:http';
 import type { Logger } from '@datahub/service-kit/logger';
+import { serveMetrics } from '@datahub/service-kit/metrics';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import { createApp } from './app.ts';
 import { createAuth } from './auth.ts';
@@ -60,9 +60,9 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     inFront: edge?.inFront,
   });
   await app.listen({ host: config.host, port: config.port });
-  const metrics = await openMetrics(
-    config,
+  const metrics = await serveMetrics(
     async () => (await events.registry.metrics()) + (deps.otherMetrics?.() ?? ''),
+    { host: config.host, port: config.metricsPort },
   );
   let closing: Promise<void> | undefined;
 
@@ -94,22 +94,4 @@ async function openEdge(config: GatewayConfig, logger: Logger): Promise<Edge | u
   if (config.edge === 'none') return undefined;
   const edge = await import('./edge/edge.ts');
   return edge.openEdge({ configPath: config.edgeConfigPath, logger, env: config.edgeVariables });
-}
-
-/** Metrics have a port of their own, so that they are never on the public one. */
-async function openMetrics(config: GatewayConfig, read: () => Promise<string>) {
-  if (config.metricsPort === 0) return { port: 0, close: async () => {} };
-  const server = createServer(async (request, response) => {
-    if (request.url !== '/metrics') return response.writeHead(404).end();
-    response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
-    return response.end(await read());
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(config.metricsPort, config.host, resolve);
-  });
-  return {
-    port: (server.address() as { port: number }).port,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  };
 }

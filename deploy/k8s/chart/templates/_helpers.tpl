@@ -33,7 +33,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{/* The port of /metrics, or nothing. */}}
 {{- define "datahub.metricsPort" -}}
-{{- get (dict "gateway" 9090 "executor" 9092) . -}}
+{{- get (dict "gateway" 9090 "catalog" 9091 "executor" 9092 "ml" 9093) . -}}
 {{- end -}}
 
 {{/* Everything that is missing, named at once, as the services do with their settings. */}}

@@ -1,0 +1,20 @@
+import { Registry } from 'prom-client';
+import { expect, it } from 'vitest';
+import { freePort } from '../../../tools/databases/process.ts';
+import { createRpcMetrics, serveMetrics } from './metrics.ts';
+
+it('serves calls by method and code, on /metrics alone', async () => {
+  const registry = new Registry();
+  const metrics = createRpcMetrics(registry);
+  metrics.called('/datahub.ml.v1.MlService/Predict', 'OK', 3);
+  metrics.called('/datahub.ml.v1.MlService/Predict', 'NOT_FOUND', 1);
+  const served = await serveMetrics(() => registry.metrics(), { host: '127.0.0.1', port: await freePort() });
+  const url = `http://127.0.0.1:${served.port}`;
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toContain('# TYPE datahub_rpc_duration_seconds histogram');
+  expect(text).toContain(
+    'datahub_rpc_duration_seconds_count{service="datahub.ml.v1.MlService",method="Predict",code="NOT_FOUND"} 1',
+  );
+  expect((await fetch(url)).status).toBe(404);
+  await served.close();
+});

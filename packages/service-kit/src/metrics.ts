@@ -1,0 +1,48 @@
+/** Figures for Prometheus, on a port of their own so that they are never on a public one. */
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Histogram, type Registry } from 'prom-client';
+import type { Closable } from './lifecycle.ts';
+
+/** Serves what `read` gives as `/metrics`; port 0 turns it off. */
+export async function serveMetrics(
+  read: () => string | Promise<string>,
+  { host, port }: { host: string; port: number },
+): Promise<Closable & { port: number }> {
+  if (port === 0) return { port: 0, close: () => {} };
+  const server = createServer(async (request, response) => {
+    if (request.url !== '/metrics') return response.writeHead(404).end();
+    response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
+    return response.end(await read());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
+
+export interface RpcMetrics {
+  /** `path` as in `/datahub.ml.v1.MlService/Predict`; `code` is OK or one of ours. */
+  called(path: string, code: string, durationMs: number): void;
+}
+
+export function createRpcMetrics(registry: Registry): RpcMetrics {
+  const calls = new Histogram({
+    name: 'datahub_rpc_duration_seconds',
+    help: 'Calls of this service by method and code.',
+    labelNames: ['service', 'method', 'code'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers: [registry],
+  });
+  return {
+    called: (path, code, durationMs) => {
+      const [, service = '', method = ''] = path.split('/');
+      calls.observe({ service, method, code }, durationMs / 1_000);
+    },
+  };
+}
