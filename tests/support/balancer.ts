@@ -5,10 +5,11 @@ import { connect, createServer } from 'node:net';
 
 export async function startBalancer(ports: readonly number[]): Promise<{ port: number; close(): void }> {
   let turn = 0;
-  const server = createServer((client) => {
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on('error', () => {});
     const dial = (tries: number): void => {
-      const target = connect(ports[turn++ % ports.length] as number, '127.0.0.1');
+      const port = ports[turn++ % ports.length] as number;
+      const target = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
       target.once('connect', () => {
         target.removeAllListeners('error').on('error', () => client.destroy());
         client.pipe(target).pipe(client);
