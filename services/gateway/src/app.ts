@@ -1,6 +1,5 @@
 /** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
 
-import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { Tracing } from '@datahub/service-kit/tracing';
@@ -13,7 +12,7 @@ import { createIdempotency } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { Limits } from './limits.ts';
 import { problemHeaders, toProblem } from './problems.ts';
-import { RequestContext } from './request.ts';
+import { RequestContext, requestIdOf } from './request.ts';
 import { endSpan, startSpan } from './request-span.ts';
 import { type Readiness, registerHealth } from './routes/health.ts';
 import { listRoutes, type Route } from './routes/index.ts';
@@ -42,11 +41,12 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
 /** The listener's bounds on headers, slow senders and idle connections, with or without an edge in front. */
 const http = {
   maxHeaderSize: 16_384,
-  headersTimeout: 15_000,
+  headersTimeout: 14_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 72_000,
+  // How late a bound may be found to be passed; by default that is half a minute.
+  connectionsCheckingInterval: 1_000,
 };
-const requestIdShape = /^[\w.:-]{1,128}$/;
 
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const app = Fastify({
@@ -102,11 +102,6 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   registerHealth(app, deps.readiness, () => buildOpenApi(routes));
   await app.register(async (v1) => registerV1(v1, { routes, config, deps }));
   return app;
-}
-
-function requestIdOf(raw: { headers: Record<string, unknown> }): string {
-  const given = raw.headers['x-request-id'];
-  return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID();
 }
 
 /** JSON alone is read; a DELETE may say JSON and send nothing. */

@@ -1,5 +1,6 @@
 /** What the gateway adds to a request: who calls, and for how long the caller waits. */
 
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call';
@@ -7,6 +8,14 @@ import { HubError } from '@datahub/service-kit/error';
 import type { Span } from '@datahub/service-kit/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
+
+const requestIdShape = /^[\w.:-]{1,128}$/;
+
+/** The caller's own id of a request where it is sane, else a new one. */
+export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
+  const given = raw.headers['x-request-id'];
+  return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID();
+}
 
 /** The context of one HTTP request. Its signal is made when somebody first asks for it: most requests never do. */
 export class RequestContext implements CallContext {

@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { Agent, createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ afterEach(() => {
 });
 
 /** The edge before a server that says what reached it. */
-async function start(text: string, env: Record<string, string> = {}): Promise<{ url: string; port: number }> {
+async function start(text: string, env: Record<string, string> = {}) {
   await writeFile(path, text);
   const edge: Edge = await openEdge({ configPath: path, logger, env, intervalMs: 20 });
   const server = createServer(
@@ -64,6 +64,17 @@ async function start(text: string, env: Record<string, string> = {}): Promise<{ 
     () => void server.close(),
   );
   return { url: `http://127.0.0.1:${port}`, port };
+}
+
+/** The first line of the answer to a target that fetch would tidy up. */
+function statusLine(port: number, target: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${target} HTTP/1.1\r\nhost: a\r\n\r\n`));
+  return new Promise((resolve) =>
+    socket.once('data', (data) => {
+      socket.destroy();
+      resolve(String(data).split('\r\n', 1)[0] as string);
+    }),
+  );
 }
 
 describe('the edge', () => {
@@ -96,7 +107,10 @@ describe('the edge', () => {
     const block = (language: string, at = 0) =>
       [...page.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))][at]?.[1] as string;
     const closing = await start(block('yaml'));
-    expect((await fetch(`${closing.url}/openapi.json`)).status).toBe(404);
+    for (const target of ['/openapi.json', '/openapi.json?', '/%6fpenapi.json', 'http://any/openapi.json'])
+      expect(await statusLine(closing.port, target)).toContain('404');
+    for (const target of ['/v1/hubs', '/healthz', '/readyz'])
+      expect(await statusLine(closing.port, target)).toContain('200');
     const marked = (await (await fetch(`${closing.url}/v1/hubs`)).json()) as { headers: object };
     expect(marked.headers).toMatchObject({ 'x-edge-path': '/v1/hubs' });
     await writeFile(join(dir, 'demand-token.cjs'), block('js'));
@@ -142,6 +156,42 @@ describe('the edge', () => {
     ['no YAML', 'pipelines: [', 'not YAML'],
     ['a policy that is not declared', pipeline('      - cors: {}'), 'POLICY_NOT_DECLARED'],
     ['wrong settings', pipeline('      - terminate: { action: { statusCode: many } }'), 'statusCode'],
+    ['nothing in it, as while it is written', '', 'must hold'],
+    ['an end that is cut off', "apiEndpoints: { all: { host: '*' } }\npolicies: [data-hub]", 'must hold'],
+    [
+      'no way to the hub',
+      pipeline('').replace('      - data-hub:', '      - log:'),
+      'must end with data-hub',
+    ],
+    [
+      'an endpoint without a pipeline',
+      pipeline('').replace('{ all:', "{ idle: { host: 'a' }, all:"),
+      'no pipeline serves the endpoint idle',
+    ],
+    ['a policy that is left out', pipeline('').replace('[log,', '[log, proxy,'), 'no policy proxy'],
+    [
+      'a condition that asks Passport',
+      pipeline(
+        '      - terminate: { condition: { name: anonymous }, action: { statusCode: 401, message: no } }',
+      ),
+      'no condition anonymous',
+    ],
+    [
+      'a condition that would let requests pass before it',
+      pipeline(`
+      - terminate:
+          condition: { name: json-schema, logErrors: false, schema: { $id: any, type: object } }
+          action: { statusCode: 403, message: no }`),
+      'come too late',
+    ],
+    [
+      'an unknown condition within another',
+      pipeline(`
+      - terminate:
+          condition: { name: allOf, conditions: [{ name: always }, { name: perhaps }] }
+          action: { statusCode: 403, message: no }`),
+      'no condition perhaps',
+    ],
     ['a plugin that is not there', pipeline('', 'plugins: { gone: { package: ./gone.cjs } }'), 'gone'],
     ['an admin API', pipeline('', 'admin: { port: 1 }'), 'admin is not used here'],
     [
@@ -174,33 +224,39 @@ describe('the edge', () => {
     socket.destroy();
   });
 
-  it('never logs what a policy could see', async () => {
-    const { url } = await start(
-      pipeline(`      - log: { action: { message: '\${req.method} \${req.path}' } }`),
-    );
-    await fetch(`${url}/v1/hubs`, {
-      method: 'POST',
-      headers: { 'x-service-api-key': 'canary-7' },
-      body: 'canary-8',
-    });
-    expect(lines.join('')).toContain('POST /v1/hubs');
-    expect(lines.join('')).not.toContain('canary');
+  it('never logs the secrets of a request, however its log is asked for them', async () => {
+    const all = `\${JSON.stringify(req.headers)} \${req.rawHeaders} \${res.req.headers.cookie}`;
+    const token = `\${req.headers.authorization.split(' ')[1]} \${req.body}`;
+    const fails = `\${JSON.parse(req.headers['x-service-api-key'])}`;
+    const log = (message: string) => `      - log: { action: { message: ${JSON.stringify(message)} } }`;
+    const { url } = await start(pipeline([log(all), log(token), log(fails)].join('\n')));
+    const headers = {
+      'x-service-api-key': 'canary-in-the-key',
+      authorization: 'Bearer canary-in-the-token',
+      cookie: 'session="canary-in-the-cookie"',
+      'x-shown': 'not a secret',
+    };
+    await fetch(`${url}/v1/hubs`, { method: 'POST', headers, body: 'canary-in-the-body' });
+    const written = lines.join('');
+    expect(written).toContain('not a secret');
+    expect(written).toContain('log policy failed');
+    expect(written).not.toContain('canary');
   });
 
-  it('keeps a connection for many requests', async () => {
-    const { port } = await start(pipeline(''));
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ports = new Set<number | undefined>();
-    for (let i = 0; i < 5; i++) {
-      await new Promise<void>((resolve, reject) => {
-        const call = request({ port, agent, host: '127.0.0.1' }, (response) => {
-          ports.add(response.socket.localPort);
-          response.resume().on('end', resolve);
-        });
-        call.on('error', reject).end();
-      });
-    }
-    agent.destroy();
-    expect(ports.size).toBe(1);
+  it('ends with the last text of its file, though an earlier one takes long to load', async () => {
+    const slow = `await new Promise((resolve) => setTimeout(resolve, 300));
+      export const init = ({ registerPolicy }) => registerPolicy({ name: 'slow', schema: { $id: 'https://example/slow.json' },
+        policy: () => (request, response, next) => { response.setHeader('x-stamp', 'slow'); next(); } });`;
+    await writeFile(join(dir, 'slow.mjs'), slow);
+    const { url } = await start(pipeline(''));
+    const plugins = (name: string) =>
+      `plugins: { ${name}: { package: ./${name}.${name === 'slow' ? 'mjs' : 'cjs'} } }`;
+    await writeFile(path, pipeline('      - slow: {}', plugins('slow')).replace('stamp]', 'slow]'));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await writeFile(path, pipeline("      - stamp: { action: { value: 'last' } }", plugins('stamp')));
+    await vi.waitFor(() => expect(lines.filter((line) => line.includes('edge.reloaded'))).toHaveLength(2), {
+      timeout: 5_000,
+    });
+    expect((await fetch(url)).headers.get('x-stamp')).toBe('last');
   });
 });

@@ -3,7 +3,6 @@
  * last of which hands it to the app as it came. The app is complete without it.
  */
 
-import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
@@ -12,8 +11,9 @@ import { pathToFileURL } from 'node:url';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
 import { problemHeaders, toProblem } from '../problems.ts';
+import { requestIdOf } from '../request.ts';
 import { type ExpressGateway, loadExpressGateway } from './express-gateway.ts';
-import { invalid, parsePipeline, watchText } from './pipeline-file.ts';
+import { invalid, parsePipeline, terminalPolicy, watchText } from './pipeline-file.ts';
 import type { PipelineConfig, Plugin, RequestHandler } from './pipeline-types.ts';
 
 export interface EdgeOptions {
@@ -31,7 +31,6 @@ export interface Edge {
   close(): void;
 }
 
-const terminalPolicy = 'data-hub';
 const changeIntervalMs = 1_000;
 
 /** Rejects with VALIDATION when the pipeline cannot be used. A later change that cannot be used is logged, and the pipeline before it stays. */
@@ -59,19 +58,23 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
     throw invalid(`${configPath} cannot be read`, err);
   });
   let router = await load(text);
+  // One after the other, so that the last text of the file is the last to be taken.
+  let loading = Promise.resolve();
   const stop = watchText({
     path: configPath,
     text,
     intervalMs: options.intervalMs ?? changeIntervalMs,
     onChange: (changed) => {
-      load(changed).then(
-        (loaded) => {
-          router = loaded;
-          logger.info({ event: 'edge.reloaded' }, 'the edge took its new pipeline');
-        },
-        (err) =>
-          logger.error({ event: 'edge.rejected' }, `${(err as Error).message} The one before it stays.`),
-      );
+      loading = loading
+        .then(() => load(changed))
+        .then(
+          (loaded) => {
+            router = loaded;
+            logger.info({ event: 'edge.reloaded' }, 'the edge took its new pipeline');
+          },
+          (err) =>
+            logger.error({ event: 'edge.rejected' }, `${(err as Error).message} The one before it stays.`),
+        );
     },
     onUnreadable: () =>
       logger.error({ event: 'edge.unreadable' }, 'the edge’s pipeline cannot be read; it stays as it is'),
@@ -142,7 +145,12 @@ function answer(err: HubError, request: IncomingMessage, response: ServerRespons
     return;
   }
   const path = (request.url ?? '').split('?', 1)[0] as string;
-  const problem = toProblem(err, { path, id: randomUUID() });
-  response.writeHead(problem.status, { ...problemHeaders(err), 'x-request-id': problem.requestId });
-  response.end(JSON.stringify(problem));
+  const problem = toProblem(err, { path, id: requestIdOf(request) });
+  const body = JSON.stringify(problem);
+  response.writeHead(problem.status, {
+    'x-request-id': problem.requestId,
+    ...problemHeaders(err),
+    'content-length': Buffer.byteLength(body),
+  });
+  response.end(body);
 }

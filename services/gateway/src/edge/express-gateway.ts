@@ -7,7 +7,8 @@ import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import type { Logger } from '@datahub/service-kit/logger';
-import type { PipelineConfig, Policy, RequestHandler } from './pipeline-types.ts';
+import { withoutSecrets } from './log-secrets.ts';
+import type { Condition, EdgeContext, PipelineConfig, Policy, RequestHandler } from './pipeline-types.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -26,22 +27,28 @@ export interface ExpressGateway {
   createRouter(config: PipelineConfig): Promise<RequestHandler>;
   /** A policy of this name is replaced. */
   registerPolicy(policy: Policy): void;
-  registerCondition(condition: object): void;
+  registerCondition(condition: Condition): void;
 }
+
+/** Its policies that work here. The others want its database, read the body before the app, or double what the hub has. */
+const offered = new Set(['expression', 'headers', 'log', 'terminate']);
 
 /** Loads it once a process; what it logs becomes lines of our log. */
 export function loadExpressGateway(logger: Logger): ExpressGateway {
   const part = (path: string) => require(`express-gateway/lib/${path}`);
   const own = createRequire(require.resolve('express-gateway/package.json'));
   const express = own('express');
-  const faults = redirectLogs(
-    { ...part('logger'), log: part('policies/log/instance') },
-    own('winston'),
-    logger,
-  );
+  let faults: string[] | undefined;
+  redirectLogs(part('logger'), own('winston'), (level, text) => {
+    if (level === 'error') faults?.push(text);
+    logger[levels.get(level as 'info') ?? 'debug']({ event: 'edge.log' }, text);
+  });
   const schemas = part('schemas');
   const policies = part('policies');
-  const conditions = part('conditions').init();
+  const { init, conditions } = part('conditions');
+  const { register: registerCondition } = init();
+  for (const name of Object.keys(conditions)) refusePromises(conditions, name);
+  policies.register(logPolicy(part('policies/log').schema, logger));
   const isConfig = schemas.register(
     'config',
     'gateway.config',
@@ -51,22 +58,30 @@ export function loadExpressGateway(logger: Logger): ExpressGateway {
   return {
     createApp: express,
     registerPolicy: policies.register,
-    registerCondition: conditions.register,
+    registerCondition: (condition) => {
+      registerCondition(condition);
+      refusePromises(conditions, condition.name);
+    },
 
     createRouter: async (config) => {
       const { isValid, error } = isConfig(config);
       if (!isValid) throw new Error(error);
-      faults.length = 0;
+      const texts: string[] = [];
+      faults = texts;
       try {
-        policies.load(config.policies ?? []);
+        requireKnown(config, { policies: policies.policies, conditions });
+        policies.load((config.policies ?? []).filter((name) => offered.has(name)));
         return await part('gateway/pipelines').bootstrap({
           app: express.Router(),
           config: { gatewayConfig: config },
         });
       } catch (err) {
-        throw new Error([err instanceof Error ? err.message : String(err), ...faults].join(': '), {
+        throw new Error([err instanceof Error ? err.message : String(err), ...texts].join(': '), {
           cause: err,
         });
+      } finally {
+        // What policies log later, for each request, must not gather anywhere.
+        faults = undefined;
       }
     },
   };
@@ -78,20 +93,17 @@ const levels = new Map([
   ['info', 'info'],
 ] as const);
 
-/** Sends every logger's lines to ours, and returns the list into which the texts of errors are put. */
+/** Hands on the lines of every logger. */
 function redirectLogs(
   loggers: Record<string, Winston | ((...args: never[]) => unknown)>,
   winston: { format: { splat(): unknown }; transports: { Stream: new (options: object) => unknown } },
-  logger: Logger,
-): string[] {
-  const faults: string[] = [];
+  write: (level: string, text: string) => void,
+): void {
   const stream = new Writable({
     objectMode: true,
     write: ({ level, message }: { level: string; message: string }, _encoding, done) => {
       // Names are coloured for a terminal.
-      const text = stripVTControlCharacters(String(message));
-      if (level === 'error') faults.push(text);
-      logger[levels.get(level as 'info') ?? 'debug']({ event: 'edge.log' }, text);
+      write(level, stripVTControlCharacters(String(message)));
       done();
     },
   });
@@ -100,5 +112,57 @@ function redirectLogs(
     const transports = [new winston.transports.Stream({ stream })];
     target.configure({ level: 'info', format: winston.format.splat(), transports });
   }
-  return faults;
+}
+
+/** Express Gateway's log policy, without the keys that a template may reach in a request's headers. */
+function logPolicy(schema: object, logger: Logger): Policy {
+  return {
+    name: 'log',
+    schema,
+    policy: (params) => (request, _response, next) => {
+      const { egContext } = request as typeof request & { egContext: EdgeContext };
+      try {
+        const text = egContext.evaluateAsTemplateString((params as { message: string }).message);
+        logger.info({ event: 'edge.log' }, withoutSecrets(text, request.headers));
+      } catch (err) {
+        const why = withoutSecrets((err as Error).message, request.headers);
+        logger.error({ event: 'edge.log' }, `the edge's log policy failed: ${why}`);
+      }
+      next();
+    },
+  };
+}
+
+/** Express Gateway puts a policy whose condition is a promise behind those that follow, and so behind the app. */
+function refusePromises(conditions: Record<string, (config: object) => unknown>, name: string): void {
+  const make = conditions[name] as (config: object) => unknown;
+  conditions[name] = (config) => {
+    const made = make(config);
+    if (made instanceof Promise)
+      throw new Error(`the condition ${name} gives a promise, so its policy would come too late`);
+    return made;
+  };
+}
+
+/** Names what is not there, before Express Gateway stumbles over it. */
+function requireKnown(
+  config: PipelineConfig,
+  known: { policies: Record<string, unknown>; conditions: Record<string, unknown> },
+): void {
+  const missing = (config.policies ?? []).find((name) => !offered.has(name) && !(name in known.policies));
+  if (missing !== undefined)
+    throw new Error(`there is no policy ${missing} here, unless a plugin brings it (docs/edge.md)`);
+  // These ask Passport, which is not loaded.
+  const absent = new Set(['authenticated', 'anonymous']);
+  const name = conditionNames(config.pipelines).find((one) => absent.has(one) || !(one in known.conditions));
+  if (name !== undefined) throw new Error(`there is no condition ${name} here (docs/edge.md)`);
+}
+
+/** Of conditions at any depth: `not`, `allOf` and `oneOf` hold others. */
+function conditionNames(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const found = key === 'condition' ? [inner] : key === 'conditions' && Array.isArray(inner) ? inner : [];
+    return [...found.map((one) => String(one?.name)), ...conditionNames(inner)];
+  });
 }

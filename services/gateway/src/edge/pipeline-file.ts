@@ -13,6 +13,9 @@ const elsewhere = new Map([
   ['serviceEndpoints', 'the policy data-hub: the hub is the one service behind this edge'],
 ]);
 
+/** The policy that hands a request to the hub. */
+export const terminalPolicy = 'data-hub';
+
 /** Throws VALIDATION with a sentence for the operator. */
 export function parsePipeline(text: string, env: Record<string, string | undefined>): PipelineConfig {
   let config: unknown;
@@ -27,7 +30,26 @@ export function parsePipeline(text: string, env: Record<string, string | undefin
   for (const [name, instead] of elsewhere) {
     if (name in config) throw invalid(`${name} is not used here; use ${instead}`);
   }
+  requireWhole(config);
   return config as PipelineConfig;
+}
+
+/** A file that is cut short, as while it is being written, would be a pipeline that answers nothing. */
+function requireWhole({ apiEndpoints, policies, pipelines }: PipelineConfig): void {
+  if (!apiEndpoints || !Array.isArray(policies) || !pipelines)
+    throw invalid('it must hold apiEndpoints, policies and pipelines');
+  const served = new Set<unknown>();
+  for (const [name, pipeline] of Object.entries(pipelines)) {
+    const steps = pipeline?.policies;
+    const last: unknown = Array.isArray(steps) ? steps.at(-1) : undefined;
+    if (typeof last !== 'object' || last === null || Object.keys(last)[0] !== terminalPolicy)
+      throw invalid(`the pipeline ${name} must end with ${terminalPolicy}`);
+    for (const endpoint of [pipeline?.apiEndpoints].flat()) served.add(endpoint);
+  }
+  const names = Object.keys(apiEndpoints);
+  const idle = names.find((name) => !served.has(name));
+  if (names.length === 0) throw invalid('apiEndpoints names none');
+  if (idle !== undefined) throw invalid(`no pipeline serves the endpoint ${idle}`);
 }
 
 /** `${NAME}` and `${NAME:-fallback}` stand for the environment's, `$${NAME}` for itself; any other `${…}` is left to the policies. */
