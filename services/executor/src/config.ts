@@ -3,6 +3,7 @@
 import { faultOfKey } from '@datahub/sealing/key-pair';
 import type { SettingsReader } from '@datahub/service-kit/settings';
 import { type AddressPolicySettings, faultOfEntry } from './address-policy.ts';
+import { defaultRowBytesMax } from './engines/bounds.ts';
 import { type ConnectionLimits, defaultConnectionLimits } from './limits.ts';
 import { defaultPoolSettings, type PoolSettings } from './pool-settings.ts';
 import type { ExecutionLimits } from './rpc/admit.ts';
@@ -12,6 +13,8 @@ export interface ExecutorConfig {
   pool: PoolSettings;
   connections: ConnectionLimits;
   executions: ExecutionLimits;
+  /** The largest row that is taken from a source. */
+  rowBytesMax: number;
   /** Definitions held at the same time. */
   definitionsMax: number;
   /** How long a held definition serves while no catalog can be reached. */
@@ -38,6 +41,11 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
       }),
       rowsMax: reader.integer('DATAHUB_ROWS_MAX', { fallback: 0, min: 0, max: 4_294_967_295 }),
     },
+    rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX', {
+      fallback: defaultRowBytesMax,
+      min: 65_536,
+      max: 1_073_741_823,
+    }),
     definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', { fallback: 10_000, min: 1, max: 10_000_000 }),
     awayMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
     slowMs: reader.integer('DATAHUB_SLOW_MS', { fallback: 1_000, min: 0, max: 3_600_000 }),

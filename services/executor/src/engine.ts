@@ -34,6 +34,8 @@ export interface ConnectDeps {
   dial(host: string, port: number, signal: AbortSignal): Promise<Socket>;
   /** Aborts the whole attempt: dial, TLS and log-in. */
   signal: AbortSignal;
+  /** A larger row ends its connection: SQL_REJECTED. */
+  rowBytesMax?: number;
 }
 
 /** A value bound by the driver. Numbers that a double cannot hold arrive as decimal text. */

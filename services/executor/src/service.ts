@@ -64,7 +64,10 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   });
   const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
   const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs };
-  const connect = createConnect(deps, () => createDial(dialling));
+  const connect = createConnect(deps, {
+    rowBytesMax: config.rowBytesMax,
+    newDial: () => createDial(dialling),
+  });
   const pools = createPoolRegistry<SourceDefinition>({
     open: async (source, signal) => {
       const startedAt = now();
@@ -118,7 +121,10 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
 }
 
 /** Opens the credentials and a connection; the plain secrets live in this call alone. */
-function createConnect({ engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>, newDial: () => Dial) {
+function createConnect(
+  { engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>,
+  { rowBytesMax, newDial }: { rowBytesMax: number; newDial: () => Dial },
+) {
   const byName = new Map<EngineName, Engine>(
     engines.flatMap((engine) => engine.names.map((name) => [name, engine])),
   );
@@ -130,6 +136,6 @@ function createConnect({ engines, opener }: Pick<ExecutorDeps, 'engines' | 'open
         retryable: false,
       });
     }
-    return engine.connect(await unseal(source, opener), { dial: newDial(), signal });
+    return engine.connect(await unseal(source, opener), { dial: newDial(), signal, rowBytesMax });
   };
 }

@@ -1,12 +1,13 @@
 /** Opens sessions: the driver does greeting and log-in on a socket of ours, TLS is ours, then the socket is ours again. */
 
-import { isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/error';
 import mysql, { type Connection as DriverConnection } from 'mysql2';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
+import { guardLogIn } from '../log-in.ts';
+import { plainBytesError, startTls } from '../tls.ts';
 import { MysqlConnection } from './connection.ts';
-import { brokenError, toConnectError } from './errors.ts';
+import { toConnectError } from './errors.ts';
 
 /** What the driver keeps of a session that its types do not tell. */
 interface Driver {
@@ -32,8 +33,11 @@ export async function connectMysql(settings: ConnectSettings, deps: ConnectDeps)
 
 async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean): Promise<MysqlConnection> {
   const driver = await logIn(settings, deps, tls);
+  const abort = () => driver.stream.destroy();
+  deps.signal.addEventListener('abort', abort, { once: true });
   const connection = new MysqlConnection({
     socket: driver.stream,
+    rowBytesMax: deps.rowBytesMax,
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,
     hasExtended: driver._mariadbExtendedMetadata,
@@ -44,7 +48,9 @@ async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean):
     return connection;
   } catch (err) {
     connection.close();
-    throw err;
+    throw deps.signal.aborted ? toConnectError(undefined) : err;
+  } finally {
+    deps.signal.removeEventListener('abort', abort);
   }
 }
 
@@ -55,6 +61,10 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
   signal.addEventListener('abort', abort, { once: true });
   try {
     return await new Promise<Driver>((resolve, reject) => {
+      const fail = (err: unknown) => {
+        socket.destroy();
+        reject(err);
+      };
       const connection = mysql.createConnection({
         stream: socket,
         host,
@@ -69,9 +79,14 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         ...(tls ? { ssl: { rejectUnauthorized: settings.tls.mode === 'verify-full' } } : {}),
       });
       const driver = connection as unknown as Driver;
-      driver.startTLS = (onSecure) => startTls(driver, settings, onSecure);
-      socket.once('close', () => reject(brokenError()));
-      (connection as DriverConnection).once('error', reject);
+      const plain = takeOver(driver, socket, fail);
+      driver.startTLS = (onSecure) => {
+        if (plain.holdsMore()) fail(plainBytesError());
+        else secure(driver, settings, fail).then(() => onSecure(), fail);
+      };
+      socket.once('close', () => reject(toConnectError(undefined)));
+      // More than one comes where one thing fails after another.
+      (connection as DriverConnection).on('error', reject);
       (connection as DriverConnection).once('connect', () => resolve(driver));
     });
   } catch (err) {
@@ -84,30 +99,42 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
   }
 }
 
+/**
+ * Stands between the socket and the driver's parser. TLS begins right after the greeting, which is one packet: what came
+ * beside it in plain would be taken for the server's own.
+ */
+function takeOver(driver: Driver, socket: Socket, onFault: (err: unknown) => void): { holdsMore(): boolean } {
+  let head = Buffer.alloc(0);
+  let bytes = 0;
+  const read = guardLogIn((chunk) => driver.packetParser.execute(chunk), onFault);
+  socket.removeAllListeners('data');
+  socket.on('data', (chunk: Buffer) => {
+    if (head.length < 4) head = Buffer.concat([head, chunk.subarray(0, 4)]);
+    bytes += chunk.length;
+    read(chunk);
+  });
+  return { holdsMore: () => bytes > 4 + head.readUIntLE(0, 3) };
+}
+
 /** In place of the driver's: the certificate is checked against the name as configured, also where that is an address. */
-function startTls(driver: Driver, { host, tls }: ConnectSettings, onSecure: (err?: Error) => void): void {
-  const plain = driver.stream;
-  plain.removeAllListeners('data');
-  const secure = connectTls(
-    {
-      socket: plain,
-      host,
-      ...(isIP(host) ? {} : { servername: host }),
-      rejectUnauthorized: tls.mode === 'verify-full',
-      ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-      ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-      ...(tls.key === undefined ? {} : { key: tls.key }),
-    },
-    () => onSecure(),
+async function secure(
+  driver: Driver,
+  settings: ConnectSettings,
+  onFault: (err: unknown) => void,
+): Promise<void> {
+  driver.stream.removeAllListeners('data');
+  const stream = await startTls(driver.stream, settings);
+  stream.on('error', onFault);
+  stream.on(
+    'data',
+    guardLogIn((chunk) => driver.packetParser.execute(chunk), onFault),
   );
-  secure.on('error', onSecure);
-  secure.on('data', (data: Buffer) => driver.packetParser.execute(data));
-  driver.stream = secure;
+  driver.stream = stream;
 }
 
 function versionOf({ _handshakePacket: { serverVersion }, _isMariaDB }: Driver): string {
   const [version = ''] = serverVersion.replace(/^5\.5\.5-/, '').split('-');
-  return `${_isMariaDB ? 'MariaDB' : 'MySQL'} ${version}`;
+  return `${_isMariaDB ? 'MariaDB' : 'MySQL'} ${version.slice(0, 32)}`;
 }
 
 async function kill(

@@ -10,6 +10,8 @@ import { readSchema } from './schema.ts';
 import { typeName } from './values.ts';
 import { type Response, Wire } from './wire.ts';
 
+const okHeader = 0x00;
+
 /** Statements kept prepared on one connection; the server's own bound is for all connections together. */
 const preparedMax = 50;
 
@@ -25,6 +27,7 @@ export interface Session {
   isMariadb: boolean;
   /** MariaDB tells formats of columns beside their types. */
   hasExtended: boolean;
+  rowBytesMax: number | undefined;
   /** Asks the server on a side connection to stop what runs here. */
   cancel(signal: AbortSignal): Promise<void>;
 }
@@ -46,7 +49,12 @@ const sessionWords =
 const quotesAndComments = /\/\*.*?\*\/|(?:#|--\s)[^\n]*|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`/gs;
 const usesSession = (text: string) => sessionWords.test(text.replace(quotesAndComments, ' '));
 
-const ok: Response = () => true;
+/** Anything but an OK is no answer to a command of ours; least of all a request for one of our files. */
+const ok: Response = (source, start) => {
+  if (source[start] !== okHeader)
+    throw new RangeError('The server answers with something else than was asked for.');
+  return true;
+};
 
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
@@ -67,7 +75,7 @@ export class MysqlConnection implements Connection {
   constructor(session: Session) {
     this.#session = session;
     this.serverVersion = session.serverVersion;
-    this.#wire = new Wire(session.socket);
+    this.#wire = new Wire(session.socket, session.rowBytesMax);
   }
 
   get broken(): boolean {
@@ -220,23 +228,23 @@ export class MysqlConnection implements Connection {
 
   async #prepareNew(text: string): Promise<Prepared> {
     const prepared: Prepared = { id: 0, columns: [], parameterCount: 0 };
-    let columnCount = 0;
+    let reader = new packets.ColumnReader(0, false);
+    let parametersLeft = 0;
     let seen = -1;
-    await this.#command(packets.prepare(text), (source, start) => {
-      if (seen < 0) {
-        prepared.id = source.readUInt32LE(start + 1);
-        columnCount = source.readUInt16LE(start + 5);
-        prepared.parameterCount = source.readUInt16LE(start + 7);
-      } else if (seen > prepared.parameterCount - (prepared.parameterCount > 0 ? 0 : 1)) {
-        const index = seen - prepared.parameterCount - (prepared.parameterCount > 0 ? 1 : 0);
-        if (index < columnCount)
-          prepared.columns.push(packets.readColumn(source, start, this.#session.hasExtended));
-      }
-      seen++;
+    await this.#command(packets.prepare(text), (source, start, end) => {
       // Each of the two lists ends with a packet of its own.
       const lists = (count: number) => (count > 0 ? count + 1 : 0);
-      return seen === lists(prepared.parameterCount) + lists(columnCount);
+      if (seen < 0) {
+        prepared.id = source.readUInt32LE(start + 1);
+        reader = new packets.ColumnReader(source.readUInt16LE(start + 5), this.#session.hasExtended);
+        prepared.parameterCount = source.readUInt16LE(start + 7);
+        parametersLeft = lists(prepared.parameterCount);
+      } else if (parametersLeft > 0) parametersLeft--;
+      else if (!reader.whole) reader.read(source, start, end);
+      seen++;
+      return seen === lists(prepared.parameterCount) + lists(reader.count);
     });
+    prepared.columns = reader.columns;
     return prepared;
   }
 

@@ -1,6 +1,7 @@
 /** What MySQL and MariaDB say → our errors. Their own words pass only where the statement's text caused them, without values. */
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/error';
+import { noTlsError, tlsError } from '../tls.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -74,23 +75,23 @@ function mask(number: number, message: string): string {
 }
 
 const tlsCodes =
-  /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO|HANDSHAKE_NO_SSL_SUPPORT|HANDSHAKE_SSL_ERROR)/;
+  /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO|HANDSHAKE_SSL_ERROR)/;
 
 /** A failure while connecting, in our own words: the driver's texts hold hosts and users. */
 export function toConnectError(err: unknown): HubError {
-  if (err instanceof HubError) return err;
-  const { code = '', errno } = err as { code?: string; errno?: number };
+  // Before the log-in is done nothing can have run.
+  if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
+  const { code = '', errno } = (err ?? {}) as { code?: string; errno?: number };
   const rule = errno === undefined ? undefined : rules.get(errno);
   if (rule?.text !== undefined)
     return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
-  if (tlsCodes.test(code)) {
+  if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return noTlsError();
+  if (tlsCodes.test(code)) return tlsError(err);
+  if (code === 'MYSQL_CLEAR_PASSWORD_NOT_ENABLED') {
     return new HubError(
-      'SOURCE_TLS',
-      'TLS with the source failed: it offers none, or its certificate does not fit.',
-      {
-        cause: err,
-        retryable: false,
-      },
+      'SOURCE_AUTH',
+      'The source asks for the password in clear text, which the hub does not send. Give its user another log-in.',
+      { cause: err, stage: 'connect', retryable: false },
     );
   }
   if (/AUTH/.test(code))
@@ -106,6 +107,8 @@ export function toConnectError(err: unknown): HubError {
   });
 }
 
+/** What a connection died of: what is said of it already, else that it broke. */
 export function brokenError(cause?: unknown): HubError {
+  if (cause instanceof HubError) return cause;
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
 }

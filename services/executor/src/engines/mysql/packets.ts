@@ -2,18 +2,26 @@
 
 import type { Param } from '../../engine.ts';
 
+import { rowTooLargeError } from '../bounds.ts';
+
 export type OnPacket = (source: Buffer, start: number, end: number) => void;
 
 const payloadMax = 0xffffff;
 
 /** Hands on each payload whole; it is valid during the call only. */
 export class PacketReader {
+  readonly #rowBytesMax: number;
   #rest: Buffer | undefined;
   #parts: Buffer[] = [];
   #partBytes = 0;
   #needed = 0;
   /** Payloads of a packet that was too long for one. */
   #split: Buffer[] = [];
+  #splitBytes = 0;
+
+  constructor(rowBytesMax: number) {
+    this.#rowBytesMax = rowBytesMax;
+  }
 
   push(chunk: Buffer, onPacket: OnPacket): void {
     const source = this.#join(chunk);
@@ -22,6 +30,7 @@ export class PacketReader {
     while (source.length - at >= 4) {
       const length = source.readUIntLE(at, 3);
       const end = at + 4 + length;
+      if (this.#splitBytes + length > this.#rowBytesMax) throw rowTooLargeError(this.#rowBytesMax);
       if (end > source.length) {
         this.#needed = end - at;
         break;
@@ -42,9 +51,11 @@ export class PacketReader {
       return;
     }
     this.#split.push(Buffer.from(source.subarray(start, end)));
+    this.#splitBytes += length;
     if (length === payloadMax) return;
     const whole = Buffer.concat(this.#split);
     this.#split = [];
+    this.#splitBytes = 0;
     onPacket(whole, 0, whole.length);
   }
 
@@ -147,6 +158,35 @@ export interface ColumnDefinition {
   decimals: number;
   /** What MariaDB adds: `json`, `uuid`, `inet6`, …; empty for none. */
   extended: string;
+}
+
+/** The most that MySQL and MariaDB have in one result, and far more than their definitions need. */
+const columnsMax = 4_096;
+const columnBytesMax = 4 * 1_048_576;
+
+/** Takes column definitions up to their count; throws where there are more than any server sends. */
+export class ColumnReader {
+  readonly columns: ColumnDefinition[] = [];
+  readonly count: number;
+  readonly #hasExtended: boolean;
+  #bytes = 0;
+
+  constructor(count: number, hasExtended: boolean) {
+    if (count < 0 || count > columnsMax)
+      throw new RangeError('The server announces an impossible number of columns.');
+    this.count = count;
+    this.#hasExtended = hasExtended;
+  }
+
+  get whole(): boolean {
+    return this.columns.length === this.count;
+  }
+
+  read(source: Buffer, start: number, end: number): void {
+    this.#bytes += end - start;
+    if (this.#bytes > columnBytesMax) throw new RangeError('The server sends impossibly long columns.');
+    this.columns.push(readColumn(source, start, this.#hasExtended));
+  }
 }
 
 /** `hasExtended`: MariaDB's extended metadata was agreed on. */

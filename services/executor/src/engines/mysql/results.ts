@@ -2,7 +2,7 @@
 
 import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
-import { type ColumnDefinition, readColumn, readEof, readLength, readOk } from './packets.ts';
+import { ColumnReader, readEof, readLength, readOk } from './packets.ts';
 import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
@@ -26,8 +26,7 @@ export function createResultReader(options: ResultOptions): Response {
   const { sink, outcome, hasExtended } = options;
   const rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
   let state: 'head' | 'columns' | 'columns-end' | 'rows' = 'head';
-  let columnCount = 0;
-  let columns: ColumnDefinition[] = [];
+  let head = new ColumnReader(0, hasExtended);
   let sizes: number[] = [];
   let offsets = new Int32Array(0);
   /** Rows of a second result are read and left. */
@@ -43,13 +42,13 @@ export function createResultReader(options: ResultOptions): Response {
       }
       return !moreResults;
     }
-    columnCount = readLength(source, start).value;
-    columns = [];
+    head = new ColumnReader(readLength(source, start).value, hasExtended);
     state = 'columns';
     return false;
   };
 
   const begin = (): void => {
+    const { columns } = head;
     isAnswer = !outcome.hasRows;
     if (!isAnswer) return;
     outcome.hasRows = true;
@@ -66,14 +65,15 @@ export function createResultReader(options: ResultOptions): Response {
     sink.onDrain(options.resume);
   };
 
-  const row = (source: Buffer, start: number): void => {
+  const row = (source: Buffer, start: number, end: number): void => {
     if (!isAnswer || options.discarding()) return;
     if (outcome.rowCount >= rowsMax) {
       outcome.truncated = true;
       return;
     }
     outcome.rowCount++;
-    findFields(source, { start, sizes, offsets });
+    if (findFields(source, { start, sizes, offsets }) > end)
+      throw new RangeError('A row is shorter than its fields.');
     sink.row(source, offsets);
     if (sink.full) options.pause();
   };
@@ -83,8 +83,8 @@ export function createResultReader(options: ResultOptions): Response {
       case 'head':
         return readHead(source, start);
       case 'columns':
-        columns.push(readColumn(source, start, hasExtended));
-        if (columns.length === columnCount) state = 'columns-end';
+        head.read(source, start, end);
+        if (head.whole) state = 'columns-end';
         return false;
       case 'columns-end':
         begin();
@@ -97,17 +97,17 @@ export function createResultReader(options: ResultOptions): Response {
           if (sessionChanged) options.onSessionChanged();
           return !moreResults;
         }
-        row(source, start);
+        row(source, start, end);
         return false;
     }
   };
 }
 
-/** A binary row: a zero, a bit for each NULL from the third on, then the values one after the other. */
+/** A binary row: a zero, a bit for each NULL from the third on, then the values one after the other. Gives where the last one ends. */
 function findFields(
   source: Buffer,
   { start, sizes, offsets }: { start: number; sizes: number[]; offsets: Int32Array },
-): void {
+): number {
   let at = start + 1 + ((sizes.length + 9) >> 3);
   for (let i = 0; i < sizes.length; i++) {
     const bit = i + 2;
@@ -129,4 +129,5 @@ function findFields(
     }
     offsets[2 * i + 1] = at;
   }
+  return at;
 }

@@ -3,6 +3,7 @@
 import type { Outcome, RunOptions, SchemaTable, Statement } from '../../engine.ts';
 import { createAnswer } from '../../rows/answer.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
+import { brokenError } from './errors.ts';
 
 const text = `
   SELECT c.TABLE_SCHEMA, c.TABLE_NAME, t.TABLE_TYPE LIKE '%VIEW%', c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'YES'
@@ -14,6 +15,8 @@ const text = `
   LIMIT 50000`;
 
 const timeoutMs = 30_000;
+/** Far more than the columns that are asked for can take. */
+const schemaBytesMax = 33_554_432;
 
 interface Runner {
   run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
@@ -21,9 +24,11 @@ interface Runner {
 
 export async function readSchema(connection: Runner): Promise<SchemaTable[]> {
   const chunks: Buffer[] = [];
+  let bytesLeft = schemaBytesMax;
   const reply = {
     chunk: (bytes: Buffer) => {
-      chunks.push(bytes);
+      bytesLeft -= bytes.length;
+      if (bytesLeft >= 0) chunks.push(bytes);
       return true;
     },
     onDrain: () => {},
@@ -32,6 +37,7 @@ export async function readSchema(connection: Runner): Promise<SchemaTable[]> {
   const statement: Statement = { key: 'hub schema', text, params: [], kind: 'read' };
   const outcome = await connection.run(statement, answer, { statementTimeoutMs: timeoutMs });
   answer.finish(outcome, { queueMs: 0, durationMs: 0 });
+  if (bytesLeft < 0) throw brokenError(new RangeError('The server answers with more than was asked for.'));
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: Record<string, unknown>[] };
   const tables = new Map<string, SchemaTable>();
   for (const row of data) {

@@ -1,6 +1,7 @@
 /** Commands out, responses in, in the same order: several commands may be on their way at once. */
 
 import type { Socket } from 'node:net';
+import { defaultRowBytesMax } from '../bounds.ts';
 import { brokenError, toHubError } from './errors.ts';
 import { PacketReader } from './packets.ts';
 
@@ -18,12 +19,13 @@ const errorHeader = 0xff;
 export class Wire {
   closed = false;
   readonly #socket: Socket;
-  readonly #reader = new PacketReader();
+  readonly #reader: PacketReader;
   readonly #waiting: Waiting[] = [];
   #onClose: () => void = () => {};
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, rowBytesMax = defaultRowBytesMax) {
     this.#socket = socket;
+    this.#reader = new PacketReader(rowBytesMax);
     for (const event of ['data', 'end', 'close', 'error']) socket.removeAllListeners(event);
     socket.on('error', () => {});
     socket.on('close', () => this.close());

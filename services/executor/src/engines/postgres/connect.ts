@@ -1,54 +1,76 @@
-/** Opens sessions: the driver does start-up, TLS and log-in on a socket of ours, then the socket is ours again. */
+/** Opens sessions: TLS, then the log-in; and the side connections that cancel. */
 
-import { isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { HubError } from '@datahub/service-kit/error';
-import pg from 'pg';
+import type { Socket } from 'node:net';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
-import { PostgresConnection, type Session } from './connection.ts';
+import { defaultRowBytesMax } from '../bounds.ts';
+import { noTlsError, plainBytesError, startTls, tlsError } from '../tls.ts';
+import { PostgresConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
-import { cancelRequest } from './protocol.ts';
+import { logIn, type Started } from './log-in.ts';
+import { cancelRequest, sslRequest } from './protocol.ts';
 import { sessionSettings } from './session.ts';
+import { Wire } from './wire.ts';
 
-interface TlsOptions {
-  rejectUnauthorized: boolean;
-  ca?: string;
-  cert?: string;
-  key?: string;
-}
-
-/** What the driver keeps of a session that its types do not tell. */
-interface DriverClient {
-  connection: { stream: Socket };
-  processID: number;
-  secretKey: number;
-  _handleAuthCleartextPassword: () => void;
-}
+type Target = Pick<ConnectSettings, 'host' | 'port' | 'tls'>;
 
 export async function connectPostgres(
   settings: ConnectSettings,
   deps: ConnectDeps,
 ): Promise<PostgresConnection> {
-  const { mode } = settings.tls;
+  const plainAllowed = settings.tls.mode === 'prefer';
+  const { socket, secure } = await reach(settings, deps, { signal: deps.signal, plainAllowed });
   try {
-    if (mode === 'disable') return await open(settings, deps, false);
-    return await open(settings, deps, tlsOptions(settings));
+    return await open(settings, deps, { socket, secure });
   } catch (err) {
-    const failure = toConnectError(err);
-    const refusesTls = /does not support SSL/.test(String((err as Error).message));
-    if (mode === 'prefer' && refusesTls)
-      return open(settings, deps, false).catch((plain) => Promise.reject(toConnectError(plain)));
-    throw failure;
+    socket.destroy();
+    throw toConnectError(deps.signal.aborted ? undefined : err);
   }
 }
 
-function tlsOptions({ tls }: ConnectSettings): TlsOptions {
-  return {
-    rejectUnauthorized: tls.mode === 'verify-full',
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-  };
+interface Reached {
+  socket: Socket;
+  secure: boolean;
+}
+
+/** A socket to the server, with TLS unless the mode is `disable`, or the server says that it has none and that is allowed. */
+async function reach(
+  { host, port, tls }: Target,
+  deps: ConnectDeps,
+  { signal, plainAllowed }: { signal: AbortSignal; plainAllowed: boolean },
+): Promise<Reached> {
+  const socket = await deps.dial(host, port, signal);
+  const abort = () => socket.destroy();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    if (tls.mode === 'disable') return { socket, secure: false };
+    if (await offersTls(socket)) return { socket: await startTls(socket, { host, tls }), secure: true };
+    if (plainAllowed) return { socket, secure: false };
+    throw noTlsError();
+  } catch (err) {
+    socket.destroy();
+    throw signal.aborted ? toConnectError(undefined) : err;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+const yes = 'S';
+const no = 'N';
+
+/** Asks the server for TLS. */
+function offersTls(socket: Socket): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const gone = (err?: Error) => reject(toConnectError(err));
+    socket.once('error', gone).once('close', gone);
+    socket.once('data', (bytes: Buffer) => {
+      socket.off('error', gone).off('close', gone);
+      const answer = String.fromCharCode(bytes[0] as number);
+      if (answer !== yes && answer !== no) reject(tlsError());
+      else if (bytes.length > 1) reject(plainBytesError());
+      else resolve(answer === yes);
+    });
+    socket.write(sslRequest);
+  });
 }
 
 /** Given at the start, so that RESET ALL comes back to them. */
@@ -59,88 +81,39 @@ const startupOptions = Object.entries(sessionSettings)
 async function open(
   settings: ConnectSettings,
   deps: ConnectDeps,
-  ssl: TlsOptions | false,
+  { socket, secure }: Reached,
 ): Promise<PostgresConnection> {
-  const { host, port } = settings;
-  const socket = await deps.dial(host, port, deps.signal);
-  const client = new pg.Client({
-    host,
-    port,
-    database: settings.database,
-    user: settings.user,
-    // Of the process's environment nothing may reach the user's database: the driver takes what is empty from there.
-    password: () => settings.password,
-    ssl,
-    stream: () => asUnconnected(socket),
-    options: startupOptions,
-    application_name: 'datahub',
-  });
-  const driver = client as unknown as DriverClient;
-  const abort = () => socket.destroy();
-  client.on('error', () => {});
+  const wire = new Wire(socket);
+  const abort = () => wire.close();
   deps.signal.addEventListener('abort', abort, { once: true });
   try {
-    await logIn(client, driver, ssl !== false && ssl.rejectUnauthorized);
+    const { user, password, database, tls } = settings;
+    const verified = secure && tls.mode === 'verify-full';
+    const started = await logIn(wire, { user, password, database, options: startupOptions, verified });
+    wire.widen(deps.rowBytesMax ?? defaultRowBytesMax);
+    // A session with TLS cancels with TLS.
+    const target: Target = secure ? settings : { ...settings, tls: { mode: 'disable' } };
+    const version = started.parameters.get('server_version') ?? '';
     const connection = new PostgresConnection({
-      socket: driver.connection.stream,
-      ...(await serverOf(client)),
-      cancel: (signal) => cancel(settings, deps, { ssl, driver, signal }),
+      wire,
+      serverVersion: `PostgreSQL ${version.split(' ')[0]?.slice(0, 32)}`.trim(),
+      checksTexts: started.parameters.get('server_encoding') !== 'SQL_ASCII',
+      cancel: (signal) => cancel(target, deps, { started, signal }),
     });
     await connection.initialize();
     return connection;
-  } catch (err) {
-    socket.destroy();
-    throw deps.signal.aborted
-      ? new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', { cause: err })
-      : err;
   } finally {
     deps.signal.removeEventListener('abort', abort);
   }
 }
 
-/** The driver calls `connect` on a fresh socket; ours is connected already. */
-function asUnconnected(socket: Socket): Socket {
-  return Object.assign(socket, {
-    connect: () => {
-      process.nextTick(() => socket.emit('connect'));
-      return socket;
-    },
-  });
-}
-
-/** A password in clear text goes only to a server whose certificate was checked. */
-function logIn(client: pg.Client, driver: DriverClient, verified: boolean): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    if (!verified) {
-      driver._handleAuthCleartextPassword = () => {
-        driver.connection.stream.destroy();
-        reject(
-          new HubError(
-            'SOURCE_AUTH',
-            'The source asks for the password in clear text, which needs TLS in the mode verify-full.',
-          ),
-        );
-      };
-    }
-    client.connect().then(resolve, reject);
-  });
-}
-
-async function serverOf(client: pg.Client): Promise<Pick<Session, 'serverVersion' | 'checksTexts'>> {
-  const text = "SELECT current_setting('server_version'), current_setting('server_encoding')";
-  const { rows } = await client.query({ text, rowMode: 'array' });
-  const [version, encoding] = rows[0] as [string, string];
-  return { serverVersion: `PostgreSQL ${version.split(' ')[0]}`, checksTexts: encoding !== 'SQL_ASCII' };
-}
-
 async function cancel(
-  settings: ConnectSettings,
+  target: Target,
   deps: ConnectDeps,
-  { ssl, driver, signal }: { ssl: TlsOptions | false; driver: DriverClient; signal: AbortSignal },
+  { started, signal }: { started: Started; signal: AbortSignal },
 ): Promise<void> {
-  const plain = await deps.dial(settings.host, settings.port, signal);
-  const socket = ssl === false ? plain : await upgrade(plain, settings.host, ssl);
-  const request = cancelRequest(driver.processID, driver.secretKey);
+  const { socket } = await reach(target, deps, { signal, plainAllowed: false });
+  const request = cancelRequest(started.processId, started.secretKey);
   await new Promise<void>((resolve) => {
     // The server closes when it has passed the request on.
     socket.once('close', () => resolve());
@@ -150,21 +123,4 @@ async function cancel(
     socket.resume();
   });
   socket.destroy();
-}
-
-const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
-
-function upgrade(socket: Socket, host: string, options: TlsOptions): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    socket.once('error', reject);
-    socket.once('data', (answer) => {
-      if (answer[0] !== 0x53) return reject(new Error('The server does not support SSL connections'));
-      const secure = connectTls(
-        { socket, host, ...(isIP(host) ? {} : { servername: host }), ...options },
-        () => resolve(secure),
-      );
-      secure.once('error', reject);
-    });
-    socket.write(sslRequest);
-  });
 }

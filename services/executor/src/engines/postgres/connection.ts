@@ -1,6 +1,5 @@
 /** One session at PostgreSQL: prepared statements, read-only transactions, rows straight into the sink. */
 
-import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
@@ -11,10 +10,11 @@ import { readSchema } from './schema.ts';
 import { prepareSession, undo, unlock } from './session.ts';
 import { type Prepared, Statements } from './statements.ts';
 import { typeName } from './values.ts';
-import { Wire } from './wire.ts';
+import type { Wire } from './wire.ts';
 
 export interface Session {
-  socket: Socket;
+  /** Logged in. */
+  wire: Wire;
   serverVersion: string;
   /** False where the database takes any bytes for a text and passes them on as they are. */
   checksTexts: boolean;
@@ -40,7 +40,7 @@ export class PostgresConnection implements Connection {
   constructor(session: Session) {
     this.#session = session;
     this.serverVersion = session.serverVersion;
-    this.#wire = new Wire(session.socket);
+    this.#wire = session.wire;
     this.#statements = new Statements(this.#wire);
   }
 

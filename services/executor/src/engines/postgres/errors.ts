@@ -1,6 +1,7 @@
 /** What PostgreSQL says → our errors. Its own words pass only where the statement's text caused them, without values. */
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/error';
+import { tlsError } from '../tls.ts';
 import { readFields } from './protocol.ts';
 
 interface Rule {
@@ -67,34 +68,12 @@ function placeOf(statement: string | undefined, position: number): SqlFault {
 
 const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/;
 
-/** A failure while connecting, by what it is, in our own words: the driver's texts hold hosts and users. */
+/** A failure while connecting, by what it is. */
 export function toConnectError(err: unknown): HubError {
-  if (err instanceof HubError) return err;
-  const { code = '', message = '' } = err as { code?: string; message?: string };
-  if (
-    tlsCodes.test(code) ||
-    /does not support SSL|establishing an SSL|no pg_hba.conf entry.*no encryption/i.test(message)
-  ) {
-    return new HubError(
-      'SOURCE_TLS',
-      'TLS with the source failed: it offers none, or its certificate does not fit.',
-      {
-        cause: err,
-        retryable: false,
-      },
-    );
-  }
-  const rule = rules[code] ?? rules[code.slice(0, 2)];
-  if (/^[0-9A-Z]{5}$/.test(code) && rule?.text !== undefined) {
-    return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
-  }
-  if (/password|SASL|SCRAM/i.test(message)) {
-    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', {
-      cause: err,
-      stage: 'connect',
-      retryable: false,
-    });
-  }
+  // Before the log-in is done nothing can have run.
+  if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
+  const { code = '' } = (err ?? {}) as { code?: string };
+  if (tlsCodes.test(code)) return tlsError(err);
   return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', {
     cause: err,
     stage: 'connect',
@@ -102,6 +81,22 @@ export function toConnectError(err: unknown): HubError {
   });
 }
 
+/** What the server says at the log-in, in our own words: its own hold hosts and users. */
+export function logInError(body: Buffer): HubError {
+  const fields = readFields(body);
+  const [state = '', message = ''] = [fields.get('C'), fields.get('M')];
+  const options = { cause: new Error(`state ${state}`), stage: 'connect' as const };
+  if (/no pg_hba.conf entry.*(no encryption|SSL off)/i.test(message)) {
+    const text = 'The source takes this log-in over TLS only. Set the mode to require.';
+    return new HubError('SOURCE_TLS', text, { ...options, retryable: false });
+  }
+  const rule = rules[state] ?? rules[state.slice(0, 2)];
+  if (rule?.text === undefined || rule.code === 'SOURCE_BROKEN') return toConnectError(options.cause);
+  return new HubError(rule.code, rule.text, { ...options, retryable: rule.retryable });
+}
+
+/** What a connection died of: what is said of it already, else that it broke. */
 export function brokenError(cause?: unknown): HubError {
+  if (cause instanceof HubError) return cause;
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
 }

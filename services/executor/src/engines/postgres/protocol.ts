@@ -58,6 +58,28 @@ function toText(param: Exclude<Param, null>): string {
   return typeof param === 'string' ? param : String(param);
 }
 
+/** The first message of a session; its parameters by name. */
+export function startUp(parameters: Record<string, string>): Buffer {
+  const texts = Object.entries(parameters).flat();
+  if (texts.some((text) => text.includes('\0'))) throw new RangeError('A name holds a NUL.');
+  const body = Buffer.concat([...texts.map(cString), Buffer.alloc(1)]);
+  const header = Buffer.allocUnsafe(8);
+  header.writeInt32BE(8 + body.length, 0);
+  header.writeInt32BE(196_608, 4);
+  return Buffer.concat([header, body]);
+}
+
+export const password = (text: string) => message('p', [cString(text)]);
+export const saslAnswer = (text: string) => message('p', [encoder(text)]);
+export function saslStart(mechanism: string, text: string): Buffer {
+  const length = Buffer.allocUnsafe(4);
+  length.writeInt32BE(Buffer.byteLength(text));
+  return message('p', [cString(mechanism), length, encoder(text)]);
+}
+
+/** Asks a fresh connection for TLS; the answer is one byte. */
+export const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
 export function cancelRequest(processId: number, secretKey: number): Buffer {
   const out = Buffer.allocUnsafe(16);
   out.writeInt32BE(16, 0);
@@ -73,7 +95,11 @@ export function readFields(body: Buffer): Map<string, string> {
   let at = 0;
   while (at < body.length && body[at] !== 0) {
     const end = body.indexOf(0, at + 1);
-    fields.set(String.fromCharCode(body[at] as number), body.toString('utf8', at + 1, end));
+    fields.set(
+      String.fromCharCode(body[at] as number),
+      body.toString('utf8', at + 1, end < 0 ? body.length : end),
+    );
+    if (end < 0) break;
     at = end + 1;
   }
   return fields;
@@ -91,6 +117,7 @@ export function readRowDescription(body: Buffer): FieldDescription[] {
   let at = 2;
   for (let i = body.readUInt16BE(0); i > 0; i--) {
     const end = body.indexOf(0, at);
+    if (end < 0) throw new RangeError('The server sent a column without its end.');
     const name = body.toString('utf8', at, end);
     fields.push({ name, typeId: body.readUInt32BE(end + 7), modifier: body.readInt32BE(end + 13) });
     at = end + 19;

@@ -47,7 +47,7 @@ export class ResultReader {
   read(type: number, source: Buffer, start: number, end: number): void {
     if (type === dataRow && this.#completed === 0) {
       this.#begin();
-      this.#row(source, start);
+      this.#row(source, start, end);
     } else if (type === commandComplete || type === portalSuspended) {
       if (this.#completed === 0) this.#begin();
       if (this.#completed === 0 && type === commandComplete) {
@@ -62,7 +62,7 @@ export class ResultReader {
     this.begun = true;
   }
 
-  #row(source: Buffer, start: number): void {
+  #row(source: Buffer, start: number, end: number): void {
     const { sink, outcome, discarding, pause } = this.#options;
     if (outcome.rowCount >= this.#rowsMax) {
       outcome.truncated = true;
@@ -70,7 +70,8 @@ export class ResultReader {
     }
     outcome.rowCount++;
     if (this.failure !== undefined || discarding()) return;
-    findFields(source, start, this.#offsets);
+    if (findFields(source, start, this.#offsets) > end)
+      throw new RangeError('A row is shorter than its fields.');
     try {
       sink.row(source, this.#offsets);
     } catch (err) {
@@ -97,8 +98,8 @@ function beginRows({ prepared, sink, serverTypes, checksTexts, resume }: ResultO
   sink.onDrain(resume);
 }
 
-/** The number of fields, then each with its length before it; -1 for NULL. */
-function findFields(source: Buffer, start: number, offsets: Int32Array): void {
+/** The number of fields, then each with its length before it; -1 for NULL. Gives where the last one ends. */
+function findFields(source: Buffer, start: number, offsets: Int32Array): number {
   let at = start + 2;
   for (let i = 0; i < offsets.length; i += 2) {
     const length = source.readInt32BE(at);
@@ -107,6 +108,7 @@ function findFields(source: Buffer, start: number, offsets: Int32Array): void {
     if (length > 0) at += length;
     offsets[i + 1] = at;
   }
+  return at;
 }
 
 function readTag(tag: string, outcome: Outcome): void {

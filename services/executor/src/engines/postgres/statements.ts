@@ -1,6 +1,7 @@
 /** Prepared statements of one session: parsed once, described, kept within a bound; and the types the server was asked about. */
 
 import { randomBytes } from 'node:crypto';
+import { ownAnswerBytesMax } from '../bounds.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { isKnownType, type ServerType } from './values.ts';
@@ -15,6 +16,9 @@ export interface Prepared {
 
 /** Statements kept prepared on one connection; the one used longest ago makes way. */
 const preparedMax = 100;
+
+/** Arrays of domains over domains: more than anybody nests. */
+const typeLevelsMax = 32;
 
 const rowDescription = 'T'.charCodeAt(0);
 const parameterDescription = 't'.charCodeAt(0);
@@ -91,16 +95,20 @@ export class Statements {
   /** Rows of a statement of our own, as texts. */
   async rows(text: string): Promise<(string | null)[][]> {
     const rows: (string | null)[][] = [];
+    let bytes = 0;
     await this.#require(protocol.query(text), undefined, (type, body) => {
-      if (type === dataRow) rows.push(protocol.readRow(body));
+      if (type !== dataRow) return;
+      bytes += body.length;
+      if (bytes > ownAnswerBytesMax) throw new RangeError('The server answers with more than was asked for.');
+      rows.push(protocol.readRow(body));
     });
     return rows;
   }
 
   /** Types of the database's own: asked for once a connection. Arrays that are not parted by commas stay text. */
-  async #learnTypes(typeIds: number[]): Promise<void> {
+  async #learnTypes(typeIds: number[], levelsLeft = typeLevelsMax): Promise<void> {
     const unknown = typeIds.filter((id) => !isKnownType(id) && !this.serverTypes.has(id));
-    if (unknown.length === 0) return;
+    if (unknown.length === 0 || levelsLeft === 0) return;
     const list = [...new Set(unknown)].join(',');
     const rows = await this.rows(
       `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype FROM pg_type WHERE oid IN (${list})`,
@@ -109,7 +117,10 @@ export class Statements {
       const elementId = Number(element) || undefined;
       const baseId = Number(base) || undefined;
       this.serverTypes.set(Number(id), { name: name ?? '', elementId, baseId });
-      await this.#learnTypes([elementId, baseId].filter((other) => other !== undefined));
+      await this.#learnTypes(
+        [elementId, baseId].filter((other) => other !== undefined),
+        levelsLeft - 1,
+      );
     }
   }
 

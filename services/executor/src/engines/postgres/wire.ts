@@ -1,6 +1,7 @@
 /** Exchanges with the server: bytes out, messages in until it is ready again, several on their way in order. */
 
 import type { Socket } from 'node:net';
+import { logInBytesMax, unaskedBytesMax } from '../bounds.ts';
 import { brokenError } from './errors.ts';
 import { FrameReader } from './frames.ts';
 import { copyFail } from './protocol.ts';
@@ -30,10 +31,13 @@ const copyIn = 0x47;
 export class Wire {
   closed = false;
   readonly #socket: Socket;
-  readonly #reader = new FrameReader();
+  readonly #reader = new FrameReader(logInBytesMax);
   readonly #exchanges: Exchange[] = [];
+  /** Of messages that nobody had asked for, since the last one that somebody had. */
+  #unaskedBytes = 0;
   #onClose: () => void = () => {};
 
+  /** Nobody is logged in yet: messages are small. */
   constructor(socket: Socket) {
     this.#socket = socket;
     for (const event of ['data', 'end', 'close', 'error', 'drain']) socket.removeAllListeners(event);
@@ -44,11 +48,16 @@ export class Wire {
     socket.resume();
   }
 
+  /** From here on rows of this size are taken. */
+  widen(rowBytesMax: number): void {
+    this.#reader.bytesMax = rowBytesMax;
+  }
+
   onClose(listener: () => void): void {
     this.#onClose = listener;
   }
 
-  /** Rejects with SOURCE_BROKEN when the connection dies on the way. */
+  /** Rejects with SOURCE_BROKEN when the connection dies on the way; its cause is what the server said last, if it did. */
   exchange(bytes: Buffer, onMessage: OnMessage, readies = 1): Promise<ExchangeResult> {
     const result = this.expect(onMessage, readies);
     this.send(bytes);
@@ -79,7 +88,7 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#socket.destroy();
-    for (const { reject } of this.#exchanges.splice(0)) reject(brokenError(cause));
+    for (const { reject, error } of this.#exchanges.splice(0)) reject(brokenError(error ?? cause));
     this.#onClose();
   }
 
@@ -91,10 +100,19 @@ export class Wire {
     }
   }
 
+  /** What the server says of itself (notices, parameters) needs no answer. */
+  #leave(bytes: number): void {
+    this.#unaskedBytes += bytes;
+    if (this.#unaskedBytes > unaskedBytesMax) this.close();
+  }
+
   #take(type: number, source: Buffer, start: number, end: number): void {
     const [exchange] = this.#exchanges;
-    // What the server says of itself (notices, parameters) needs no answer.
-    if (exchange === undefined) return;
+    if (exchange === undefined) {
+      this.#leave(end - start);
+      return;
+    }
+    this.#unaskedBytes = 0;
     if (type === errorResponse) exchange.error ??= Buffer.from(source.subarray(start, end));
     else if (type === copyIn) this.#socket.write(copyFail);
     else if (type !== readyForQuery) exchange.onMessage(type, source, start, end);

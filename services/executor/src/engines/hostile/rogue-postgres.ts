@@ -1,0 +1,238 @@
+/** A PostgreSQL that turns on its client, at the log-in or while a statement runs. */
+
+import type { Socket } from 'node:net';
+import type { Play } from './plays.ts';
+import { cut, drip, flood, noise } from './rogue.ts';
+
+export function message(type: string, ...parts: (Buffer | string)[]): Buffer {
+  const body = Buffer.concat(parts.map((part) => Buffer.from(part as string, 'latin1')));
+  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body]);
+}
+
+const int32 = (value: number) => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+};
+const int16 = (value: number) => Buffer.from([value >> 8, value & 0xff]);
+const field = (name: string, type: number) =>
+  Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), int32(type), int16(4), int32(-1), int16(0)]);
+const value = (text: string) => Buffer.concat([int32(text.length), Buffer.from(text)]);
+
+const ready = message('Z', 'I');
+const complete = message('C', 'SELECT 1\0');
+const columns = (types: number[]) =>
+  message('T', int16(types.length), ...types.map((type, i) => field(`c${i}`, type)));
+const row = (...texts: string[]) => message('D', int16(texts.length), ...texts.map(value));
+const authentication = (kind: number, ...more: (Buffer | string)[]) => message('R', int32(kind), ...more);
+const welcome = Buffer.concat([authentication(0), message('K', int32(1), int32(2)), ready]);
+const notice = message('N', `SNOTICE\0C00000\0M${'x'.repeat(8_000)}\0\0`);
+
+type Step = (socket: Socket) => void;
+
+interface Script {
+  /** In place of the welcome. */
+  logIn?: Step;
+  /** In place of what describing the statement answers. */
+  describe?: Step;
+  /** In place of its rows. */
+  execute?: Step;
+  /** After that it does as any server. */
+  goesOn?: boolean;
+}
+
+const startMessage = 196_608;
+const sslRequest = 80_877_103;
+
+function perform(script: Script): Step {
+  return (socket) => {
+    let started = false;
+    const marked = new Set<string>();
+    let current = '';
+    let turned = false;
+    const lengthOf = (bytes: Buffer) =>
+      started
+        ? bytes.length < 5
+          ? 0
+          : 1 + bytes.readInt32BE(1)
+        : bytes.length < 4
+          ? 0
+          : bytes.readInt32BE(0);
+    const begin = (bytes: Buffer) => {
+      const code = bytes.readInt32BE(4);
+      if (code === sslRequest) socket.write('N');
+      else if (code === startMessage) {
+        started = true;
+        if (script.logIn) script.logIn(socket);
+        else socket.write(welcome);
+      } else socket.destroy();
+    };
+    const nameAt = (bytes: Buffer, at: number) => bytes.toString('latin1', at, bytes.indexOf(0, at));
+    const answers: Record<string, (bytes: Buffer) => void> = {
+      Q: (bytes) => {
+        // Asked what a type is made of, it names another one.
+        const [, id = ''] = /pg_type WHERE oid IN \((\d+)/.exec(bytes.toString('latin1')) ?? [];
+        const answer = id === '' ? row('15.0', 'UTF8') : row(id, 'x', String(Number(id) + 1), '0');
+        socket.write(Buffer.concat([columns([25, 25]), answer, complete, ready]));
+      },
+      P: (bytes) => {
+        current = nameAt(bytes, 5);
+        if (bytes.includes('hostile')) marked.add(current);
+        socket.write(message('1'));
+      },
+      D: () => {
+        if (marked.has(current) && script.describe) script.describe(socket);
+        else
+          socket.write(
+            Buffer.concat([message('t', int16(0)), marked.has(current) ? columns([23]) : message('n')]),
+          );
+      },
+      B: (bytes) => {
+        current = nameAt(bytes, 6);
+        socket.write(message('2'));
+      },
+      E: () => {
+        if (marked.has(current) && script.execute) {
+          turned = !script.goesOn;
+          script.execute(socket);
+        } else socket.write(complete);
+      },
+      S: () => socket.write(ready),
+      C: () => socket.write(message('3')),
+    };
+    cut(socket, lengthOf, (bytes) => {
+      if (turned) return;
+      if (!started) begin(bytes);
+      else answers[String.fromCharCode(bytes[0] as number)]?.(bytes);
+    });
+  };
+}
+
+const send = (...parts: Buffer[]): Step => {
+  const bytes = Buffer.concat(parts);
+  return (socket) => socket.write(bytes);
+};
+const gibibyte = int32(1_073_741_820);
+const head = (type: string, length: Buffer) => Buffer.concat([Buffer.from(type), length]);
+
+/** A salt and a count of rounds for SCRAM, whatever the client said. */
+const scramStart: Step = (socket) => {
+  socket.write(authentication(10, 'SCRAM-SHA-256\0\0'));
+  cut(
+    socket,
+    (bytes) => (bytes.length < 5 ? 0 : 1 + bytes.readInt32BE(1)),
+    (bytes) => {
+      const nonce = /r=([^,]+)$/.exec(bytes.toString('latin1'))?.[1];
+      if (nonce) socket.write(authentication(11, `r=${nonce}more,s=c2FsdHNhbHQ=,i=2147483647`));
+    },
+  );
+};
+
+export const postgresPlays: Play[] = [
+  { name: 'says nothing', play: () => {}, codes: ['SOURCE_UNREACHABLE'], lasts: true },
+  { name: 'answers noise', play: send(noise), codes: ['SOURCE_TLS', 'SOURCE_UNREACHABLE'] },
+  {
+    name: 'sends noise for a log-in',
+    play: perform({ logIn: send(noise) }),
+    codes: ['SOURCE_UNREACHABLE'],
+    lasts: true,
+  },
+  {
+    name: 'never ends its log-in',
+    play: perform({ logIn: (socket) => drip(socket, message('S', 'a\0b\0'), 5) }),
+    codes: ['SOURCE_UNREACHABLE'],
+    lasts: true,
+  },
+  {
+    name: 'floods the log-in with notices',
+    play: perform({ logIn: (socket) => flood(socket, notice) }),
+    codes: ['SOURCE_UNREACHABLE'],
+  },
+  {
+    name: 'announces 1 GiB at the log-in and sends it',
+    play: perform({
+      logIn: (socket) => {
+        socket.write(head('S', gibibyte));
+        flood(socket, noise);
+      },
+    }),
+    codes: ['SOURCE_UNREACHABLE'],
+  },
+  {
+    name: 'announces a negative length at the log-in',
+    play: perform({ logIn: send(head('R', int32(-2)), noise) }),
+    codes: ['SOURCE_UNREACHABLE'],
+  },
+  {
+    name: 'asks for the password in clear text',
+    play: perform({ logIn: send(authentication(3)) }),
+    codes: ['SOURCE_AUTH'],
+  },
+  {
+    name: 'asks for a log-in that nobody knows',
+    play: perform({ logIn: send(authentication(99)) }),
+    codes: ['SOURCE_UNREACHABLE', 'SOURCE_AUTH'],
+  },
+  {
+    name: 'asks for two thousand million rounds',
+    play: perform({ logIn: scramStart }),
+    codes: ['SOURCE_AUTH'],
+  },
+  {
+    name: 'sends an error without its end at the log-in',
+    play: perform({ logIn: send(message('E', 'SFATAL')) }),
+    codes: ['SOURCE_UNREACHABLE'],
+    lasts: true,
+  },
+  {
+    name: 'announces a row of 1 GiB and sends it',
+    play: perform({
+      execute: (socket) => {
+        socket.write(head('D', gibibyte));
+        flood(socket, noise);
+      },
+    }),
+    codes: ['SQL_REJECTED'],
+  },
+  {
+    name: 'announces 1 GiB of something else',
+    play: perform({ execute: send(head('C', gibibyte)) }),
+    codes: ['SOURCE_BROKEN'],
+  },
+  {
+    name: 'answers a statement with noise',
+    play: perform({ execute: send(noise) }),
+    codes: ['SOURCE_BROKEN'],
+  },
+  {
+    name: 'sends an error without its end',
+    play: perform({ execute: send(message('E', 'SERROR'), ready, ready) }),
+    codes: ['SQL_REJECTED'],
+  },
+  {
+    name: 'describes 65,535 columns and sends one',
+    play: perform({ describe: send(message('t', int16(0)), message('T', int16(65_535), field('a', 23))) }),
+    codes: ['SOURCE_BROKEN'],
+  },
+  {
+    name: 'has types of types without end',
+    play: perform({ describe: send(message('t', int16(0)), columns([987_654])) }),
+    codes: ['OK'],
+  },
+  {
+    name: 'sends a row that is shorter than its field',
+    play: perform({ execute: send(message('D', int16(1), int32(1_000_000), '1')) }),
+    codes: ['SOURCE_BROKEN'],
+  },
+  {
+    name: 'floods a statement with notices',
+    play: perform({ execute: (socket) => flood(socket, notice) }),
+    codes: ['STATEMENT_TIMEOUT'],
+    lasts: true,
+  },
+  {
+    name: 'asks for a file in the middle of a statement',
+    play: perform({ goesOn: true, execute: send(message('G', Buffer.from([0]), int16(0))) }),
+    codes: ['OK'],
+  },
+];
