@@ -33,6 +33,7 @@ describe.skipIf(server === undefined)('two ml processes on one store (needs MONG
       env: {
         ...process.env,
         DATAHUB_GRPC_PORT: String(port),
+        DATAHUB_METRICS_PORT: '0',
         DATAHUB_SERVICE_TOKEN: serviceToken,
         DATAHUB_STORE_URL: url.href,
         DATAHUB_LOG_LEVEL: 'fatal',

@@ -19,6 +19,7 @@ beforeAll(async () => {
   running = await startMlProcess({
     DATAHUB_DATA_DIR: dir,
     DATAHUB_GRPC_PORT: String(port),
+    DATAHUB_METRICS_PORT: '0',
     DATAHUB_SERVICE_TOKEN: serviceToken,
     DATAHUB_LOG_LEVEL: 'silent',
   });

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call';
@@ -7,7 +6,7 @@ import { createLogger } from '@datahub/service-kit/logger';
 import { readSettings } from '@datahub/service-kit/settings';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { compileQuery } from './compile-query.ts';
 import { readExecutorConfig } from './config.ts';
 import { createEngines } from './engines/index.ts';
@@ -204,8 +203,8 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
       await run('s.hang', {}, caller.signal).catch(() => {});
     });
     await Promise.all(leaving);
-    await sleep(200);
-    expect(await operator.running()).toBe(0);
+    // The promise is a second.
+    await vi.waitFor(async () => expect(await operator.running()).toBe(0), { timeout: 1_000, interval: 50 });
     expect(await operator.sessions()).toBeLessThanOrEqual(10);
     expect(await run('s.one')).toContain('1');
   });
