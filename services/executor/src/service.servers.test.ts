@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call';
