@@ -1,6 +1,7 @@
 /** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows straight into the sink. */
 
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
@@ -55,6 +56,8 @@ const ok: Response = (source, start) => {
     throw new RangeError('The server answers with something else than was asked for.');
   return true;
 };
+
+const killAgainMs = 100;
 
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
@@ -260,6 +263,10 @@ export class MysqlConnection implements Connection {
     // The server may be waiting for us to read on before it notices.
     this.#discarding = true;
     this.#wire.resume();
+    // What had not begun when it was killed begins all the same, so it is asked again while it runs.
+    for (await sleep(killAgainMs); this.#wire.busy && !signal.aborted; await sleep(killAgainMs)) {
+      await this.#session.cancel(signal);
+    }
   }
 
   async ping(): Promise<void> {

@@ -34,6 +34,11 @@ export class Wire {
     socket.resume();
   }
 
+  /** True while a response is waited for. */
+  get busy(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   onClose(listener: () => void): void {
     this.#onClose = listener;
   }
