@@ -20,6 +20,8 @@ export interface DistributedHub {
   /** Of each gateway. */
   gateways: { port: number; metricsPort: number }[];
   metricsPort: number;
+  /** Where each service's first replica takes calls, and the catalog those of executors. */
+  addresses: Record<(typeof services)[number] | 'internal', string>;
   /** Of the services. */
   pids: number[];
   /** Where each executor shows its figures. */
@@ -35,10 +37,12 @@ const stopTimeoutMs = 30_000;
 
 const services = ['catalog', 'executor', 'ml'] as const;
 
-/** `output`: where the services' logs go. `replicas`: of every service; more than one wants a store that serves several. */
+type Output = 'inherit' | 'ignore' | number;
+
+/** `output`: where the services' logs go, a number being an open file. `replicas`: of every service; more than one wants a store that serves several. */
 export async function startDistributed(
   env: Environment,
-  output: 'inherit' | 'ignore' = 'inherit',
+  output: Output = 'inherit',
   replicas = 1,
 ): Promise<DistributedHub> {
   const dataDir = env.DATAHUB_DATA_DIR ?? 'data';
@@ -111,7 +115,13 @@ export async function startDistributed(
   }
   const pids = [...running.values()].map(({ pid }) => pid).filter((pid) => pid !== undefined);
   const [first] = gateways as [(typeof gateways)[number]];
-  return { ...first, gateways, pids, executorMetricsPorts, restart, close };
+  const addresses = {
+    catalog: `127.0.0.1:${ports.catalog[0]}`,
+    executor: `127.0.0.1:${ports.executor[0]}`,
+    ml: `127.0.0.1:${ports.ml[0]}`,
+    internal: `127.0.0.1:${internalPorts[0]}`,
+  };
+  return { ...first, gateways, addresses, pids, executorMetricsPorts, restart, close };
 }
 
 /** What the environment says for the first gateway, free ones for the rest. */
@@ -131,7 +141,7 @@ async function serviceToken(dataDir: string): Promise<string> {
 /** As the images have it: room for what requests leave behind to die young. */
 export const youngGeneration = ['--min-semi-space-size=16', '--max-semi-space-size=32'];
 
-function startService(name: string, env: Environment, output: 'inherit' | 'ignore'): ChildProcess {
+function startService(name: string, env: Environment, output: Output): ChildProcess {
   const main = join(root, 'services', name, 'src', 'main.ts');
   return spawn(process.execPath, [...youngGeneration, main], {
     stdio: ['ignore', output, output, 'ipc'],

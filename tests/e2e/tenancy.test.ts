@@ -1,10 +1,23 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { listRoutes } from '../../services/gateway/src/routes/index.ts';
-import { api, createSource, sourceBody } from '../support/hub.ts';
+import { listRoutes, type Route } from '../../services/gateway/src/routes/index.ts';
+import { api, sourceBody } from '../support/hub.ts';
 
-/** Things of the first account, by the name under which a path or a body takes their id. */
+/** Things by the name under which a path or a body takes their id: of the first account, of the other one, and gone ones of both. */
 const mine: Record<string, string> = {};
+const theirs: Record<string, string> = {};
+const deleted: Record<string, string> = {};
+const theirDeleted: Record<string, string> = {};
 const other = { key: inject('hub').otherKey };
+/** An id of something else. */
+const otherKind = (ids: Record<string, string>) => ({
+  hubId: ids.sourceId as string,
+  nodeId: ids.queryId as string,
+  sourceId: ids.hubId as string,
+  queryId: ids.classifierId as string,
+  classifierId: ids.keyId as string,
+  classId: ids.nodeId as string,
+  keyId: ids.classId as string,
+});
 const random: Record<string, string> = {
   hubId: 'dh.hub.01m7xzzzzz0000000000000000zzzz',
   nodeId: 'dh.hrt.01m7xzzzzz0000000000000000zzzz',
@@ -15,18 +28,42 @@ const random: Record<string, string> = {
   keyId: 'dh.key.01m7xzzzzz0000000000000000zzzz',
 };
 
-beforeAll(async () => {
-  const hub = await api.ok(api.post('/v1/hubs', { label: 'mine' }));
-  mine.hubId = hub.hubId;
-  mine.nodeId = (await api.ok(api.post(`/v1/hubs/${hub.hubId}/folders`, { label: 'mine' }))).nodeId;
-  mine.sourceId = await createSource(hub.hubId);
-  const query = { hubId: hub.hubId, sourceId: mine.sourceId, label: 'mine', query: 'SELECT 1 AS one' };
-  mine.queryId = (await api.ok(api.post('/v1/queries', query))).config.query.queryId;
-  mine.classifierId = (await api.ok(api.post('/v1/classifiers', { name: 'mine' }))).id;
-  mine.classId = (
-    await api.ok(api.post(`/v1/classifiers/${mine.classifierId}/train`, { label: 'l', context: 'c' }))
+async function make(ids: Record<string, string>, key?: typeof other): Promise<void> {
+  const post = (path: string, body: object) => api.ok(api.post(path, body, key));
+  const { hubId } = await post('/v1/hubs', { label: 'mine' });
+  ids.hubId = hubId;
+  ids.nodeId = (await post(`/v1/hubs/${hubId}/folders`, { label: 'mine' })).nodeId;
+  ids.sourceId = (await post('/v1/sources', sourceBody(hubId))).sourceId;
+  const query = { hubId, sourceId: ids.sourceId, label: 'mine', query: 'SELECT 1 AS one' };
+  ids.queryId = (await post('/v1/queries', query)).config.query.queryId;
+  ids.classifierId = (await post('/v1/classifiers', { name: 'mine' })).id;
+  ids.classId = (
+    await post(`/v1/classifiers/${ids.classifierId}/train`, { label: 'l', context: 'c' })
   ).classId;
-  mine.keyId = (await api.ok(api.post('/v1/keys', { name: 'mine' }))).keyId;
+  ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
+}
+
+async function end(ids: Record<string, string>, key?: typeof other): Promise<void> {
+  for (const path of [
+    `/v1/classifiers/${ids.classifierId}/classes/${ids.classId}`,
+    `/v1/classifiers/${ids.classifierId}`,
+    `/v1/keys/${ids.keyId}`,
+    `/v1/queries/${ids.queryId}`,
+    `/v1/sources/${ids.sourceId}`,
+    `/v1/folders/${ids.nodeId}`,
+    `/v1/hubs/${ids.hubId}?recursive=true`,
+  ]) {
+    await api.ok(api.delete(path, key));
+  }
+}
+
+beforeAll(async () => {
+  await make(mine);
+  await make(deleted);
+  await make(theirs, other);
+  await make(theirDeleted, other);
+  await end(deleted);
+  await end(theirDeleted, other);
 });
 
 /** A body that every check but that of ownership lets pass. */
@@ -41,6 +78,14 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url.endsWith('/train')) return { label: 'l', context: 'c' };
   if (url.endsWith('/predict')) return { context: 'c' };
   return undefined;
+}
+
+/** Every position of an id in a request. */
+function idsOf({ method, url, query }: Pick<Route, 'method' | 'url' | 'query'>): string[] {
+  const inPath = [...url.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
+  const inBody = method === 'GET' || method === 'DELETE' ? {} : bodyFor(url, mine);
+  const inSearch = query?.includes('hubId') ? ['hubId'] : [];
+  return [...inPath, ...inSearch, ...Object.keys(mine).filter((name) => name in (inBody ?? {}))];
 }
 
 const routes = listRoutes({} as never, { stallTimeoutMs: 1 }).filter(
@@ -65,9 +110,20 @@ describe('another account', () => {
         const { requestId: _, instance: __, ...rest } = problem;
         return { status, ...rest };
       };
-      const foreign = await ask(mine);
-      expect(foreign).toEqual(await ask(random));
-      expect([foreign.status, foreign.code]).toEqual([404, 'NOT_FOUND']);
+      const unknown = await ask(random);
+      expect([unknown.status, unknown.code]).toEqual([404, 'NOT_FOUND']);
+      for (const ids of [mine, deleted, theirDeleted, otherKind(mine), otherKind(theirs)]) {
+        expect(await ask(ids)).toEqual(unknown);
+      }
+      // Each position by itself, where all the rest is the caller's own.
+      for (const name of idsOf({ url, query, method })) {
+        const askWith = (id: string | undefined) => ask({ ...theirs, [name]: id as string });
+        const alone = await askWith(random[name]);
+        expect([alone.status, alone.code]).toEqual([404, 'NOT_FOUND']);
+        for (const ids of [mine, deleted, theirDeleted, otherKind(mine), otherKind(theirs)]) {
+          expect(await askWith((ids as Record<string, string>)[name])).toEqual(alone);
+        }
+      }
     },
   );
 

@@ -28,8 +28,17 @@ export function fromMetadata(
   const [requestId] = metadata.get(requestIdName);
   const [traceparent] = metadata.get(traceName);
   return {
-    principal: principal instanceof Buffer ? Principal.decode(principal) : undefined,
+    principal: principal instanceof Buffer ? principalIn(principal) : undefined,
     requestId: typeof requestId === 'string' && /^[\w.:-]{1,128}$/.test(requestId) ? requestId : randomUUID(),
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
   };
+}
+
+/** Bytes that are no principal are as none: the call is then refused where it needs one. */
+function principalIn(bytes: Buffer): Principal | undefined {
+  try {
+    return Principal.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

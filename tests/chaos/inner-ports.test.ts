@@ -1,0 +1,286 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openRemoteExecutor } from '@datahub/executor-session/remote-executor';
+import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { createCallContext } from '@datahub/service-kit/call';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DistributedHub, startDistributed } from '../../tools/distributed.ts';
+import { createRawCaller, type Method, type RawCaller, type Status } from '../support/grpc.ts';
+
+const { POSTGRES_URL } = process.env;
+type ServiceName = 'catalog' | 'internal' | 'executor' | 'ml';
+type Ids = Record<string, string>;
+
+const services = {
+  catalog: CatalogServiceService,
+  internal: CatalogInternalServiceService,
+  executor: ExecutorServiceService,
+  ml: MlServiceService,
+} as unknown as Record<ServiceName, Record<string, Method>>;
+
+const principalOf = (accountId: string): Principal => ({
+  accountId,
+  keyId: `dh.key.${accountId}`,
+  scopes: ['*'],
+  limits: undefined,
+});
+const ours = principalOf('dh.acct.ours');
+const theirs = principalOf('dh.acct.theirs');
+const status = { ok: '0', notFound: '5', unauthenticated: '16' };
+
+const label = 'x';
+const query = 'SELECT 1 AS one';
+const examples = [{ label: 'l', context: 'c' }];
+const database = new URL(POSTGRES_URL ?? 'postgres://none');
+const connectionSettings = {
+  host: database.hostname,
+  port: Number(database.port),
+  user: decodeURIComponent(database.username),
+  password: decodeURIComponent(database.password),
+  database: database.pathname.slice(1),
+};
+const source = { label, engine: 'postgres', connectionSettings };
+
+/**
+ * Every call that takes ids, in an order in which each finds what it needs: the members that are ids (of the things
+ * of that name, or of the one behind `=`), and the rest of a request that every check but that of ownership passes.
+ */
+const operations: [ServiceName, string, ids: string, rest?: object][] = [
+  ['catalog', 'getHub', 'hubId'],
+  ['catalog', 'updateHub', 'hubId', { label }],
+  ['catalog', 'getHubContents', 'hubId'],
+  ['catalog', 'createFolder', 'hubId parentNodeId=nodeId', { label }],
+  ['catalog', 'updateFolder', 'nodeId', { label }],
+  ['catalog', 'updateFolder', 'nodeId parentNodeId=queriesNodeId', { label }],
+  ['catalog', 'createSource', 'hubId parentNodeId=sourcesNodeId', source],
+  ['catalog', 'listSources', 'hubId'],
+  ['catalog', 'getSource', 'sourceId'],
+  ['catalog', 'updateSource', 'sourceId parentNodeId=sourcesNodeId', { label }],
+  ['catalog', 'createQuery', 'hubId sourceId parentNodeId=nodeId', { label, query }],
+  ['catalog', 'listQueries', 'hubId'],
+  ['catalog', 'getQuery', 'queryId', { signature: true }],
+  ['catalog', 'updateQuery', 'queryId sourceId parentNodeId=nodeId', { label }],
+  ['internal', 'resolveQuery', 'queryId'],
+  ['internal', 'resolveSource', 'sourceId'],
+  ['internal', 'saveSignature', 'queryId', { version: 1, signatureJson: '{}', settingsVersion: '1' }],
+  ['executor', 'execute', 'queryId', { contextJson: '{}', format: 1 }],
+  ['executor', 'describeQuery', 'queryId'],
+  ['executor', 'testSource', 'sourceId'],
+  ['executor', 'readSchema', 'sourceId'],
+  ['ml', 'getClassifier', 'classifierId'],
+  ['ml', 'train', 'classifierId', { examples, eventId: 'e' }],
+  ['ml', 'predict', 'classifierId', { contexts: ['c'] }],
+  ['ml', 'getEvaluation', 'classifierId'],
+  ['ml', 'deleteClass', 'classifierId classId'],
+  ['ml', 'deleteClassifier', 'classifierId'],
+  ['catalog', 'rotateKey', 'keyId'],
+  ['catalog', 'revokeKey', 'keyId'],
+  ['catalog', 'deleteQuery', 'queryId'],
+  ['catalog', 'deleteSource', 'sourceId'],
+  ['catalog', 'deleteFolder', 'nodeId=emptyNodeId'],
+  ['catalog', 'deleteHub', 'hubId', { recursive: true }],
+];
+
+/** What a request's ids are taken from, by the member. */
+const positionsOf = (ids: string) =>
+  ids.split(' ').map((position) => {
+    const [member = '', name = member] = position.split('=');
+    return { member, name };
+  });
+
+const requestOf = (positions: string, rest: object, ids: Ids) => ({
+  ...rest,
+  ...Object.fromEntries(positionsOf(positions).map(({ member, name }) => [member, ids[name]])),
+});
+
+/** An id of the caller's own that stands for something else. */
+const otherKind: Ids = {
+  hubId: 'sourceId',
+  nodeId: 'queryId',
+  emptyNodeId: 'hubId',
+  queriesNodeId: 'sourceId',
+  sourcesNodeId: 'keyId',
+  sourceId: 'queryId',
+  queryId: 'classifierId',
+  classifierId: 'hubId',
+  classId: 'nodeId',
+  keyId: 'classId',
+};
+const random = Object.fromEntries(
+  Object.keys(otherKind).map((name) => [name, 'dh.hub.01m7xzzzzz0000000000000000zzzz']),
+);
+
+const matrix = operations.flatMap(([service, method, ids, rest = {}]) =>
+  positionsOf(ids).map(({ member, name }) => ({ service, method, ids, rest, member, name })),
+);
+const unary = Object.entries(services).flatMap(([service, methods]) =>
+  Object.keys(methods).map((method) => ({ service: service as ServiceName, method })),
+);
+/** For executors alone, on behalf of no account; and what finds the principal itself. */
+const withoutPrincipal = ['authenticate', 'watch', 'listSealed', 'reseal', 'session'];
+
+describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)', () => {
+  const serviceToken = randomBytes(32).toString('hex');
+  let dir: string;
+  let hub: DistributedHub;
+  let callers: Record<ServiceName, RawCaller>;
+  const mine: Ids = {};
+  const own: Ids = {};
+  const deleted: Ids = {};
+
+  const ask = (service: ServiceName, method: string, request: object, principal?: Principal | string) =>
+    callers[service].call(services[service][method] as Method, request, principal);
+
+  const make = async (principal: Principal, ids: Ids) => {
+    const get = async (service: ServiceName, method: string, request: object) => {
+      const answer = await ask(service, method, request, principal);
+      expect(answer.status, `${method}: ${answer.message}`).toBe(status.ok);
+      return answer.responses[0];
+    };
+    const { hubId } = (await get('catalog', 'createHub', { label })).hub;
+    ids.hubId = hubId;
+    const { children } = (await get('catalog', 'getHubContents', { hubId })).root;
+    const category = (subType: string) =>
+      children.find(({ nodeSubType }: { nodeSubType: string }) => nodeSubType === subType).nodeId;
+    ids.queriesNodeId = category('queries');
+    ids.sourcesNodeId = category('sources');
+    ids.nodeId = (await get('catalog', 'createFolder', { hubId, label })).folder.nodeId;
+    ids.emptyNodeId = (await get('catalog', 'createFolder', { hubId, label })).folder.nodeId;
+    const { sourceId } = (await get('catalog', 'createSource', { hubId, ...source })).source;
+    ids.sourceId = sourceId;
+    const stored = await get('catalog', 'createQuery', { hubId, sourceId, label, query });
+    ids.queryId = stored.query.queryId;
+    const { classifierId } = (await get('ml', 'createClassifier', { name: label })).classifier;
+    ids.classifierId = classifierId;
+    ids.classId = (await get('ml', 'train', { classifierId, examples, eventId: 'f' })).classes[0].classId;
+    ids.keyId = (await get('catalog', 'createKey', { name: label, scopes: [] })).key.keyId;
+  };
+
+  const run = async (principal: Principal, ids: Ids, only: (method: string) => boolean) => {
+    const failed: string[] = [];
+    for (const [service, method, positions, rest = {}] of operations) {
+      if (!only(method)) continue;
+      const { status: code, message } = await ask(
+        service,
+        method,
+        requestOf(positions, rest, ids),
+        principal,
+      );
+      if (code !== status.ok) failed.push(`${method}: ${code} ${message}`);
+    }
+    return failed;
+  };
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'datahub-inner-'));
+    hub = await startDistributed({
+      PORT: '0',
+      DATAHUB_METRICS_PORT: '0',
+      DATAHUB_DATA_DIR: dir,
+      DATAHUB_API_KEY: `test-key-${randomBytes(24).toString('hex')}`,
+      DATAHUB_LOG_LEVEL: 'fatal',
+      DATAHUB_EDGE: 'none',
+      DATAHUB_SERVICE_TOKEN: serviceToken,
+    });
+    const caller = (name: ServiceName) => createRawCaller(hub.addresses[name], serviceToken);
+    callers = {
+      catalog: caller('catalog'),
+      internal: caller('internal'),
+      executor: caller('executor'),
+      ml: caller('ml'),
+    };
+    for (const ids of [own, deleted]) await make(theirs, ids);
+    await make(ours, mine);
+    expect(await run(theirs, deleted, (method) => /^(delete|revoke)/.test(method))).toEqual([]);
+  }, 60_000);
+
+  afterAll(async () => {
+    for (const caller of Object.values(callers ?? {})) caller.close();
+    await hub?.close();
+    await rm(dir, { recursive: true, force: true });
+  }, 60_000);
+
+  it.each(unary)('take no $service: $method without the hub’s own token', async ({ service, method }) => {
+    const stranger = createRawCaller(hub.addresses[service], 'another-token');
+    const answer = await stranger.call(services[service][method] as Method, Buffer.alloc(0), theirs);
+    stranger.close();
+    expect([answer.status, answer.responses]).toEqual([status.unauthenticated, []]);
+  });
+
+  it.each(unary.filter(({ method }) => !withoutPrincipal.includes(method)))(
+    'take no $service: $method without a principal, or with one that is none',
+    async ({ service, method }) => {
+      const [, , ids = '', rest = {}] = operations.find(([, name]) => name === method) ?? [];
+      const request = ids === '' ? Buffer.alloc(0) : requestOf(ids, rest, mine);
+      // Not base 64; base 64 of what is no message; a message without an account.
+      const odd = ['!', Buffer.from([0x0a, 0xff]).toString('base64'), 'EgFr', ''];
+      for (const principal of [undefined, principalOf(''), ...odd]) {
+        const answer = await callers[service].call(services[service][method] as Method, request, principal);
+        expect([answer.status, answer.responses, principal]).toEqual([status.unauthenticated, [], principal]);
+      }
+    },
+  );
+
+  it.each(matrix)('$service: $method takes for $member ($name) what is the caller’s alone', async (cell) => {
+    const { service, method, ids, rest, name } = cell;
+    const askWith = (id: string | undefined): Promise<Status> =>
+      ask(service, method, requestOf(ids, rest, { ...own, [name]: id as string }), theirs);
+    const unknown = await askWith(random[name]);
+    expect([unknown.status, unknown.responses]).toEqual([status.notFound, []]);
+    expect(await askWith(mine[name])).toEqual(unknown);
+    expect(await askWith(deleted[name])).toEqual(unknown);
+    expect(await askWith(own[otherKind[name] as string])).toEqual(unknown);
+    expect(await askWith(mine[otherKind[name] as string])).toEqual(unknown);
+  });
+
+  it('tell and end nothing of another account where an unknown id is no fault', async () => {
+    const begin = { idempotencyKey: 'k', operation: 'POST /v1/hubs', bodyMac: Buffer.alloc(32) };
+    const recordId = (await ask('catalog', 'beginOperation', begin, ours)).responses[0].recordId;
+    const finish = (id: string) =>
+      ask('catalog', 'finishOperation', { recordId: id, status: 0, body: Buffer.alloc(0) }, theirs);
+    expect(await finish(recordId)).toEqual(await finish('unknown'));
+    const inFlight = 3;
+    expect((await ask('catalog', 'beginOperation', begin, ours)).responses[0].state).toBe(inFlight);
+    expect((await ask('catalog', 'beginOperation', begin, theirs)).responses[0].state).toBe(1);
+
+    for (const [member, id] of [
+      ['resourceId', mine.hubId],
+      ['keyId', ours.keyId],
+    ]) {
+      const entries = async (principal: Principal) =>
+        (await ask('catalog', 'listAudit', { [member as string]: id }, principal)).responses[0].entries;
+      expect(await entries(theirs)).toEqual([]);
+      expect(await entries(ours)).not.toEqual([]);
+    }
+  });
+
+  it('sessions run nothing for nobody and nothing of another account', async () => {
+    const address = hub.addresses.executor;
+    const executor = await openRemoteExecutor({ addresses: [address], serviceToken, onDown: () => {} });
+    const answers: string[] = [];
+    for (const principal of [undefined, principalOf(''), theirs, ours]) {
+      const chunks: Buffer[] = [];
+      const reply = { chunk: (bytes: Buffer) => chunks.push(bytes) > 0, onDrain: () => {} };
+      const request = { queryId: mine.queryId as string, contextJson: '', format: Format.FORMAT_JSON };
+      const ctx = { ...createCallContext({ timeoutMs: 5_000 }), principal };
+      answers.push(
+        await executor.execute(request, ctx, reply).then(
+          () => `${Buffer.concat(chunks)}`,
+          ({ code }) => code,
+        ),
+      );
+    }
+    executor.close();
+    expect(answers).toEqual(['KEY_MISSING', 'KEY_MISSING', 'NOT_FOUND', '{"data":[{"one":1}]}']);
+  });
+
+  it('left everything of ours as it was: every call with our own ids succeeds', async () => {
+    expect(await run(ours, mine, () => true)).toEqual([]);
+  });
+});
