@@ -26,6 +26,8 @@ export interface DistributedHub {
   pids: number[];
   /** Where each executor shows its figures. */
   executorMetricsPorts: number[];
+  /** Where each catalog does. */
+  catalogMetricsPorts: number[];
   /** Ends one replica as a cluster does and starts it again; resolves when it serves, with the time it took to end. */
   restart(service: 'gateway' | (typeof services)[number], replica: number): Promise<number>;
   close(): Promise<void>;
@@ -78,6 +80,7 @@ export async function startDistributed(
   };
   const gateways = await Promise.all(each.map((i) => gatewayPorts(env, i)));
   const executorMetricsPorts = await freePorts();
+  const catalogMetricsPorts = await freePorts();
   const start = (name: 'gateway' | (typeof services)[number], i: number): ChildProcess => {
     const { port, metricsPort } = gateways[i] as (typeof gateways)[number];
     const at =
@@ -85,7 +88,10 @@ export async function startDistributed(
         ? { PORT: String(port), DATAHUB_METRICS_PORT: String(metricsPort) }
         : { ...own[name], DATAHUB_GRPC_PORT: String(ports[name][i]) };
     const more = {
-      catalog: { DATAHUB_INTERNAL_PORT: String(internalPorts[i]), DATAHUB_METRICS_PORT: '0' },
+      catalog: {
+        DATAHUB_INTERNAL_PORT: String(internalPorts[i]),
+        DATAHUB_METRICS_PORT: String(catalogMetricsPorts[i]),
+      },
       executor: { DATAHUB_METRICS_PORT: String(executorMetricsPorts[i]) },
       ml: {},
       gateway: {},
@@ -121,7 +127,8 @@ export async function startDistributed(
     ml: `127.0.0.1:${ports.ml[0]}`,
     internal: `127.0.0.1:${internalPorts[0]}`,
   };
-  return { ...first, gateways, addresses, pids, executorMetricsPorts, restart, close };
+  const metrics = { executorMetricsPorts, catalogMetricsPorts };
+  return { ...first, ...metrics, gateways, addresses, pids, restart, close };
 }
 
 /** What the environment says for the first gateway, free ones for the rest. */
