@@ -6,6 +6,7 @@
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { SqlFault } from '@datahub/service-kit/error';
 import { type Dialect, lineAndColumn, type Token, tokenize } from './lexer.ts';
+import { compileCommand } from './mongodb/command.ts';
 import {
   type Declaration,
   declare,
@@ -43,7 +44,8 @@ export interface CompiledStatement {
 }
 
 export interface CompileOptions {
-  dialect: Dialect;
+  /** The grammar of the text: that of SQL at an engine, or the commands of MongoDB. */
+  dialect: Dialect | 'mongodb';
   command: string;
   variables: Variable[];
 }
@@ -72,6 +74,11 @@ const casts: Record<string, string> = {
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH. */
 export function compileStatement(text: string, options: CompileOptions): CompiledStatement {
+  const { dialect } = options;
+  return dialect === 'mongodb' ? compileCommand(text, options) : compileSql(text, { ...options, dialect });
+}
+
+function compileSql(text: string, options: CompileOptions & { dialect: Dialect }): CompiledStatement {
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const all = tokenize(text, options.dialect, (name) => declared.has(name));
   const { verb, kind, tokens } = checkShape(text, all, options);

@@ -36,7 +36,7 @@ export interface FolderDoc extends Doc, Dated {
   deleting: number;
 }
 
-export const engineNames = ['postgres', 'mysql', 'mariadb'] as const;
+export const engineNames = ['postgres', 'mysql', 'mariadb', 'mongodb'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;
@@ -61,6 +61,8 @@ export interface SourceDoc extends Doc, Dated {
   tls: { mode: TlsMode; ca?: string; cert?: string; key?: Secret };
   pool: { max?: number; idleTimeoutMs?: number };
   statementTimeoutMs: number | null;
+  /** The database that knows the user; MongoDB only. */
+  authSource?: string;
   /** The version at which anything changed that connections are made from. */
   settingsVersion: number;
 }

@@ -1,6 +1,7 @@
 /** A stored query: pure rules. */
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { verbOf } from '@datahub/statement/mongodb/command';
 import { type Checker, createChecker } from './check.ts';
 import type { EngineName, QueryDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
@@ -20,7 +21,6 @@ export const variableTypes = [
 
 const allowedTypes = variableTypes.flatMap((type) => [type, `${type}[]`]);
 const keyShape = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-const commandDefault = 'SELECT';
 const queryCharactersMax = 262_144;
 const variablesMax = 200;
 
@@ -49,7 +49,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     label: check.label('/label', input.label),
     sourceId: input.sourceId,
     engine: input.engine,
-    command: checkCommand(check, '/command', input.command ?? commandDefault),
+    command: checkCommand(check, '/command', input.command ?? commandOf(input)),
     query: check.text('/query', input.query, { min: 1, max: queryCharactersMax }),
     context: checkVariables(check, '/context', input.context ?? []),
     createdAt: context.nowMs,
@@ -57,6 +57,11 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
   };
   check.done();
   return query;
+}
+
+/** What is meant where nothing is said: MongoDB's commands say themselves what they do. */
+function commandOf({ engine, query }: NewQuery): string {
+  return (engine === 'mongodb' ? verbOf(query) : undefined) ?? 'SELECT';
 }
 
 export interface QueryPatch {
@@ -98,7 +103,7 @@ function runText(query: QueryDoc): string {
 
 function checkCommand(check: Checker, pointer: string, text: string): string {
   const command = text.trim().toUpperCase();
-  if (!/^[A-Z]{1,32}$/.test(command)) check.fault(pointer, 'must be one SQL verb, such as SELECT or UPDATE');
+  if (!/^[A-Z]{1,32}$/.test(command)) check.fault(pointer, 'must be one verb, such as SELECT or UPDATE');
   return command;
 }
 

@@ -28,7 +28,7 @@ const bounds = {
 
 type PlainSettings = Pick<
   SourceDoc,
-  'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs'
+  'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs' | 'authSource'
 >;
 
 export interface NewSource {
@@ -47,9 +47,11 @@ export async function makeSource(
   const { settings } = input;
   const label = check.label('/label', input.label);
   const plain = checkPlain(check, { engine: input.engine, settings });
-  const user = newSecret(check, 'user', settings.user ?? '');
-  const password = newSecret(check, 'password', settings.password ?? '');
-  const key = settings.tls?.key ? newSecret(check, 'tls.key', settings.tls.key) : undefined;
+  const user = newSecret(check, 'user', { value: settings.user ?? '', engine: plain.engine });
+  const password = newSecret(check, 'password', { value: settings.password ?? '', engine: plain.engine });
+  const key = settings.tls?.key
+    ? newSecret(check, 'tls.key', { value: settings.tls.key, engine: plain.engine })
+    : undefined;
   check.done();
   const id = context.createId('src', context.nowMs);
   const seal = sealFor({ ...plain, id }, context.seal);
@@ -85,9 +87,17 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
   const settings = patch.settings ?? {};
   const plain = checkPlain(check, { engine: patch.engine ?? source.engine, settings, current: source });
   const fresh = {
-    user: changedSecret(check, 'user', settings.user, source.user),
-    password: changedSecret(check, 'password', settings.password, source.password),
-    key: changedSecret(check, 'tls.key', settings.tls?.key, source.tls.key),
+    user: changedSecret(check, 'user', { value: settings.user, current: source.user, engine: plain.engine }),
+    password: changedSecret(check, 'password', {
+      value: settings.password,
+      current: source.password,
+      engine: plain.engine,
+    }),
+    key: changedSecret(check, 'tls.key', {
+      value: settings.tls?.key,
+      current: source.tls.key,
+      engine: plain.engine,
+    }),
   };
   if (isMoved(source, plain)) requireSecretsAgain(check, source, fresh);
   check.done();
@@ -110,11 +120,11 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
 
 /** Everything that connections are made from, as one text to compare. */
 function connectionText(source: SourceDoc): string {
-  const { engine, host, port, database, user, password, tls, pool, statementTimeoutMs } = source;
+  const { engine, host, port, database, user, password, tls, pool, statementTimeoutMs, authSource } = source;
   const key = tls.key?.sealed;
   return JSON.stringify([
     [engine, host, port, database, user.sealed, password.sealed, tls.mode, tls.ca, tls.cert, key],
-    [pool.max, pool.idleTimeoutMs, statementTimeoutMs],
+    [pool.max, pool.idleTimeoutMs, statementTimeoutMs, authSource],
   ]);
 }
 
@@ -134,20 +144,26 @@ function sealFor(source: Pick<SourceDoc, 'id' | 'engine' | 'host' | 'port' | 'tl
 
 const pointerOf = (name: string) => `/connectionSettings/${name.replace('.', '/')}`;
 
-function newSecret(check: Checker, field: SecretField, value: string): string {
+function newSecret(
+  check: Checker,
+  field: SecretField,
+  { value, engine }: { value: string; engine: EngineName },
+): string {
   if (looksLikeMask(value)) check.fault(pointerOf(field), 'is a mask, not a value');
-  return check.text(pointerOf(field), value, boundsOf(field));
+  return check.text(pointerOf(field), value, boundsOf(field, engine));
 }
 
-function boundsOf(field: SecretField): { min: number; max: number } {
-  return field === 'user' ? bounds.user : field === 'password' ? bounds.password : bounds.pem;
+/** MongoDB may be run without users: an empty one logs in nowhere. */
+function boundsOf(field: SecretField, engine: EngineName): { min: number; max: number } {
+  if (field === 'user') return engine === 'mongodb' ? { ...bounds.user, min: 0 } : bounds.user;
+  return field === 'password' ? bounds.password : bounds.pem;
 }
 
 /** Undefined when the secret stays as it is. */
 function changedSecret(
   check: Checker,
   field: SecretField,
-  ...[value, current]: [string | undefined, Secret | undefined]
+  { value, current, engine }: { value: string | undefined; current: Secret | undefined; engine: EngineName },
 ): string | undefined {
   if (value === undefined || value === current?.mask) return undefined;
   if (field === 'tls.key' && value === '') return '';
@@ -158,7 +174,7 @@ function changedSecret(
     );
     return undefined;
   }
-  return check.text(pointerOf(field), value, boundsOf(field));
+  return check.text(pointerOf(field), value, boundsOf(field, engine));
 }
 
 function isMoved(source: SourceDoc, next: PlainSettings): boolean {
@@ -201,7 +217,19 @@ function checkPlain(
         value: settings.statementTimeoutMs ?? current?.statementTimeoutMs ?? undefined,
         within: bounds.statementTimeoutMs,
       }) ?? null,
+    ...checkAuthSource(check, settings, current),
   };
+}
+
+function checkAuthSource(
+  check: Checker,
+  settings: ConnectionSettings,
+  current: SourceDoc | undefined,
+): Pick<SourceDoc, 'authSource'> {
+  const authSource = settings.authSource ?? current?.authSource;
+  return authSource === undefined
+    ? {}
+    : { authSource: check.text(pointerOf('authSource'), authSource, bounds.text) };
 }
 
 /** Only the shape; whether the address may be dialled is the executor's to say, at each connection. */

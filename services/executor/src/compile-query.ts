@@ -1,13 +1,13 @@
 /** A definition → what the pipeline binds: the statement compiler behind the pipeline's own words. */
 
-import { type CompiledStatement, compileStatement, type Dialect } from '@datahub/statement/statement';
+import { type CompiledStatement, compileStatement } from '@datahub/statement/statement';
 import type { QueryDefinition } from './definitions.ts';
 import type { Statement } from './engine.ts';
 import type { CompileQuery, PreparedQuery } from './rpc/prepared.ts';
 
 export const compileQuery: CompileQuery = (definition) => {
   const compiled = compileStatement(definition.text, {
-    dialect: definition.source.engine as Dialect,
+    dialect: definition.source.engine,
     command: definition.command,
     variables: definition.variables,
   });

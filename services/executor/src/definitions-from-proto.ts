@@ -49,6 +49,7 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
     sealed: source.sealed,
     pool: source.pool ?? {},
     statementTimeoutMs: source.statementTimeoutMs,
+    ...(source.authSource === undefined ? {} : { authSource: source.authSource }),
     settingsVersion: source.settingsVersion,
     version: source.version,
   };

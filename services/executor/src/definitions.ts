@@ -22,6 +22,7 @@ export interface SourceDefinition extends PooledSource {
   tls: Omit<TlsSettings, 'key'>;
   sealed: { user: string; password: string; tlsKey: string };
   statementTimeoutMs: number | undefined;
+  authSource?: string;
 }
 
 export interface QueryDefinition {

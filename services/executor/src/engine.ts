@@ -24,8 +24,11 @@ export interface ConnectSettings {
   host: string;
   port: number;
   database: string;
+  /** Empty where MongoDB asks nobody who he is. */
   user: string;
   password: string;
+  /** The database that knows the user; MongoDB only. */
+  authSource?: string;
   tls: TlsSettings;
 }
 

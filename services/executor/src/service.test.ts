@@ -105,6 +105,7 @@ async function setup(env: Record<string, string> = {}) {
         numbers: 'auto',
         begin: () => {},
         row: () => {},
+        document: () => {},
         full: false,
         onDrain: () => {},
         abandon: () => {},

@@ -82,7 +82,7 @@ export function toSourceJson(source: Source) {
 
 /** Settings that were left at their defaults are not shown. */
 function toSettingsJson(settings: ConnectionSettings = {}) {
-  const { host, port, database, user, password, tls, pool, statementTimeoutMs } = settings;
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, authSource } = settings;
   const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
   return {
     host,
@@ -93,6 +93,7 @@ function toSettingsJson(settings: ConnectionSettings = {}) {
     ...(tls && hasTls(tls) ? { tls } : {}),
     ...(hasPool ? { pool } : {}),
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
+    ...(authSource === undefined ? {} : { authSource }),
   };
 }
 

@@ -48,6 +48,7 @@ export function toSource(source: SourceDoc): Source {
       tls: { ...toTls(source), key: source.tls.key?.mask },
       pool: source.pool,
       statementTimeoutMs: source.statementTimeoutMs ?? undefined,
+      authSource: source.authSource,
     },
     createdAt: toDate(source.createdAt),
     updatedAt: toDate(source.updatedAt),
@@ -110,6 +111,7 @@ export function toResolvedSource(source: SourceDoc): ResolvedSource {
     },
     pool: source.pool,
     statementTimeoutMs: source.statementTimeoutMs ?? undefined,
+    authSource: source.authSource,
     settingsVersion: String(source.settingsVersion),
     version: source.version,
   };

@@ -7,7 +7,7 @@ import { ByteWriter } from './byte-writer.ts';
 import { uniqueNames } from './column-names.ts';
 import { toCsvField, writeField } from './csv.ts';
 import { writeAscii, writeText } from './encode.ts';
-import type { FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
+import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
 
 /** Small at first, so that the first bytes come soon, then large, so that many cost little. */
 const chunkBytes = { first: 16_384, max: 262_144 };
@@ -60,18 +60,32 @@ class Answer implements AnswerSink {
   }
 
   row(source: Buffer, offsets: Int32Array): void {
-    const out = this.#out;
     if (this.format === 'csv') this.#writeCsvRow(source, offsets);
     else {
-      if (this.#rows > 0 && this.format === 'json') {
-        out.reserve(1);
-        out.buffer[out.position++] = 0x2c;
-      }
+      this.#part();
       this.#writeObject(source, offsets);
-      if (this.format === 'ndjson') writeAscii(out, '\n');
+      if (this.format === 'ndjson') writeAscii(this.#out, '\n');
     }
+    this.#count();
+  }
+
+  document(source: Buffer, start: number, write: DocumentEncoder): void {
+    this.#part();
+    write(this.#out, source, start);
+    if (this.format === 'ndjson') writeAscii(this.#out, '\n');
+    this.#count();
+  }
+
+  #part(): void {
+    if (this.#rows === 0 || this.format !== 'json') return;
+    const out = this.#out;
+    out.reserve(1);
+    out.buffer[out.position++] = 0x2c;
+  }
+
+  #count(): void {
     this.#rows++;
-    if (out.position >= this.#target) this.#flush();
+    if (this.#out.position >= this.#target) this.#flush();
     else if (this.#drip === undefined) this.#startDrip();
   }
 

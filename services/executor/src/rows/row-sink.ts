@@ -10,6 +10,9 @@ export type RowFormat = 'json' | 'ndjson' | 'csv';
 /** Appends one non-null field, found at `source[start, end)` in the wire form of its type, as bytes of the answer. */
 export type FieldEncoder = (out: ByteWriter, source: Buffer, start: number, end: number) => void;
 
+/** Appends the document that begins at `source[start]` as a JSON object. */
+export type DocumentEncoder = (out: ByteWriter, source: Buffer, start: number) => void;
+
 export interface SinkColumn {
   /** As the database named it; the sink renames duplicates. */
   name: string;
@@ -28,6 +31,11 @@ export interface RowSink {
   begin(columns: SinkColumn[]): void;
   /** Writes one row: `offsets[2i]` and `offsets[2i+1]` bound field i in `source`; a start of -1 is NULL. */
   row(source: Buffer, offsets: Int32Array): void;
+  /**
+   * Writes one row that has members of its own: `write` appends it as a JSON object. Not for CSV, whose rows all have
+   * the columns of the first line.
+   */
+  document(source: Buffer, start: number, write: DocumentEncoder): void;
   /** True while the receiver is behind: the adapter stops reading from its socket until `onDrain` fires. */
   readonly full: boolean;
   onDrain(listener: () => void): void;

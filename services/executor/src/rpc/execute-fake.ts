@@ -143,6 +143,7 @@ export function setupExecute({
       numbers: 'auto',
       begin: () => {},
       row: () => void reply.chunk(Buffer.from('row')),
+      document: () => void reply.chunk(Buffer.from('document')),
       full: false,
       onDrain: () => {},
       abandon: () => void abandoned++,

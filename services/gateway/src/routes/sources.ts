@@ -11,13 +11,13 @@ import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
 
-const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb'] } as const;
+const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb', 'mongodb'] } as const;
 const pem = { type: 'string', maxLength: 65_536 } as const;
 const settings = {
   host: { type: 'string', minLength: 1, maxLength: 253 },
   port: { type: 'integer', minimum: 1, maximum: 65_535 },
   database: { type: 'string', minLength: 1, maxLength: 255 },
-  user: { type: 'string', minLength: 1, maxLength: 128 },
+  user: { type: 'string', maxLength: 128 },
   password: { type: 'string', maxLength: 1_024 },
   tls: object({
     mode: { type: 'string', enum: ['disable', 'prefer', 'require', 'verify-full'] },
@@ -30,6 +30,7 @@ const settings = {
     idleTimeoutMs: { type: 'integer', minimum: 1_000, maximum: 3_600_000 },
   }),
   statementTimeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
+  authSource: { type: 'string', minLength: 1, maxLength: 255 },
 } as const;
 
 const driver = { type: 'null' } as const;

@@ -166,7 +166,11 @@ export interface ConnectionSettings {
   password?: string | undefined;
   tls?: Tls | undefined;
   pool?: PoolSettings | undefined;
-  statementTimeoutMs?: number | undefined;
+  statementTimeoutMs?:
+    | number
+    | undefined;
+  /** The database that knows the user; MongoDB only, `admin` unless given. */
+  authSource?: string | undefined;
 }
 
 export interface Source {
@@ -1971,6 +1975,7 @@ function createBaseConnectionSettings(): ConnectionSettings {
     tls: undefined,
     pool: undefined,
     statementTimeoutMs: undefined,
+    authSource: undefined,
   };
 }
 
@@ -1999,6 +2004,9 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     }
     if (message.statementTimeoutMs !== undefined) {
       writer.uint32(64).uint32(message.statementTimeoutMs);
+    }
+    if (message.authSource !== undefined) {
+      writer.uint32(74).string(message.authSource);
     }
     return writer;
   },
@@ -2078,6 +2086,14 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             }
 
             message.statementTimeoutMs = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.authSource = reader.string();
             continue;
           }
         }

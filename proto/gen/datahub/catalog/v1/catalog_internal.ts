@@ -39,6 +39,7 @@ export interface ResolvedSource {
   /** Changes whenever anything a connection is made from changes, not with the label. */
   settingsVersion: string;
   version: number;
+  authSource?: string | undefined;
 }
 
 export interface ResolvedQuery {
@@ -204,6 +205,7 @@ function createBaseResolvedSource(): ResolvedSource {
     statementTimeoutMs: undefined,
     settingsVersion: "",
     version: 0,
+    authSource: undefined,
   };
 }
 
@@ -247,6 +249,9 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
     }
     if (message.version !== 0) {
       writer.uint32(104).uint32(message.version);
+    }
+    if (message.authSource !== undefined) {
+      writer.uint32(114).string(message.authSource);
     }
     return writer;
   },
@@ -366,6 +371,14 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
             }
 
             message.version = reader.uint32();
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.authSource = reader.string();
             continue;
           }
         }

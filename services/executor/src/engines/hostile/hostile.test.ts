@@ -18,6 +18,7 @@ import { type ExecutorService, openExecutor } from '../../service.ts';
 import { createEngines } from '../index.ts';
 import type { Play } from './plays.ts';
 import { type Rogue, startRogue } from './rogue.ts';
+import { mongodbPlays } from './rogue-mongodb.ts';
 import { mysqlPlays } from './rogue-mysql.ts';
 import { postgresPlays } from './rogue-postgres.ts';
 
@@ -51,6 +52,11 @@ function watchMemory(): () => number {
   };
 }
 
+const texts: Record<string, string> & { sql: string } = {
+  sql: 'SELECT 1 AS hostile',
+  mongodb: '{"find": "hostile"}',
+};
+
 interface Stage {
   lines: string[];
   add(engine: string, play: Play): Promise<string>;
@@ -71,7 +77,7 @@ function openStage(): Stage {
     const { user, password } = canary;
     const address = { host: '127.0.0.1', port: rogue.port, database: 'd', tls: { mode: 'prefer' } };
     return {
-      query: { ...owner, queryId, command: 'SELECT', query: 'SELECT 1 AS hostile', context: [] },
+      query: { ...owner, queryId, command: 'SELECT', query: texts[engine] ?? texts.sql, context: [] },
       source: {
         ...owner,
         ...address,
@@ -155,6 +161,7 @@ describe('a server that means harm', () => {
     await writeFile(path, canary.file);
     plays = [
       ...postgresPlays.map((play) => ({ engine: 'postgres', play })),
+      ...mongodbPlays.map((play) => ({ engine: 'mongodb', play })),
       ...['mysql', 'mariadb'].flatMap((engine) => mysqlPlays(path).map((play) => ({ engine, play }))),
     ];
     stage = openStage();

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/error';
 import { logInBytesMax } from '../bounds.ts';
+import { createScram, type Scram, scramMechanism } from '../scram.ts';
 import { logInError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { createScram, type Scram, scramMechanism } from './scram.ts';
 import type { Wire } from './wire.ts';
 
 export interface LogIn {

@@ -18,10 +18,10 @@ export interface Scram {
   verify(serverFinal: string): void;
 }
 
-export function createScram(password: string): Scram {
+/** `user`: left out where the protocol around it says it, as PostgreSQL's start-up message does. */
+export function createScram(password: string, user = '*'): Scram {
   const nonce = randomBytes(18).toString('base64');
-  // The user stands in the start-up message; here it is left out.
-  const bare = `n=*,r=${nonce}`;
+  const bare = `n=${user.replaceAll('=', '=3D').replaceAll(',', '=2C')},r=${nonce}`;
   let expected: Buffer | undefined;
   return {
     first: `n,,${bare}`,

@@ -1,0 +1,196 @@
+/**
+ * A stored command of MongoDB → the Extended JSON that is run. The words are the server's own (`find`, `aggregate`, …);
+ * what a command may say besides is listed, so that nothing else slips through.
+ */
+
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { type Fault, HubError } from '@datahub/service-kit/error';
+import { lineAndColumn } from '../lexer.ts';
+import type { CompiledStatement, StatementKind } from '../statement.ts';
+import { declare, parseValue, resolveValues, type Value } from '../values.ts';
+import { type Misfit, valueText } from './extended-json.ts';
+import { isObject, Positions, type Walk } from './positions.ts';
+import { below, refuse, TemplateWriter } from './template.ts';
+
+/** The hub's word for what each command does. */
+const verbs: Record<string, string> = {
+  find: 'SELECT',
+  aggregate: 'SELECT',
+  count: 'SELECT',
+  distinct: 'SELECT',
+  insert: 'INSERT',
+  update: 'UPDATE',
+  delete: 'DELETE',
+};
+
+/** The command that goes with a text, for those who leave it out. */
+export function verbOf(text: string): string | undefined {
+  try {
+    return verbs[Object.keys(JSON.parse(text))[0] ?? ''];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws SQL_REJECTED, COMMAND_MISMATCH. */
+export function compileCommand(
+  text: string,
+  options: { command: string; variables: Variable[] },
+): CompiledStatement {
+  const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
+  const command = parseCommand(text);
+  const [name = ''] = Object.keys(command);
+  const verb = verbs[name];
+  if (verb === undefined) throw unknownCommand(name);
+  if (options.command !== verb && options.command !== name.toUpperCase())
+    throw mismatch(name, verb, options.command);
+  const out = new TemplateWriter((key) => declared.has(key));
+  writeCommand(command, name, out);
+  const { pieces, places } = out.template;
+  const names = [...new Set(places.map(({ variable }) => variable))];
+  const declarations = names.map((key) => declare(key, declared.get(key)));
+  const kind: StatementKind = verb === 'SELECT' ? 'read' : 'standalone';
+
+  const write = (values: Value[]) => {
+    const faults: Fault[] = [];
+    const texts = places.map(({ variable, form }) => {
+      const i = names.indexOf(variable);
+      const written = valueText(values[i] ?? null, form, declarations[i]?.type);
+      if (typeof written === 'string') return written;
+      faults.push({ pointer: `/context/${variable}`, detail: (written as Misfit).detail });
+      return '';
+    });
+    if (faults.length > 0) throw unfit(faults);
+    const run = pieces.map((piece, i) => piece + (texts[i] ?? '')).join('');
+    return { key: '', text: run, params: [] };
+  };
+  return {
+    kind,
+    verb,
+    variables: names,
+    bind: (given) => write(resolveValues(declarations, given)),
+    describable: () => ({ ...write(names.map(() => null)), placeholders: names }),
+    toStored: (_run, fault) => fault,
+  };
+}
+
+function parseCommand(text: string): Record<string, Value> {
+  let parsed: Value;
+  try {
+    parsed = parseValue(text);
+  } catch (err) {
+    const at = /position (\d+)/.exec((err as Error).message)?.[1];
+    throw new HubError('SQL_REJECTED', `The query is no JSON: ${reasonOf(err as Error)}.`, {
+      stage: 'prepare',
+      retryable: false,
+      sql: lineAndColumn(text, at === undefined ? text.length : Number(at)),
+    });
+  }
+  if (!isObject(parsed))
+    throw refuse('The query', 'must be one JSON object, a command such as {"find": "orders"}');
+  return parsed;
+}
+
+/** Without the piece of the text that the message quotes. */
+const reasonOf = ({ message }: Error) => message.replace(/,? (in JSON|"|\.\.\.).*$/s, '');
+
+function writeCommand(command: Record<string, Value>, name: string, out: TemplateWriter): void {
+  const at = new Positions(out);
+  const walks = fieldsOf(at)[name] as Record<string, Walk>;
+  const target = command[name];
+  if (typeof target !== 'string' || !/^[^$\0]{1,255}$/.test(target)) {
+    throw refuse(below('', name), 'must be the name of a collection');
+  }
+  for (const required of requiredFields[name] ?? []) {
+    if (!Object.hasOwn(command, required)) throw refuse(below('', required), 'is missing');
+  }
+  out.object(command, '', (key, pointer) => {
+    const walk = key === name ? at.fixed : Object.hasOwn(walks, key) ? walks[key] : undefined;
+    if (walk === undefined)
+      throw refuse(
+        pointer,
+        `is no field of ${name} that the hub passes on. It passes on: ${Object.keys(walks).join(', ')}`,
+      );
+    walk(command[key] as Value, pointer);
+  });
+}
+
+const requiredFields: Record<string, string[]> = {
+  aggregate: ['pipeline'],
+  distinct: ['key'],
+  insert: ['documents'],
+  update: ['updates'],
+  delete: ['deletes'],
+};
+
+function fieldsOf(at: Positions): Record<string, Record<string, Walk>> {
+  const { fixed, plain, filter, expression, pipeline, update } = at;
+  const shaped = (walks: Record<string, Walk>, what: string) => at.listOf(at.only(walks), what);
+  return {
+    find: {
+      filter,
+      projection: at.written(expression),
+      sort: at.written(plain),
+      skip: plain,
+      limit: plain,
+      hint: fixed,
+      min: at.written(plain),
+      max: at.written(plain),
+      collation: fixed,
+      let: at.written(expression),
+      allowDiskUse: fixed,
+    },
+    aggregate: { pipeline, hint: fixed, collation: fixed, let: at.written(expression), allowDiskUse: fixed },
+    count: { query: filter, skip: plain, limit: plain, hint: fixed, collation: fixed },
+    distinct: { key: fixed, query: filter, hint: fixed, collation: fixed },
+    insert: { documents: plain, ordered: fixed },
+    update: {
+      updates: shaped(
+        {
+          q: filter,
+          u: update,
+          c: at.written(expression),
+          multi: fixed,
+          upsert: fixed,
+          arrayFilters: at.listOf(filter, 'filters'),
+          collation: fixed,
+          hint: fixed,
+          sort: fixed,
+        },
+        'updates',
+      ),
+      ordered: fixed,
+      let: at.written(expression),
+    },
+    delete: {
+      deletes: shaped({ q: filter, limit: fixed, collation: fixed, hint: fixed }, 'deletes'),
+      ordered: fixed,
+      let: at.written(expression),
+    },
+  };
+}
+
+function unknownCommand(name: string): HubError {
+  const known = Object.keys(verbs).join(', ');
+  return refuse(
+    'The query',
+    `begins with ${JSON.stringify(name)}, which is none of the commands that the hub runs: ${known}`,
+  );
+}
+
+function mismatch(name: string, verb: string, command: string): HubError {
+  return new HubError(
+    'COMMAND_MISMATCH',
+    `The query is ${name}, but the command is ${command}. Set the command to ${verb} if that is what it should do.`,
+    { stage: 'prepare', retryable: false },
+  );
+}
+
+function unfit(faults: Fault[]): HubError {
+  const [first] = faults;
+  return new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}.`, {
+    errors: faults,
+    stage: 'prepare',
+    retryable: false,
+  });
+}

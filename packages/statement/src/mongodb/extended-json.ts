@@ -1,0 +1,145 @@
+/** Values → MongoDB Extended JSON, with every digit kept and no member that MongoDB would obey. */
+
+import { ExactNumber, toJsonText, type Value } from '../values.ts';
+import type { ExtendedType, Form } from './template.ts';
+
+const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+const doubleDigitsMax = 15;
+const decimalDigitsMax = 34;
+
+/** Undefined for a number that MongoDB has no type for. */
+export function numberText({ text }: ExactNumber): string | undefined {
+  if (/^-?\d+$/.test(text)) {
+    const value = BigInt(text);
+    if (value >= int64.min && value <= int64.max) return wrap('$numberLong', String(value));
+  }
+  const digits = text.replace(/e.*$/i, '').replace(/\D/g, '').replace(/^0+/, '').length;
+  if (digits <= doubleDigitsMax && Number.isFinite(Number(text))) return wrap('$numberDouble', text);
+  return digits <= decimalDigitsMax ? wrap('$numberDecimal', text) : undefined;
+}
+
+const wrap = (type: ExtendedType, text: string) => `{"${type}":${JSON.stringify(text)}}`;
+
+/** What is wrong with a value in its place; never the value itself. */
+export class Misfit {
+  readonly detail: string;
+  constructor(detail: string) {
+    this.detail = detail;
+  }
+}
+
+/** The text of a value in its place. A declared type is the BSON type; without one, JSON's own. */
+export function valueText(value: Value, form: Form, type: string | undefined): string | Misfit {
+  if (value === null) return form === 'literal' ? '{"$literal":null}' : 'null';
+  if (form === 'plain') return typedText(value, type);
+  if (form === 'literal') {
+    const text = typedText(value, type);
+    return text instanceof Misfit ? text : `{"$literal":${text}}`;
+  }
+  return extendedText(value, form);
+}
+
+function typedText(value: Value, type: string | undefined): string | Misfit {
+  if (type === undefined || type === 'json' || type === 'json[]') return jsonText(value);
+  const element = type.replace('[]', '');
+  if (!Array.isArray(value)) return scalarText(value, element);
+  const texts = value.map((member) => (member === null ? 'null' : scalarText(member, element)));
+  return texts.find((text) => text instanceof Misfit) ?? `[${texts.join(',')}]`;
+}
+
+const extendedOf: Record<string, ExtendedType> = {
+  bigint: '$numberLong',
+  decimal: '$numberDecimal',
+  number: '$numberDouble',
+  integer: '$numberInt',
+  date: '$date',
+  timestamp: '$date',
+  uuid: '$uuid',
+};
+
+function scalarText(value: Value, type: string): string | Misfit {
+  const extended = extendedOf[type];
+  return extended === undefined ? jsonText(value) : extendedText(value, extended);
+}
+
+/** Arrays may be given where one value of a type stands: each of them is of the type. */
+function extendedText(value: Value, type: ExtendedType): string | Misfit {
+  if (Array.isArray(value)) {
+    const texts = value.map((member) => extendedText(member, type));
+    return texts.find((text) => text instanceof Misfit) ?? `[${texts.join(',')}]`;
+  }
+  if (value === null) return 'null';
+  const text = value instanceof ExactNumber ? value.text : typeof value === 'object' ? '' : String(value);
+  const rule = rules[type];
+  if (!rule.fits(text)) return new Misfit(rule.must);
+  return type === '$date' ? `{"$date":{"$numberLong":"${toInstant(text)}"}}` : wrap(type, text);
+}
+
+/** A date is its midnight in UTC, and a time without a zone is in UTC, as on every other engine. */
+function toInstant(text: string): number {
+  const [, date = '', time = '', fraction = '', zone = ''] = instant.exec(text) ?? [];
+  if (time === '') return Date.parse(`${date}T00:00:00Z`);
+  const milliseconds = fraction === '' ? '' : `.${fraction.slice(1, 4).padEnd(3, '0')}`;
+  const seconds = time.length === 5 ? ':00' : '';
+  return Date.parse(`${date}T${time}${seconds}${milliseconds}${zoneOf(zone)}`);
+}
+
+const instant =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d{1,9})?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+
+function zoneOf(zone: string): string {
+  if (zone === '' || zone === 'Z') return 'Z';
+  const [hours, minutes = ''] = [zone.slice(0, 3), zone.slice(3).replace(':', '')];
+  return `${hours}:${minutes.padEnd(2, '0')}`;
+}
+
+const isNumber = /^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?$/;
+const within = (text: string, min: bigint, max: bigint) =>
+  /^-?\d{1,19}$/.test(text) && BigInt(text) >= min && BigInt(text) <= max;
+
+const rules: Record<ExtendedType, { fits: (text: string) => boolean; must: string }> = {
+  $oid: { fits: (text) => /^[0-9a-f]{24}$/i.test(text), must: 'must be an ObjectId: 24 hexadecimal digits' },
+  $date: {
+    fits: (text) => instant.test(text) && !Number.isNaN(toInstant(text)),
+    must: 'must be a date or a timestamp such as 2026-11-20T13:04:05.123Z',
+  },
+  $uuid: {
+    fits: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text),
+    must: 'must be a UUID',
+  },
+  $numberInt: {
+    fits: (text) => within(text, -(2n ** 31n), 2n ** 31n - 1n),
+    must: 'must be a whole number from -2147483648 to 2147483647',
+  },
+  $numberLong: {
+    fits: (text) => within(text, int64.min, int64.max),
+    must: 'must be a whole number of 64 bits',
+  },
+  $numberDouble: {
+    fits: (text) => isNumber.test(text) && Number.isFinite(Number(text)),
+    must: 'must be a number',
+  },
+  $numberDecimal: {
+    fits: (text) =>
+      isNumber.test(text) && text.replace(/e.*$/i, '').replace(/\D/g, '').length <= decimalDigitsMax,
+    must: `must be a decimal number of at most ${decimalDigitsMax} digits`,
+  },
+};
+
+/** JSON as it is. What MongoDB would obey begins with a dollar sign: such names are refused at any depth. */
+function jsonText(value: Value): string | Misfit {
+  if (value instanceof ExactNumber) {
+    return numberText(value) ?? new Misfit('has more digits than any number of MongoDB');
+  }
+  if (typeof value !== 'object' || value === null) return toJsonText(value);
+  const members = Array.isArray(value) ? value.map((member) => ['', member] as const) : Object.entries(value);
+  const texts: string[] = [];
+  for (const [key, member] of members) {
+    if (key.startsWith('$')) return new Misfit('must not hold a name that begins with $');
+    if (key.includes('\0')) return new Misfit('must not hold a name with a NUL character');
+    const text = jsonText(member);
+    if (text instanceof Misfit) return text;
+    texts.push(Array.isArray(value) ? text : `${JSON.stringify(key)}:${text}`);
+  }
+  return Array.isArray(value) ? `[${texts.join(',')}]` : `{${texts.join(',')}}`;
+}

@@ -1,0 +1,237 @@
+/**
+ * Walks a command by what MongoDB reads in each place (a filter, a stage, an expression, an update, a value), so that a
+ * variable stands only where a value stands, and what runs code or writes unseen is refused.
+ */
+
+import { ExactNumber, type Value } from '../values.ts';
+import {
+  below,
+  type ExtendedType,
+  extendedTypes,
+  refuse,
+  type TemplateWriter,
+  variableIn,
+} from './template.ts';
+
+type Members = Record<string, Value>;
+export type Walk = (value: Value, pointer: string) => void;
+type Walks = Record<string, Walk>;
+
+/** Server-side JavaScript. */
+const codeNames = new Set(['$where', '$function', '$accumulator']);
+const depthMax = 100;
+
+export function isObject(value: Value): value is Members {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+  );
+}
+
+export class Positions {
+  readonly #out: TemplateWriter;
+  #depth = 0;
+
+  constructor(out: TemplateWriter) {
+    this.#out = out;
+  }
+
+  /** Written out in the query: no variable in it. */
+  readonly fixed: Walk = (value, pointer) => {
+    const name = variableIn(value);
+    if (name !== undefined)
+      throw refuse(pointer, `is the variable :${name}, where only what the query itself says may stand`);
+    this.#deep(value, pointer, this.fixed);
+  };
+
+  /** A value, and whatever is in it. */
+  readonly plain: Walk = (value, pointer) => this.#value(value, pointer, { form: 'plain', walk: this.plain });
+
+  /** An aggregation expression: a variable in it is a literal. */
+  readonly expression: Walk = (value, pointer) => {
+    if (isObject(value) && Object.keys(value).length === 1 && Object.hasOwn(value, '$literal')) {
+      this.#members(value, pointer, () => this.plain);
+    } else this.#value(value, pointer, { form: 'literal', walk: this.expression });
+  };
+
+  readonly filter: Walk = (value, pointer) => {
+    this.#members(this.#object(value, pointer, 'a filter'), pointer, (key) => this.#filterMember(key));
+  };
+
+  #filterMember(key: string): Walk {
+    if (key === '$and' || key === '$or' || key === '$nor') return this.listOf(this.filter, 'filters');
+    if (key === '$expr') return this.expression;
+    return key.startsWith('$') ? this.written(this.plain) : this.#condition;
+  }
+
+  /** What a field is compared with: a value, or operators. */
+  readonly #condition: Walk = (value, pointer) => {
+    if (!isObject(value) || !isOperators(value) || this.#extended(value) !== undefined)
+      return this.plain(value, pointer);
+    this.#members(value, pointer, (operator) => {
+      if (operator === '$not') return this.written(this.#condition);
+      if (operator === '$elemMatch') return this.#elemMatch;
+      if (operator === '$all') return this.#all;
+      return this.plain;
+    });
+  };
+
+  readonly #elemMatch: Walk = (value, pointer) => {
+    const members = this.#object(value, pointer, 'a filter');
+    const logical = ['$and', '$or', '$nor'].some((name) => Object.hasOwn(members, name));
+    (isOperators(members) && !logical ? this.#condition : this.filter)(members, pointer);
+  };
+
+  readonly #all: Walk = (value, pointer) => {
+    if (Array.isArray(value)) this.#out.array(value, pointer, this.#condition);
+    else this.plain(value, pointer);
+  };
+
+  readonly update: Walk = (value, pointer) => {
+    if (Array.isArray(value)) return this.pipeline(value, pointer);
+    const members = this.#object(value, pointer, 'an update');
+    this.#members(members, pointer, (operator) => {
+      if (!operator.startsWith('$')) return this.plain;
+      if (operator === '$rename') return this.fixed;
+      return (fields, at) =>
+        this.#members(this.#object(fields, at, 'fields and values'), at, () => this.plain);
+    });
+  };
+
+  readonly pipeline: Walk = (value, pointer) => this.listOf(this.#stage, 'stages')(value, pointer);
+
+  readonly #stage: Walk = (value, pointer) => {
+    const stage = this.#object(value, pointer, 'a stage');
+    const [name = '', ...more] = Object.keys(stage);
+    if (name === '' || more.length > 0) throw refuse(pointer, 'must have one name, the stage’s');
+    this.#members(stage, pointer, () => this.#stageWalk(name, below(pointer, name)));
+  };
+
+  #stageWalk(name: string, pointer: string): Walk {
+    if (name === '$out' || name === '$merge') {
+      throw refuse(pointer, 'writes what was read; the hub writes with insert, update and delete only');
+    }
+    const known = this.#stages[name];
+    if (known === undefined) throw refuse(pointer, 'is no stage that the hub runs');
+    return known;
+  }
+
+  readonly #stages: Record<string, Walk> = {
+    ...Object.fromEntries(
+      ['$project', '$addFields', '$set', '$group', '$replaceRoot', '$replaceWith', '$bucket', '$bucketAuto']
+        .concat(['$sortByCount', '$redact', '$setWindowFields', '$densify', '$fill', '$documents'])
+        .map((name) => [name, (value: Value, at: string) => this.written(this.expression)(value, at)]),
+    ),
+    ...Object.fromEntries(['$count', '$unwind', '$unset'].map((name) => [name, this.fixed])),
+    ...Object.fromEntries(['$limit', '$skip'].map((name) => [name, this.plain])),
+    ...Object.fromEntries(
+      ['$sort', '$sample', '$search', '$searchMeta'].map((name) => [
+        name,
+        (value: Value, at: string) => this.written(this.plain)(value, at),
+      ]),
+    ),
+    $match: this.filter,
+    $facet: (value, at) => this.#members(this.#object(value, at, 'pipelines'), at, () => this.pipeline),
+    $lookup: (value, at) => this.#parts(value, at, { pipeline: this.pipeline, let: this.expression }),
+    $unionWith: (value, at) => this.#parts(value, at, { pipeline: this.pipeline }),
+    $graphLookup: (value, at) =>
+      this.#parts(value, at, {
+        startWith: this.expression,
+        restrictSearchWithMatch: this.filter,
+        maxDepth: this.plain,
+      }),
+    $geoNear: (value, at) =>
+      this.#parts(value, at, {
+        query: this.filter,
+        near: this.plain,
+        minDistance: this.plain,
+        maxDistance: this.plain,
+        distanceMultiplier: this.plain,
+      }),
+    $vectorSearch: (value, at) =>
+      this.#parts(value, at, {
+        filter: this.filter,
+        queryVector: this.plain,
+        limit: this.plain,
+        numCandidates: this.plain,
+      }),
+  };
+
+  /** An object with these members and no others. */
+  only(walks: Walks): Walk {
+    return (value, pointer) =>
+      this.#members(this.#object(value, pointer, 'with what to do'), pointer, (key) => {
+        if (Object.hasOwn(walks, key)) return walks[key] as Walk;
+        throw refuse(below(pointer, key), `is none of ${Object.keys(walks).join(', ')}`);
+      });
+  }
+
+  /** What is not named is as the query says. */
+  #parts(value: Value, pointer: string, walks: Walks): void {
+    const walkOf = (key: string) => (Object.hasOwn(walks, key) ? (walks[key] as Walk) : this.fixed);
+    if (isObject(value)) this.#members(value, pointer, walkOf);
+    else this.fixed(value, pointer);
+  }
+
+  /** A list that the query itself writes out. */
+  listOf(walk: Walk, what: string): Walk {
+    return (value, pointer) => {
+      if (!Array.isArray(value)) throw refuse(pointer, `must be a list of ${what}, written out`);
+      this.#out.array(value, pointer, (member, at) => this.#descend(() => walk(member, at), at));
+    };
+  }
+
+  /** Anything but a variable alone, which would decide more than a value. */
+  written(walk: Walk): Walk {
+    return (value, pointer) => {
+      const name = variableIn(value);
+      if (name !== undefined) throw refuse(pointer, `is the variable :${name}, where a value has no place`);
+      walk(value, pointer);
+    };
+  }
+
+  #object(value: Value, pointer: string, what: string): Members {
+    if (!isObject(value)) throw refuse(pointer, `must be an object, ${what}, written out`);
+    return value;
+  }
+
+  #members(members: Members, pointer: string, walkOf: (key: string) => Walk): void {
+    this.#out.object(members, pointer, (key, at) => {
+      if (codeNames.has(key)) throw refuse(at, 'runs code at the server, which the hub does not allow');
+      this.#descend(() => walkOf(key)(members[key] as Value, at), at);
+    });
+  }
+
+  #descend(walk: () => void, pointer: string): void {
+    if (++this.#depth > depthMax) throw refuse(pointer, `is nested more than ${depthMax} deep`);
+    walk();
+    this.#depth--;
+  }
+
+  #value(value: Value, pointer: string, { form, walk }: { form: 'plain' | 'literal'; walk: Walk }): void {
+    const name = variableIn(value);
+    const typed = isObject(value) ? this.#extended(value) : undefined;
+    if (name !== undefined) this.#out.place(name, form);
+    else if (typed !== undefined) this.#out.place(typed.name, typed.type);
+    else this.#deep(value, pointer, walk);
+  }
+
+  #deep(value: Value, pointer: string, walk: Walk): void {
+    if (isObject(value)) this.#members(value, pointer, () => walk);
+    else if (Array.isArray(value)) {
+      this.#out.array(value, pointer, (member, at) => this.#descend(() => walk(member, at), at));
+    } else this.#out.scalar(value as Exclude<typeof value, object> | ExactNumber | null, pointer);
+  }
+
+  /** `{"$oid": ":id"}` and its like. */
+  #extended(value: Members): { name: string; type: ExtendedType } | undefined {
+    const [type, ...more] = Object.keys(value);
+    if (type === undefined || more.length > 0 || !isExtendedType(type)) return undefined;
+    const name = variableIn(value[type] as Value);
+    return name === undefined ? undefined : { name, type };
+  }
+}
+
+const isExtendedType = (name: string): name is ExtendedType =>
+  (extendedTypes as readonly string[]).includes(name);
+
+const isOperators = (value: Members) => Object.keys(value).some((key) => key.startsWith('$'));

@@ -1,0 +1,112 @@
+/** MongoDB's messages as far as a log-in and a find, with whatever harm may come in between. */
+
+import type { Socket } from 'node:net';
+import { Binary, BSON, type Document } from 'bson';
+import type { Play } from './plays.ts';
+import { cut, drip, flood, noise } from './rogue.ts';
+
+const opMsg = 2_013;
+const beforeBodyBytes = 21;
+const gibibyte = 1_073_741_824;
+
+export const messageLength = (bytes: Buffer) => (bytes.length < 16 ? 0 : bytes.readInt32LE(0));
+
+export function toReply(body: Uint8Array, requestId: number): Buffer {
+  const head = Buffer.alloc(beforeBodyBytes);
+  head.writeInt32LE(head.length + body.length, 0);
+  head.writeInt32LE(requestId, 8);
+  head.writeInt32LE(opMsg, 12);
+  return Buffer.concat([head, body]);
+}
+
+/** By the name of a command, what answers it: a document, or what is done with the socket. */
+export type Replies = Record<string, Document | ((socket: Socket, command: Document, id: number) => void)>;
+
+const friendly: Replies = {
+  hello: { ok: 1, maxWireVersion: 21 },
+  saslStart: { ok: 1, conversationId: 1, done: false, payload: new Binary(Buffer.from('r=x,s=eA==,i=4096')) },
+  buildInfo: { ok: 1, version: '8.0.0' },
+  find: { ok: 1, cursor: { id: 0n, ns: 'd.c', firstBatch: [{ a: 1 }] } },
+};
+
+/** Closes on what it knows no answer to, as it does on the TLS that it has not. */
+export function converse(replies: Replies): (socket: Socket) => void {
+  const known: Replies = { ...friendly, ...replies };
+  return (socket) => {
+    socket.once('data', (first: Buffer) => first[0] === 0x16 && socket.destroy());
+    cut(socket, messageLength, (message) => {
+      const command = BSON.deserialize(message.subarray(beforeBodyBytes));
+      const id = message.readInt32LE(4);
+      const reply = known[Object.keys(command)[0] ?? ''];
+      if (typeof reply === 'function') reply(socket, command, id);
+      else if (reply === undefined) socket.destroy();
+      else socket.write(toReply(BSON.serialize(reply), id));
+    });
+  };
+}
+
+/** The log-in is left out of, where a play is about what comes after it. */
+const proven = {
+  saslStart: { ok: 1, conversationId: 1, done: true, payload: new Binary(Buffer.from('')) },
+};
+
+/** A reply whose document says one length and has another. */
+function crooked(change: (body: Buffer) => void) {
+  return (socket: Socket, _command: Document, id: number) => {
+    const body = Buffer.from(BSON.serialize({ ok: 1, cursor: { id: 0n, firstBatch: [{ a: 'text' }] } }));
+    change(body);
+    socket.write(toReply(body, id));
+  };
+}
+
+const announced = (bytes: number) => (socket: Socket) => {
+  const head = Buffer.alloc(16);
+  head.writeInt32LE(bytes, 0);
+  head.writeInt32LE(opMsg, 12);
+  socket.write(head);
+  flood(socket, noise);
+};
+
+const play = (name: string, codes: string[], replies: Replies, lasts = false): Play => ({
+  name,
+  play: converse(replies),
+  codes,
+  ...(lasts ? { lasts } : {}),
+});
+
+/** Every source of these logs in, and none of these servers can prove that it knows the password: nothing is run there. */
+export const mongodbPlays: Play[] = [
+  { name: 'says nothing', play: () => {}, codes: ['SOURCE_UNREACHABLE'], lasts: true },
+  {
+    name: 'greets with noise',
+    play: (socket) => void socket.write(noise),
+    codes: ['SOURCE_TLS', 'SOURCE_UNREACHABLE'],
+  },
+  play('announces 1 GiB at the greeting', ['SOURCE_UNREACHABLE'], { hello: announced(gibibyte) }),
+  play('announces a negative length', ['SOURCE_UNREACHABLE'], { hello: announced(-2) }),
+  play('announces 16 MB at the greeting', ['SOURCE_UNREACHABLE'], { hello: announced(16_000_000) }),
+  play(
+    'drips its greeting',
+    ['SOURCE_UNREACHABLE'],
+    { hello: (socket) => drip(socket, Buffer.alloc(64, 1), 20) },
+    true,
+  ),
+  play('is older than its protocol', ['SOURCE_UNREACHABLE'], { hello: { ok: 1, maxWireVersion: 2 } }),
+  play('answers with a document that is shorter than it says', ['SOURCE_UNREACHABLE'], {
+    hello: crooked((body) => body.writeInt32LE(1_000, 0)),
+  }),
+  play('asks for two thousand million rounds', ['SOURCE_AUTH'], {
+    saslStart: (socket, { payload }, id) => {
+      const nonce = /r=([^,]+)/.exec(Buffer.from(payload.buffer).toString())?.[1];
+      const first = new Binary(Buffer.from(`r=${nonce}x,s=eA==,i=2000000000`));
+      socket.write(toReply(BSON.serialize({ ok: 1, conversationId: 1, done: false, payload: first }), id));
+    },
+  }),
+  play('makes up a nonce of its own', ['SOURCE_AUTH'], {}),
+  play('ends the log-in before it has proven itself', ['SOURCE_AUTH'], proven),
+  play('refuses the log-in with the user in its text', ['SOURCE_AUTH'], {
+    saslStart: { ok: 0, code: 18, errmsg: 'user-canary-5f2e at 127.0.0.1 is unknown' },
+  }),
+];
+
+export { crooked };

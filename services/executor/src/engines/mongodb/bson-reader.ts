@@ -1,0 +1,153 @@
+/** Where things are in BSON (bsonspec.org), without making values of them. What does not fit its own lengths throws a RangeError. */
+
+export const types = {
+  double: 0x01,
+  string: 0x02,
+  document: 0x03,
+  array: 0x04,
+  binary: 0x05,
+  undefined: 0x06,
+  objectId: 0x07,
+  boolean: 0x08,
+  date: 0x09,
+  null: 0x0a,
+  regex: 0x0b,
+  pointer: 0x0c,
+  code: 0x0d,
+  symbol: 0x0e,
+  scopedCode: 0x0f,
+  int32: 0x10,
+  timestamp: 0x11,
+  int64: 0x12,
+  decimal: 0x13,
+  maxKey: 0x7f,
+  minKey: 0xff,
+} as const;
+
+/** The words of MongoDB itself, as `$type` has them. */
+export const typeNames: Record<number, string> = {
+  1: 'double',
+  2: 'string',
+  3: 'object',
+  4: 'array',
+  5: 'binData',
+  6: 'undefined',
+  7: 'objectId',
+  8: 'bool',
+  9: 'date',
+  10: 'null',
+  11: 'regex',
+  12: 'dbPointer',
+  13: 'javascript',
+  14: 'symbol',
+  15: 'javascriptWithScope',
+  16: 'int',
+  17: 'timestamp',
+  18: 'long',
+  19: 'decimal',
+  127: 'maxKey',
+  255: 'minKey',
+};
+
+/** Sizes that do not depend on the value. */
+const fixedSizes: Record<number, number> = {
+  [types.double]: 8,
+  [types.undefined]: 0,
+  [types.objectId]: 12,
+  [types.boolean]: 1,
+  [types.date]: 8,
+  [types.null]: 0,
+  [types.int32]: 4,
+  [types.timestamp]: 8,
+  [types.int64]: 8,
+  [types.decimal]: 16,
+  [types.maxKey]: 0,
+  [types.minKey]: 0,
+};
+
+/** What is before and after the bytes that a length counts. */
+const countedSizes: Record<number, number> = {
+  [types.string]: 4,
+  [types.document]: 0,
+  [types.array]: 0,
+  [types.binary]: 5,
+  [types.pointer]: 16,
+  [types.code]: 4,
+  [types.symbol]: 4,
+  [types.scopedCode]: 0,
+};
+
+/** The end of the document at `start`: one behind its closing zero. */
+export function documentEnd(source: Buffer, start: number, limit: number): number {
+  const end = start + source.readInt32LE(start);
+  if (end < start + 5 || end > limit || source[end - 1] !== 0) throw misfit();
+  return end;
+}
+
+/** The end of a text that ends with a zero: where the zero is. */
+export function textEnd(source: Buffer, start: number, limit: number): number {
+  const end = source.indexOf(0, start);
+  if (end < 0 || end >= limit) throw misfit();
+  return end;
+}
+
+export function valueEnd(type: number, source: Buffer, start: number, limit: number): number {
+  const end = start + sizeOf(type, source, start, limit);
+  if (end < start || end > limit) throw misfit();
+  return end;
+}
+
+function sizeOf(type: number, source: Buffer, start: number, limit: number): number {
+  const fixed = fixedSizes[type];
+  if (fixed !== undefined) return fixed;
+  const around = countedSizes[type];
+  if (around !== undefined) {
+    const counted = source.readInt32LE(start);
+    if (counted < 0) throw misfit();
+    return counted + around;
+  }
+  if (type !== types.regex) throw misfit();
+  return textEnd(source, textEnd(source, start, limit) + 1, limit) + 1 - start;
+}
+
+export interface Element {
+  type: number;
+  /** Where the type is; the name comes after it. */
+  start: number;
+  nameEnd: number;
+  /** The value. */
+  at: number;
+  end: number;
+}
+
+/** Calls for each member in order, with one object that is used again, until it is told `false`. */
+export function eachElement(source: Buffer, start: number, onElement: (element: Element) => boolean): void {
+  const end = documentEnd(source, start, source.length) - 1;
+  const element: Element = { type: 0, start: 0, nameEnd: 0, at: start + 4, end: start + 4 };
+  while (element.end < end) {
+    element.start = element.end;
+    element.type = source[element.start] as number;
+    element.nameEnd = textEnd(source, element.start + 1, end);
+    element.at = element.nameEnd + 1;
+    element.end = valueEnd(element.type, source, element.at, end);
+    if (!onElement(element)) return;
+  }
+}
+
+/** The member of this name, a copy. */
+export function findElement(source: Buffer, start: number, name: string): Element | undefined {
+  let found: Element | undefined;
+  eachElement(source, start, (element) => {
+    if (nameOf(source, element) !== name) return true;
+    found = { ...element };
+    return false;
+  });
+  return found;
+}
+
+export const nameOf = (source: Buffer, { start, nameEnd }: Element) =>
+  source.toString('utf8', start + 1, nameEnd);
+
+export function misfit(): RangeError {
+  return new RangeError('BSON is not as long as it says.');
+}

@@ -1,0 +1,128 @@
+/** What MongoDB says → our errors. Its own words pass only where the command's text caused them, without values. */
+
+import { type ErrorCode, HubError } from '@datahub/service-kit/error';
+import type { Document } from 'bson';
+
+interface Rule {
+  code: ErrorCode;
+  retryable: boolean;
+  /** Undefined: the server's words, masked. */
+  text?: string;
+}
+
+const stopped: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The command was stopped.' };
+const tryAgain: Rule = {
+  code: 'SQL_REJECTED',
+  retryable: true,
+  text: 'The database could not finish the command beside others. Try again.',
+};
+const otherServer: Rule = {
+  code: 'SOURCE_UNREACHABLE',
+  retryable: true,
+  text: 'This server of the source takes no such command now: it is not the primary of its replica set. Give the host of the primary, or of a mongos.',
+};
+const logIn: Rule = { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' };
+const duplicate: Rule = {
+  code: 'CONSTRAINT',
+  retryable: false,
+  text: 'The database refuses the command: a document with the same value of a unique index is there already.',
+};
+const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
+
+/** By the server's error code. */
+const rules: Record<number, Rule> = {
+  13: {
+    code: 'SQL_REJECTED',
+    retryable: false,
+    text: 'The database refuses the command: the user of the source may not do that.',
+  },
+  18: logIn,
+  43: stopped,
+  50: stopped,
+  89: stopped,
+  91: otherServer,
+  112: tryAgain,
+  121: {
+    code: 'CONSTRAINT',
+    retryable: false,
+    text: 'The database refuses the command: a document does not fit the rules of its collection.',
+  },
+  189: otherServer,
+  202: stopped,
+  237: stopped,
+  262: stopped,
+  10107: otherServer,
+  11000: duplicate,
+  11001: duplicate,
+  11600: otherServer,
+  11601: stopped,
+  11602: otherServer,
+  13435: otherServer,
+  13436: otherServer,
+};
+
+export interface ServerError {
+  code: number;
+  message: string;
+}
+
+/** The error of a reply, or the first of a write's documents; undefined when all went well. */
+export function errorOf(reply: Document): ServerError | undefined {
+  const { ok, code, errmsg, writeErrors, writeConcernError } = reply;
+  const found = Number(ok) === 1 ? (writeErrors?.[0] ?? writeConcernError) : { code, errmsg };
+  return found && { code: Number(found.code), message: String(found.errmsg ?? '') };
+}
+
+export function toHubError({ code, message }: ServerError, written = 0): HubError {
+  const rule = rules[code] ?? refused;
+  const before = written === 0 ? '' : ` Documents written before it: ${written}. They stay.`;
+  return new HubError(rule.code, `${rule.text ?? mask(message)}${before}`, {
+    retryable: rule.retryable && written === 0,
+    sql: { state: String(code) },
+  });
+}
+
+/** A write that its server could not pass on to the others it should be on. */
+export function unknownOutcome(): HubError {
+  return new HubError(
+    'SOURCE_BROKEN',
+    'The source carried the command out, but could not confirm that it is on enough of its servers: its outcome is unknown. Look at the source before you repeat it.',
+    { retryable: false },
+  );
+}
+
+/** Values stand in braces, in quotes, or as numbers after a colon. */
+function mask(message: string): string {
+  const [line = ''] = message.split('\n');
+  const words = line
+    .replace(/\{.*\}|\[.*\]|"[^"]*"|'[^']*'/g, '…')
+    .replace(/: -?\d[\d.]*/g, ': …')
+    .replace(/\.$/, '')
+    .slice(0, 300);
+  return `The database refuses the command: ${words}.`;
+}
+
+/** A failure while connecting, by what it is. */
+export function toConnectError(err: unknown): HubError {
+  // Before the log-in is done nothing can have run.
+  if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
+  return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', {
+    cause: err,
+    stage: 'connect',
+    retryable: true,
+  });
+}
+
+export function logInError(cause: unknown): HubError {
+  return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', {
+    cause,
+    stage: 'connect',
+    retryable: false,
+  });
+}
+
+/** What a connection died of: what is said of it already, else that it broke. */
+export function brokenError(cause?: unknown): HubError {
+  if (cause instanceof HubError) return cause;
+  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+}

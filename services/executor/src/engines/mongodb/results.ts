@@ -1,0 +1,155 @@
+/** Replies → rows. JSON and NDJSON write each document as it is; CSV has the fields that the command names, else the first document's. */
+
+import { HubError } from '@datahub/service-kit/error';
+import type { Document } from 'bson';
+import type { Outcome } from '../../engine.ts';
+import type { RowSink, SinkColumn } from '../../rows/row-sink.ts';
+import { rowTooLargeError } from '../bounds.ts';
+import { type Element, eachElement, findElement, misfit, nameOf, typeNames, types } from './bson-reader.ts';
+import { DocumentWriter } from './values.ts';
+
+export interface RowsOptions {
+  sink: RowSink;
+  maxRows: number;
+  rowBytesMax: number;
+  command: Document;
+}
+
+export class DocumentRows {
+  readonly outcome: Outcome = { hasRows: true, rowCount: 0, truncated: false };
+  readonly #options: RowsOptions;
+  readonly #writer: DocumentWriter;
+  /** By name, the place in a row of CSV. */
+  #columns: Map<string, number> | undefined;
+  #offsets = new Int32Array(0);
+
+  constructor(options: RowsOptions) {
+    this.#options = options;
+    this.#writer = new DocumentWriter(options.sink.numbers);
+  }
+
+  /** Writes the documents of a reply; returns the cursor, 0 when there is no more. */
+  batch(reply: Buffer, name: 'firstBatch' | 'nextBatch'): bigint {
+    const cursor = member(reply, 0, 'cursor', types.document);
+    const id = member(reply, cursor.at, 'id', types.int64);
+    const documents = member(reply, cursor.at, name, types.array);
+    eachElement(reply, documents.at, (document) => {
+      if (document.type !== types.document) throw misfit();
+      return this.#document(reply, document);
+    });
+    return reply.readBigInt64LE(id.at);
+  }
+
+  /** `count` and `distinct` answer without a cursor: a row with the number, a row for each value. */
+  single(name: string, reply: Buffer): Outcome {
+    if (name === 'count') {
+      const count = findElement(reply, 0, 'n');
+      if (count === undefined) throw misfit();
+      this.#begin([{ name: 'count', type: typeNames[count.type] ?? '' }]);
+      this.#values(reply, count);
+    } else {
+      const values = member(reply, 0, 'values', types.array);
+      eachElement(reply, values.at, (value) => {
+        this.#begin([{ name: 'value', type: typeNames[value.type] ?? '' }]);
+        return this.#values(reply, value);
+      });
+    }
+    return this.end();
+  }
+
+  end(): Outcome {
+    this.#begin(namedFields(this.#options.command) ?? []);
+    return this.outcome;
+  }
+
+  #begin(columns: Omit<SinkColumn, 'encode'>[]): void {
+    if (this.#columns !== undefined) return;
+    this.#columns = new Map(columns.map(({ name }, i) => [name, i]));
+    this.#offsets = new Int32Array(columns.length * 2);
+    this.#options.sink.begin(columns.map((column) => ({ ...column, encode: this.#writer.element })));
+  }
+
+  #mayCount(): boolean {
+    const { outcome } = this;
+    if (outcome.rowCount >= this.#options.maxRows) outcome.truncated = true;
+    else outcome.rowCount++;
+    return !outcome.truncated;
+  }
+
+  #values(reply: Buffer, { start, end, type }: Element): boolean {
+    if (!this.#mayCount()) return false;
+    this.#offsets[0] = type === types.null ? -1 : start;
+    this.#offsets[1] = end;
+    this.#options.sink.row(reply, this.#offsets);
+    return true;
+  }
+
+  #document(reply: Buffer, { at, end }: Element): boolean {
+    const { sink, rowBytesMax, command } = this.#options;
+    if (end - at > rowBytesMax) throw rowTooLargeError(rowBytesMax);
+    if (!this.#mayCount()) return false;
+    if (this.#columns === undefined)
+      this.#begin(columnsOf(reply, at, sink.format === 'csv' ? namedFields(command) : undefined));
+    if (sink.format === 'csv') sink.row(reply, this.#find(reply, at));
+    else sink.document(reply, at, this.#writer.document);
+    return true;
+  }
+
+  /** Where the columns are in a document. A field that has no column would be lost in silence, so it fails the answer. */
+  #find(reply: Buffer, at: number): Int32Array {
+    const offsets = this.#offsets.fill(-1);
+    eachElement(reply, at, (element) => {
+      const name = nameOf(reply, element);
+      const column = this.#columns?.get(name);
+      if (column === undefined) throw noColumn();
+      if (element.type === types.null || element.type === types.undefined) return true;
+      offsets[2 * column] = element.start;
+      offsets[2 * column + 1] = element.end;
+      return true;
+    });
+    return offsets;
+  }
+}
+
+function member(source: Buffer, start: number, name: string, type: number): Element {
+  const found = findElement(source, start, name);
+  if (found?.type !== type) throw misfit();
+  return found;
+}
+
+function columnsOf(
+  reply: Buffer,
+  at: number,
+  named: Omit<SinkColumn, 'encode'>[] | undefined,
+): Omit<SinkColumn, 'encode'>[] {
+  if (named !== undefined) return named;
+  const columns: Omit<SinkColumn, 'encode'>[] = [];
+  eachElement(reply, at, (element) => {
+    columns.push({ name: nameOf(reply, element), type: typeNames[element.type] ?? '' });
+    return true;
+  });
+  return columns;
+}
+
+/** The fields that a projection, or the last stage of a pipeline, names; undefined where it leaves others in. */
+function namedFields({ projection, pipeline }: Document): Omit<SinkColumn, 'encode'>[] | undefined {
+  const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
+  const fields: Document | undefined = projection ?? last?.$project ?? last?.$group;
+  if (fields === undefined) return undefined;
+  const entries = Object.entries(fields);
+  const leavesOut = (value: unknown) => Number(value) === 0;
+  if (!entries.some(([name, value]) => name !== '_id' && !leavesOut(value))) return undefined;
+  const named = entries
+    .filter(([, value]) => !leavesOut(value))
+    .map(([name]) => name.split('.', 1)[0] as string);
+  const names = Object.hasOwn(fields, '_id') ? named : ['_id', ...named];
+  return [...new Set(names)].map((name) => ({ name, type: '' }));
+}
+
+function noColumn(): HubError {
+  return new HubError(
+    'SQL_REJECTED',
+    'A document of the answer has a field that CSV has no column for. Name the fields in the projection or in a last $project, or take JSON.',
+    { retryable: false },
+  );
+}

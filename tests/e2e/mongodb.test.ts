@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../support/hub.ts';
+
+const { MONGODB_URL } = process.env;
+const database = `e2e_source_${randomBytes(4).toString('hex')}`;
+
+describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)', () => {
+  let client: MongoClient;
+  let hubId: string;
+  let sourceId: string;
+  const connectionSettings = () => {
+    const { hostname, port, username, password } = new URL(MONGODB_URL as string);
+    return { host: hostname, port: Number(port), database, user: username, password };
+  };
+
+  beforeAll(async () => {
+    client = await new MongoClient(MONGODB_URL as string).connect();
+    await client
+      .db(database)
+      .collection<{ _id: number; region: string; amount: number; secret: string }>('sales')
+      .insertMany([
+        { _id: 1, region: 'north', amount: 10.5, secret: 'canary' },
+        { _id: 2, region: 'south', amount: 20, secret: 'canary' },
+        { _id: 3, region: '$secret', amount: 30, secret: 'canary' },
+      ]);
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'mongodb' })));
+    const body = { hubId, label: 'shop', engine: 'mongodb', connectionSettings: connectionSettings() };
+    ({ sourceId } = await api.ok(api.post('/v1/sources', body)));
+  });
+  afterAll(async () => {
+    await client.db(database).dropDatabase();
+    await client.close();
+  });
+
+  const store = (query: object, change: object = {}) =>
+    api.post('/v1/queries', { hubId, sourceId, label: 'q', query: JSON.stringify(query), ...change });
+  const stored = async (query: object, change: object = {}): Promise<string> =>
+    (await api.ok(store(query, change))).config.query.queryId;
+  const execute = (queryId: string, more: object = {}, headers: Record<string, string> = {}) =>
+    api.post('/v1/queries/execute', { queryId, ...more }, { headers });
+  const run = async (query: object, context: object = {}, change: object = {}) =>
+    (await api.ok(execute(await stored(query, change), { context }))).data;
+
+  const byRegion = { find: 'sales', filter: { region: ':region' }, projection: { amount: 1 } };
+
+  it('answers its test and tells its schema', async () => {
+    expect(await api.ok(api.post(`/v1/sources/${sourceId}/test`))).toMatchObject({
+      ok: true,
+      serverVersion: expect.stringMatching(/^MongoDB \d/),
+    });
+    const { tables } = await api.ok(api.get(`/v1/sources/${sourceId}/schema`));
+    expect(tables).toMatchObject([
+      {
+        schema: database,
+        name: 'sales',
+        columns: expect.arrayContaining([{ name: 'region', type: 'string', nullable: false }]),
+      },
+    ]);
+  });
+
+  it('runs a stored command with its values', async () => {
+    expect(await run(byRegion, { region: 'north' })).toEqual([{ _id: 1, amount: 10.5 }]);
+    expect(await run({ count: 'sales', query: { _id: { $in: ':ids' } } }, { ids: [1, 3, 5] })).toEqual([
+      { count: 2 },
+    ]);
+    const pipeline = [
+      { $match: { amount: { $gte: ':least' } } },
+      { $group: { _id: null, total: { $sum: '$amount' } } },
+    ];
+    expect(await run({ aggregate: 'sales', pipeline }, { least: 20 })).toEqual([{ _id: null, total: 50 }]);
+  });
+
+  it.each([{ $ne: null }, { $gt: '' }, [{ $where: 'true' }], { $regex: '.' }])(
+    'takes no operator for a value: %j',
+    async (region) => {
+      const { status, body } = await execute(await stored(byRegion), { context: { region } });
+      expect([status, body.code]).toEqual([422, 'CONTEXT_INVALID']);
+      expect(body.errors[0].pointer).toBe('/context/region');
+    },
+  );
+
+  it('takes what looks like the path of a field for a text', async () => {
+    expect(await run(byRegion, { region: '$secret' })).toEqual([{ _id: 3, amount: 30 }]);
+  });
+
+  it.each<[string, object]>([
+    ['code', { find: 'sales', filter: { $where: 'sleep(100)' } }],
+    ['a stage that writes', { aggregate: 'sales', pipeline: [{ $out: 'copy' }] }],
+    ['a command of the server', { dropDatabase: 1 }],
+    ['a filter that the caller writes', { find: 'sales', filter: ':filter' }],
+  ])('is not saved with %s', async (_name, query) => {
+    const { status, body } = await store(query);
+    expect([status, body.code]).toEqual([422, 'SQL_REJECTED']);
+  });
+
+  it('writes by the command that the text says, with a key that may', async () => {
+    const insert = await stored({
+      insert: 'scratch',
+      documents: [{ label: ':label', at: { $date: ':at' } }],
+    });
+    const context = { label: 'x', at: '2026-11-20T13:04:05.123Z' };
+    expect(await api.ok(api.get(`/v1/queries/${insert}`))).toMatchObject({ config: { command: 'INSERT' } });
+    const [{ insertId, affectedRows }] = (await api.ok(execute(insert, { context }))).data;
+    expect([affectedRows, insertId]).toEqual([1, expect.stringMatching(/^[0-9a-f]{24}$/)]);
+    expect(await run({ find: 'scratch', filter: { _id: { $oid: ':id' } } }, { id: insertId })).toEqual([
+      { _id: insertId, ...context },
+    ]);
+    const { key } = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['queries:execute'] }));
+    const refused = await api.post('/v1/queries/execute', { queryId: insert, context }, { key });
+    expect([refused.status, refused.body.code]).toEqual([403, 'SCOPE_DENIED']);
+    const dry = await execute(insert, { context, options: { dryRun: true } });
+    expect([dry.status, dry.body.code]).toEqual([422, 'OPTION_REFUSED']);
+    const remove = { delete: 'scratch', deletes: [{ q: {}, limit: 0 }] };
+    expect((await store(remove, { command: 'SELECT' })).body.code).toBe('COMMAND_MISMATCH');
+    expect(await run(remove)).toEqual([{ affectedRows: 1 }]);
+  });
+
+  it('answers in every format', async () => {
+    const queryId = await stored({ find: 'sales', sort: { _id: 1 }, projection: { region: 1, amount: 1 } });
+    const text = async (accept: string) => (await execute(queryId, {}, { accept })).text;
+    expect(await text('text/csv')).toBe(
+      '_id,region,amount\r\n1,north,10.5\r\n2,south,20\r\n3,$secret,30\r\n',
+    );
+    expect((await text('application/x-ndjson')).split('\n')[0]).toBe(
+      '{"_id":1,"region":"north","amount":10.5}',
+    );
+    expect(await api.ok(execute(queryId, { options: { maxRows: 1, meta: true } }))).toMatchObject({
+      data: [{ _id: 1 }],
+      truncated: true,
+      meta: {
+        rowCount: 1,
+        columns: [
+          { name: '_id', type: 'int' },
+          { name: 'region', type: 'string' },
+          { name: 'amount', type: 'double' },
+        ],
+      },
+    });
+  });
+
+  it('knows of no signature, and says so', async () => {
+    expect((await api.ok(api.get(`/v1/queries/${await stored(byRegion)}?signature=1`))).signature).toBeNull();
+  });
+
+  it('keeps its settings, the users’ database among them', async () => {
+    const body = {
+      connectionSettings: { ...connectionSettings(), user: 'reader', password: 'p', authSource: 'users' },
+    };
+    const made = await api.ok(api.post('/v1/sources', { hubId, label: 'other', engine: 'mongodb', ...body }));
+    const kept = await api.ok(api.get(`/v1/sources/${made.sourceId}`));
+    expect(kept.connectionSettings).toMatchObject({ user: 're********', authSource: 'users' });
+  });
+});
+
+it('a user may be missing at mongodb alone', async () => {
+  const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'users' }));
+  const connectionSettings = { host: '127.0.0.1', port: 1, database: 'd', user: '', password: '' };
+  const { status, body } = await api.post('/v1/sources', {
+    hubId,
+    label: 'x',
+    engine: 'postgres',
+    connectionSettings,
+  });
+  expect([status, body.errors[0].pointer]).toEqual([400, '/connectionSettings/user']);
+});
