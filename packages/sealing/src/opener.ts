@@ -10,7 +10,7 @@ import {
   toAssociatedData,
   unpad,
 } from './envelope.ts';
-import { parseKey, toArrayBuffer } from './key-pair.ts';
+import { parseKey, publicKeyOf, toArrayBuffer } from './key-pair.ts';
 
 export interface Opener {
   /** The plain text; rejects with UNAVAILABLE when the envelope was altered, moved, or sealed to a key not held. */
@@ -22,10 +22,15 @@ export interface Opener {
 /** Opens what was sealed to any of `privateKeys`, each `<id>:<base64url>`. Rejects when there is none or one is malformed. */
 export async function createOpener(privateKeys: readonly string[]): Promise<Opener> {
   const suite = createSuite();
-  const keys = new Map<string, webcrypto.CryptoKey>();
+  // Pairs, for from a private key alone its public one would be made anew at each opening.
+  const keys = new Map<string, webcrypto.CryptoKeyPair>();
   for (const text of privateKeys) {
     const { id, bytes } = parseKey(text);
-    keys.set(id, await suite.kem.deserializePrivateKey(toArrayBuffer(bytes)));
+    const publicBytes = parseKey(await publicKeyOf(text)).bytes;
+    keys.set(id, {
+      privateKey: await suite.kem.deserializePrivateKey(toArrayBuffer(bytes)),
+      publicKey: await suite.kem.deserializePublicKey(toArrayBuffer(publicBytes)),
+    });
   }
   const [currentKeyId] = keys.keys();
   if (currentKeyId === undefined) throw new Error('There is no private key to open credentials with.');

@@ -30,9 +30,11 @@ export interface Resealed {
 }
 
 const callTimeoutMs = 30_000;
-/** The work is done on threads, so several at a time use what the machine has. */
-const sideBySide = 8;
+/** The work is done on threads, and the store writes together what comes together. */
+const sideBySide = 32;
 const resealEveryMs = 10 * 60_000;
+/** Before it goes through again for sources that were changed under its hands, or because the catalog was away. */
+const repeatAfterMs = 1_000;
 
 /** Goes once through all sources. A source that cannot be opened does not hold up the others. */
 export async function resealAll(options: ResealOptions): Promise<Resealed> {
@@ -42,11 +44,14 @@ export async function resealAll(options: ResealOptions): Promise<Resealed> {
   while (!options.signal.aborted) {
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
     const { sources } = await options.catalog.listSealed({ afterSourceId, limit: pageSize }, ctx);
-    for (let i = 0; i < sources.length; i += sideBySide) {
-      const some = sources.slice(i, i + sideBySide);
-      const fates = await Promise.all(some.map((source) => resealOne(source, options)));
-      for (const fate of fates) if (fate !== 'untouched') result[fate]++;
-    }
+    const waiting = sources.values();
+    const worker = async () => {
+      for (const source of waiting) {
+        const fate = await resealOne(source, options);
+        if (fate !== 'untouched') result[fate]++;
+      }
+    };
+    await Promise.all(Array.from({ length: sideBySide }, worker));
     const last = sources.at(-1);
     if (last === undefined || sources.length < pageSize) break;
     afterSourceId = `${last.accountId}/${last.sourceId}`;
@@ -101,27 +106,29 @@ export async function startResealing(options: ResealingOptions): Promise<Closabl
   const seal = await createSealer([await publicKeyOf(privateKeys[0] ?? '')]);
   const stop = new AbortController();
   let running = Promise.resolve();
-  const run = async () => {
+  let again: NodeJS.Timeout | undefined;
+  const run = async (): Promise<number> => {
     try {
       const resealed = await resealAll({ catalog, opener, seal, signal: stop.signal });
       logger.info({ event: 'reseal.done', ...resealed }, 'moved stored credentials to the current key');
+      return resealed.contended > 0 ? repeatAfterMs : resealEveryMs;
     } catch (err) {
-      logger.warn(
-        { event: 'reseal.failed', err },
-        'moving stored credentials stopped early; it starts again',
-      );
+      logger.warn({ event: 'reseal.failed', err }, 'moving stored credentials stopped; it goes on soon');
+      return repeatAfterMs;
     }
   };
   const next = () => {
-    running = running.then(run);
+    running = run().then((delayMs) => {
+      if (stop.signal.aborted) return;
+      again = setTimeout(next, delayMs);
+      again.unref();
+    });
   };
-  const timer = setInterval(next, resealEveryMs);
-  timer.unref();
   next();
   return {
     close: async () => {
-      clearInterval(timer);
       stop.abort();
+      clearTimeout(again);
       await running;
     },
   };
