@@ -68,11 +68,11 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(() => render([manifestsValues], [pair])).toThrow(message);
   });
 
-  it('keeps the policy with mutual TLS, and probes a port where the kubelet cannot speak TLS', () => {
+  it('keeps the policy with mutual TLS, and asks the port of the metrics where the kubelet cannot speak TLS', () => {
     const objects = read(render([manifestsValues, join(examplesDir, 'mutual-tls.yaml')]));
     expect(faultsOf(objects)).toEqual([]);
     const [container] = find(objects, 'Deployment', 'catalog').spec.template.spec.containers;
-    expect(container.readinessProbe.tcpSocket).toEqual({ port: 7071 });
+    expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'metrics' });
   });
 
   it('opens listed databases to the executor and to its policy, and nothing else', () => {

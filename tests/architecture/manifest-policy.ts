@@ -130,7 +130,7 @@ function containerFaults(service: string, pod: any, container: any): string[] {
   }
   const ready = container.readinessProbe;
   want(
-    service === 'gateway' ? ready?.httpGet?.path === '/readyz' : ready?.grpc || ready?.tcpSocket,
+    ready?.httpGet?.path === '/readyz' || (service !== 'gateway' && ready?.grpc),
     'is ready for other reasons than its own',
   );
   const waitSeconds = container.lifecycle?.preStop?.sleep?.seconds ?? 0;

@@ -18,3 +18,17 @@ it('serves calls by method and code, on /metrics alone', async () => {
   expect((await fetch(url)).status).toBe(404);
   await served.close();
 });
+
+it('says beside them whether the service takes calls', async () => {
+  let ready = true;
+  const served = await serveMetrics(() => '', {
+    host: '127.0.0.1',
+    port: await freePort(),
+    isReady: () => ready,
+  });
+  const ask = async () => (await fetch(`http://127.0.0.1:${served.port}/readyz`)).status;
+  expect(await ask()).toBe(200);
+  ready = false;
+  expect(await ask()).toBe(503);
+  await served.close();
+});

@@ -5,13 +5,22 @@ import type { AddressInfo } from 'node:net';
 import { Histogram, type Registry } from 'prom-client';
 import type { Closable } from './lifecycle.ts';
 
+export interface MetricsServerOptions {
+  host: string;
+  port: number;
+  /** Asked by `/readyz`, for probes that cannot ask a port with mutual TLS. */
+  isReady?: () => boolean;
+}
+
 /** Serves what `read` gives as `/metrics`; port 0 turns it off. */
 export async function serveMetrics(
   read: () => string | Promise<string>,
-  { host, port }: { host: string; port: number },
+  { host, port, isReady }: MetricsServerOptions,
 ): Promise<Closable & { port: number }> {
   if (port === 0) return { port: 0, close: () => {} };
   const server = createServer(async (request, response) => {
+    if (request.url === '/readyz' && isReady !== undefined)
+      return response.writeHead(isReady() ? 200 : 503).end();
     if (request.url !== '/metrics') return response.writeHead(404).end();
     response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
     return response.end(await read());

@@ -53,6 +53,7 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
     ...common,
     address: `${grpc.host}:${grpc.port}`,
     reflect: grpc.reflection ? ['datahub.catalog.v1.CatalogService'] : [],
+    connectionAgeMs: 60_000,
     services: [{ definition: CatalogServiceService, handlers: catalog.calls }],
   });
   // A port of its own, so that a network policy can keep everybody but the executor from it.
@@ -61,10 +62,16 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
     address: `${grpc.host}:${internalPort}`,
     services: [{ definition: CatalogInternalServiceService, handlers: catalog.internal }],
   });
-  const figures = await serveMetrics(() => registry.metrics(), { host: grpc.host, port: metricsPort });
+  let serving = true;
+  const figures = await serveMetrics(() => registry.metrics(), {
+    host: grpc.host,
+    port: metricsPort,
+    isReady: () => serving,
+  });
   logger.info({ event: 'service.started', port: server.port }, `the catalog listens on port ${server.port}`);
   return {
     close: async () => {
+      serving = false;
       server.setServing(false);
       internal.setServing(false);
       catalog.stopWatches();

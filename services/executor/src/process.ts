@@ -94,7 +94,8 @@ export async function startExecutorProcess(
   closers.add({ close: () => catalog.close() });
   closers.add({ close: () => service.close(0) });
   closers.add({ close: () => server.close(grpc.drainMs) });
-  closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort }));
+  const isReady = () => !draining.signal.aborted;
+  closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, isReady }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
   return {

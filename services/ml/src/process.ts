@@ -43,13 +43,19 @@ export async function startMlProcess(env: Environment): Promise<Closable> {
     onFailure: (err, requestId, path) =>
       logger.error({ event: 'rpc.failed', err, requestId, path }, 'a call failed'),
   });
-  const figures = await serveMetrics(() => registry.metrics(), { host: grpc.host, port: metricsPort });
+  let serving = true;
+  const figures = await serveMetrics(() => registry.metrics(), {
+    host: grpc.host,
+    port: metricsPort,
+    isReady: () => serving,
+  });
   logger.info(
     { event: 'service.started', port: server.port },
     `the ml service listens on port ${server.port}`,
   );
   return {
     close: async () => {
+      serving = false;
       server.setServing(false);
       await server.close(grpc.drainMs);
       await ml.close();

@@ -1,10 +1,9 @@
 {{/*
-The kubelet's gRPC probe speaks no TLS, so with mutual TLS inner services are asked for an open port only; the gateway's
-/readyz then still asks their health with its certificate.
+The kubelet's gRPC probe speaks no TLS, so with mutual TLS inner services are asked on the port of their metrics.
 */}}
 {{- define "datahub.probes" -}}
 {{- $port := include "datahub.port" .service -}}
-{{- $inner := ternary (printf "tcpSocket: { port: %s }" $port) (printf "grpc: { port: %s }" $port) .root.Values.mutualTls.enabled -}}
+{{- $inner := ternary "httpGet: { path: /readyz, port: metrics }" (printf "grpc: { port: %s }" $port) .root.Values.mutualTls.enabled -}}
 {{- $live := ternary "httpGet: { path: /healthz, port: http }" $inner (eq .service "gateway") -}}
 {{- $ready := ternary "httpGet: { path: /readyz, port: http }" $inner (eq .service "gateway") -}}
 startupProbe:
