@@ -1,8 +1,10 @@
 import { type EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, Socket } from 'node:net';
+import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import { type AddressPolicySettings, createAddressPolicy, type Resolve } from './address-policy.ts';
+import { loopback, never, privates } from './address-policy-forms.ts';
 import { createDial } from './dial.ts';
 
 const embedded: AddressPolicySettings = {
@@ -46,19 +48,40 @@ function spyDial(options: {
 
 const idle = new AbortController().signal;
 
-test('a forbidden target is never dialled', async () => {
-  for (const address of [
-    '127.0.0.1',
-    '169.254.169.254',
-    '10.0.0.1',
-    '::1',
-    'fd00:ec2::254',
-    '64:ff9b::7f00:1',
-  ]) {
-    const { dial, dialled } = spyDial({ resolve: async () => ['8.8.8.8', address] });
-    await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
-    expect(dialled).toEqual([]);
+test('a forbidden target is never dialled, in whatever form, alone or among others', async () => {
+  const forms = [...never, ...loopback, ...privates];
+  expect(forms.length).toBeGreaterThanOrEqual(120);
+  for (const address of forms) {
+    for (const answers of [[address], ['8.8.8.8', address], [address, '8.8.8.8']]) {
+      const { dial, dialled } = spyDial({ resolve: async () => answers });
+      await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+      await expect(dial(address, 5432, idle)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+      expect(dialled).toEqual([]);
+    }
   }
+});
+
+test('a resolver that answers otherwise each time never gets a forbidden address dialled', async () => {
+  const good = ['8.8.8.8', '1.1.1.1', '2606:4700::1'];
+  const forbidden = [...never, ...loopback, ...privates];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(fc.constantFrom(...good, ...forbidden), { maxLength: 4 }), { minLength: 1 }),
+      async (answers) => {
+        let asked = 0;
+        const resolve = async () => answers[asked++] ?? [];
+        // Whatever is dialled refuses, so that every address of an answer has its turn.
+        const { dial, dialled } = spyDial({ resolve, fate: () => 'refuse' });
+        for (const answer of answers) {
+          dialled.length = 0;
+          await dial('db.example', 5432, idle).catch(() => {});
+          const allowed = answer.every((address) => good.includes(address));
+          expect(dialled.toSorted()).toEqual(allowed ? answer.toSorted() : []);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
 });
 
 test('a resolver that changes its answer between two calls changes nothing', async () => {

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loopback, never, noHosts, oddForms, privates } from '@datahub/executor/address-policy-forms';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Hub, openHub } from '../../tools/hub.ts';
+import { type Api, createApi } from '../support/api.ts';
+import { scaled } from '../support/scale.ts';
+
+const key = `test-key-${randomBytes(24).toString('hex')}`;
+
+/** Every attempt of this process to connect to a port, by address. */
+function watchDials(port: number): { attempts: string[]; stop(): void } {
+  const attempts: string[] = [];
+  const noted = (address: string, at: number) => {
+    if (at === port) attempts.push(address);
+  };
+  const follow = (message: unknown) => (message as { socket: Socket }).socket.on('connectionAttempt', noted);
+  const sockets = channel('net.client.socket');
+  sockets.subscribe(follow);
+  return { attempts, stop: () => void sockets.unsubscribe(follow) };
+}
+
+describe('addresses that sources may not be at', () => {
+  let dir: string;
+  let hub: Hub;
+  let api: Api;
+  let hubId: string;
+  let server: Server;
+  let port: number;
+  let accepted = 0;
+
+  const open = async (env: Record<string, string>) => {
+    dir = await mkdtemp(join(tmpdir(), 'datahub-addresses-'));
+    hub = await openHub({
+      PORT: '0',
+      DATAHUB_METRICS_PORT: '0',
+      DATAHUB_DATA_DIR: dir,
+      DATAHUB_API_KEY: key,
+      DATAHUB_LOG_LEVEL: 'fatal',
+      ...env,
+    });
+    api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
+    hubId = (await api.ok(api.post('/v1/hubs', { label: 'addresses' }))).hubId;
+  };
+  const close = async () => {
+    await hub?.close();
+    await rm(dir, { recursive: true, force: true });
+  };
+  /** What the test of a source there answers, without what differs from one request to the next. */
+  const ask = async (host: string, at = port) => {
+    const connectionSettings = { host, port: at, database: 'd', user: 'u', password: 'secret' };
+    const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
+    const made = await api.post('/v1/sources', source);
+    if (made.status !== 200) return { status: made.status, code: made.body.code, tookMs: 0, text: '' };
+    const startedAt = performance.now();
+    const { status, body, headers } = await api.post(`/v1/sources/${made.body.sourceId}/test`);
+    const tookMs = performance.now() - startedAt;
+    const { requestId: _, instance: __, ...rest } = body;
+    const names = [...headers.keys()].sort().join();
+    return { status, code: body.code, tookMs, text: JSON.stringify([rest, names]) };
+  };
+
+  beforeAll(async () => {
+    server = createServer((socket) => {
+      accepted++;
+      socket.destroy();
+    });
+    server.listen(0, '::');
+    await once(server, 'listening');
+    ({ port } = server.address() as { port: number });
+  });
+  afterAll(() => void server.close());
+
+  it('are dialled in none of their forms', async () => {
+    await open({ DATAHUB_SOURCES_LOOPBACK: '0', DATAHUB_SOURCES_PRIVATE: '0' });
+    const dials = watchDials(port);
+    try {
+      const forms = [...new Set([...never, ...loopback, ...privates, ...oddForms, ...noHosts, 'localhost'])];
+      expect(forms.length).toBeGreaterThanOrEqual(120);
+      const answers = await Promise.all(forms.map(async (host) => ({ host, ...(await ask(host)) })));
+      const saved = answers.filter(({ status }) => status !== 400);
+      expect(new Set(saved.map(({ status, code }) => `${status} ${code}`))).toEqual(
+        new Set(['502 SOURCE_UNREACHABLE']),
+      );
+      expect(new Set(saved.map(({ text }) => text)).size).toBe(1);
+      // What is no host at all may be refused when it is saved, and nothing else.
+      const refused = answers.filter(({ status }) => status === 400).map(({ host }) => host);
+      expect(refused.filter((host) => !noHosts.includes(host))).toEqual([]);
+      expect([dials.attempts, accepted]).toEqual([[], 0]);
+    } finally {
+      dials.stop();
+      await close();
+    }
+  }, 60_000);
+
+  it('look from outside like a closed port, in every word and in time', async () => {
+    await open({ DATAHUB_SOURCES_DENY: '127.0.0.2/32' });
+    const closed = createServer();
+    await once(closed.listen(0, '127.0.0.1'), 'listening');
+    const { port: closedPort } = closed.address() as { port: number };
+    closed.close();
+    const dials = watchDials(closedPort);
+    try {
+      const took: Record<string, number[]> = { '127.0.0.1': [], '127.0.0.2': [] };
+      const texts = new Set<string>();
+      const rounds = scaled(40, 200);
+      for (let i = 0; i < rounds + 5; i++) {
+        for (const host of i % 2 === 0 ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.2', '127.0.0.1']) {
+          const { text, tookMs, status } = await ask(host, closedPort);
+          expect(status).toBe(502);
+          texts.add(text);
+          if (i >= 5) took[host]?.push(tookMs);
+        }
+      }
+      expect(texts.size).toBe(1);
+      expect(new Set(dials.attempts)).toEqual(new Set(['127.0.0.1']));
+      const at = (times: number[], share: number) =>
+        times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] as number;
+      const [refused = [], filtered = []] = Object.values(took);
+      const spread = [0.5, 0.9].map((share) => at(refused, share) - at(filtered, share));
+      console.log(
+        `closed port and policy differ by ${spread.map((ms) => ms.toFixed(2)).join(', ')} ms (p50, p90)`,
+      );
+      for (const ms of spread) expect(Math.abs(ms)).toBeLessThanOrEqual(5);
+    } finally {
+      dials.stop();
+      await close();
+    }
+  }, 60_000);
+});
