@@ -64,22 +64,20 @@ test('a forbidden target is never dialled, in whatever form, alone or among othe
 test('a resolver that answers otherwise each time never gets a forbidden address dialled', async () => {
   const good = ['8.8.8.8', '1.1.1.1', '2606:4700::1'];
   const forbidden = [...never, ...loopback, ...privates];
+  const address = fc.oneof(fc.constantFrom(...good), fc.constantFrom(...forbidden));
   await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.array(fc.constantFrom(...good, ...forbidden), { maxLength: 4 }), { minLength: 1 }),
-      async (answers) => {
-        let asked = 0;
-        const resolve = async () => answers[asked++] ?? [];
-        // Whatever is dialled refuses, so that every address of an answer has its turn.
-        const { dial, dialled } = spyDial({ resolve, fate: () => 'refuse' });
-        for (const answer of answers) {
-          dialled.length = 0;
-          await dial('db.example', 5432, idle).catch(() => {});
-          const allowed = answer.every((address) => good.includes(address));
-          expect(dialled.toSorted()).toEqual(allowed ? answer.toSorted() : []);
-        }
-      },
-    ),
+    fc.asyncProperty(fc.array(fc.array(address, { maxLength: 4 }), { minLength: 1 }), async (answers) => {
+      let asked = 0;
+      const resolve = async () => answers[asked++] ?? [];
+      // Whatever is dialled refuses, so that every address of an answer has its turn.
+      const { dial, dialled } = spyDial({ resolve, fate: () => 'refuse' });
+      for (const answer of answers) {
+        dialled.length = 0;
+        await dial('db.example', 5432, idle).catch(() => {});
+        const allowed = answer.every((one) => good.includes(one));
+        expect(dialled.toSorted()).toEqual(allowed ? answer.toSorted() : []);
+      }
+    }),
     { numRuns: 200 },
   );
 });
