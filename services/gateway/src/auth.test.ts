@@ -1,7 +1,7 @@
 import { createApiKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/error';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { createAuth } from './auth.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type AuthOptions, createAuth } from './auth.ts';
 
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const key = createApiKey();
@@ -74,5 +74,152 @@ describe('a key', () => {
     }
     await auth.principalOf(key, free);
     expect(auth.principalOf(key, held)).toEqual(principal);
+  });
+
+  it('is told plainly what is wrong with it', async () => {
+    const auth = create();
+    const missing = { code: 'KEY_MISSING', message: 'Send your key in the header x-service-api-key.' };
+    for (const header of [undefined, '']) {
+      expect(() => auth.principalOf(header, free)).toThrow(expect.objectContaining(missing));
+    }
+    const invalid = { code: 'KEY_INVALID', message: 'This key is not known, or it was revoked.' };
+    expect(() => auth.principalOf('x', free)).toThrow(expect.objectContaining(invalid));
+    authenticate.mockResolvedValue({ principal: undefined });
+    await expect(auth.principalOf(key, free)).rejects.toMatchObject({
+      code: 'INTERNAL',
+      message: 'The catalog named no principal.',
+    });
+  });
+
+  it('that was refused once is asked for again', async () => {
+    const auth = create();
+    authenticate.mockRejectedValueOnce(new HubError('KEY_INVALID', 'not yet'));
+    await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'KEY_INVALID' });
+    expect(await auth.principalOf(key, free)).toEqual(principal);
+  });
+});
+
+describe('what is known of a key', () => {
+  const authenticate = vi.fn();
+  const changed = { ...principal, scopes: ['hubs:read'] };
+  const settle = () => vi.advanceTimersByTimeAsync(0);
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance', 'Date', 'setTimeout', 'clearTimeout'] });
+    authenticate.mockReset();
+    authenticate.mockResolvedValue({ principal, expiresAt: undefined });
+  });
+  afterEach(() => void vi.useRealTimers());
+
+  const create = (options: Partial<AuthOptions> = {}) =>
+    createAuth({ catalog: { authenticate }, cacheMs: 1_000, awayMs: 5_000, ...options });
+
+  it('is asked for anew from half of its time on, once and without anybody waiting', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    vi.advanceTimersByTime(499);
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    expect(authenticate).toHaveBeenCalledTimes(1);
+    vi.advanceTimersByTime(1);
+    authenticate.mockResolvedValue({ principal: changed, expiresAt: undefined });
+    for (let i = 0; i < 3; i++) expect(auth.principalOf(key, free)).toEqual(principal);
+    expect(authenticate).toHaveBeenCalledTimes(2);
+    await settle();
+    vi.advanceTimersByTime(499);
+    expect(auth.principalOf(key, free)).toEqual(changed);
+    expect(authenticate).toHaveBeenCalledTimes(2);
+    vi.advanceTimersByTime(1);
+    expect(auth.principalOf(key, free)).toEqual(changed);
+    expect(authenticate).toHaveBeenCalledTimes(3);
+  });
+
+  it('is good for its time and not a moment longer', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    authenticate.mockResolvedValue({ principal: changed, expiresAt: undefined });
+    vi.advanceTimersByTime(1_000);
+    const answer = auth.principalOf(key, free);
+    expect(answer).toBeInstanceOf(Promise);
+    expect(await answer).toEqual(changed);
+  });
+
+  it('is forgotten when the catalog refuses the key behind a request’s back', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    authenticate.mockRejectedValue(new HubError('KEY_INVALID', 'gone'));
+    vi.advanceTimersByTime(600);
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    await settle();
+    await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'KEY_INVALID' });
+  });
+
+  it('holds while the catalog is away, for as long as that may be, and is refreshed as soon as it is back', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    authenticate.mockRejectedValue(new HubError('UNAVAILABLE', 'away'));
+    vi.advanceTimersByTime(600);
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    await settle();
+    // A refresh that failed does not keep the next one from being tried.
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    await settle();
+    expect(authenticate).toHaveBeenCalledTimes(3);
+    vi.advanceTimersByTime(4_399);
+    expect(await auth.principalOf(key, free)).toEqual(principal);
+    vi.advanceTimersByTime(1);
+    await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    authenticate.mockResolvedValue({ principal: changed, expiresAt: undefined });
+    expect(await auth.principalOf(key, free)).toEqual(changed);
+  });
+
+  it('is not trusted where the catalog failed in another way', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    vi.advanceTimersByTime(1_000);
+    authenticate.mockRejectedValueOnce(new Error('broken'));
+    await expect(auth.principalOf(key, free)).rejects.toThrow('broken');
+    authenticate.mockRejectedValueOnce(new HubError('UNAVAILABLE', 'away'));
+    await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+
+  it('counts from the question, however late the answer', async () => {
+    const auth = create();
+    authenticate.mockImplementation(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      return { principal, expiresAt: undefined };
+    });
+    const asked = auth.principalOf(key, free);
+    await vi.advanceTimersByTimeAsync(700);
+    await asked;
+    vi.advanceTimersByTime(300);
+    expect(auth.principalOf(key, free)).toBeInstanceOf(Promise);
+    await vi.advanceTimersByTimeAsync(700);
+  });
+
+  it('ends when the key does, to the millisecond', async () => {
+    const at = Date.now();
+    const auth = create();
+    authenticate.mockResolvedValue({ principal, expiresAt: new Date(at + 100) });
+    await auth.principalOf(key, free);
+    vi.advanceTimersByTime(99);
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    vi.advanceTimersByTime(1);
+    expect(() => auth.principalOf(key, free)).toThrow(
+      expect.objectContaining({ code: 'KEY_EXPIRED', message: 'This key has expired.' }),
+    );
+  });
+
+  it('is kept for so many keys, the one asked for longest ago making way', async () => {
+    const auth = create({ keysMax: 2 });
+    const [a, b, c] = [createApiKey(), createApiKey(), createApiKey()] as [string, string, string];
+    await auth.principalOf(a, free);
+    await auth.principalOf(b, free);
+    vi.advanceTimersByTime(600);
+    auth.principalOf(a, free);
+    await settle();
+    await auth.principalOf(c, free);
+    expect(auth.principalOf(a, free)).toEqual(principal);
+    expect(auth.principalOf(c, free)).toEqual(principal);
+    expect(auth.principalOf(b, free)).toBeInstanceOf(Promise);
   });
 });

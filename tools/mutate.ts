@@ -1,0 +1,128 @@
+/**
+ * Mutation testing of the code that trust rests on: `npm run mutate [-- group …]`. Each change of one operator, condition
+ * or text is made in a copy of the tree, and the tests beside the code must notice it. Fails below 85 % in any group.
+ */
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+interface Group {
+  files: string[];
+  tests: string[];
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const scoreMin = 85;
+
+const groups: Record<string, Group> = {
+  keys: {
+    files: [
+      'packages/service-kit/src/api-key.ts',
+      'services/gateway/src/auth.ts',
+      'services/catalog/src/key.ts',
+    ],
+    tests: [
+      'packages/service-kit/src/api-key.test.ts',
+      'services/gateway/src/auth.test.ts',
+      'services/catalog/src/key.test.ts',
+    ],
+  },
+  tenancy: {
+    files: ['services/catalog/src/catalog.ts', 'services/catalog/src/check.ts'],
+    tests: ['services/catalog/src/catalog.test.ts', 'services/catalog/src/check.test.ts'],
+  },
+  seal: {
+    files: ['packages/sealing/src/{envelope,key-pair,opener,sealer}.ts', 'services/executor/src/unseal.ts'],
+    tests: ['packages/sealing/src/*.test.ts', 'services/executor/src/unseal.test.ts'],
+  },
+  addresses: {
+    files: ['services/executor/src/{address-policy,dial,dial-resolve}.ts'],
+    tests: ['services/executor/src/{address-policy,dial,dial-resolve}.test.ts'],
+  },
+  binder: {
+    files: ['packages/statement/src/{lexer,statement,values,verb}.ts'],
+    tests: ['packages/statement/src/*.test.ts'],
+  },
+};
+
+/** Workspaces are found through links in node_modules, so the copy has its own of these, and shares all the rest. */
+function copyTree(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'datahub-mutate-'));
+  const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    maxBuffer: 1 << 26,
+  });
+  for (const path of String(tracked).split('\0').filter(Boolean)) {
+    mkdirSync(dirname(join(copy, path)), { recursive: true });
+    cpSync(join(root, path), join(copy, path));
+  }
+  const modules = join(root, 'node_modules');
+  mkdirSync(join(copy, 'node_modules'));
+  for (const name of readdirSync(modules)) {
+    const from = join(modules, name);
+    const to = join(copy, 'node_modules', name);
+    if (name === '@datahub') cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+    else if (!name.startsWith('.') || name === '.bin') symlinkSync(from, to);
+  }
+  return copy;
+}
+
+/** The share of changes that a test noticed; those that no test ever runs count as missed. */
+function runGroup(copy: string, name: string): number {
+  const { files, tests } = groups[name] as Group;
+  const report = join(copy, `${name}.json`);
+  const vitest = { test: { include: tests, testTimeout: 20_000 } };
+  writeFileSync(join(copy, 'vitest.mutation.config.ts'), `export default ${JSON.stringify(vitest)};\n`);
+  const config = {
+    testRunner: 'vitest',
+    vitest: { configFile: 'vitest.mutation.config.ts', related: false },
+    plugins: ['@stryker-mutator/vitest-runner'],
+    inPlace: true,
+    coverageAnalysis: 'perTest',
+    concurrency: 1,
+    mutate: files,
+    reporters: ['clear-text', 'json'],
+    clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+    jsonReporter: { fileName: report },
+    disableTypeChecks: false,
+  };
+  writeFileSync(join(copy, 'stryker.config.json'), JSON.stringify(config));
+  const stryker = join(copy, 'node_modules', '@stryker-mutator', 'core', 'bin', 'stryker.js');
+  const run = spawnSync(process.execPath, [stryker, 'run'], {
+    cwd: copy,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  if (run.status !== 0) throw new Error(`The mutation run of ${name} failed.`);
+  return scoreOf(readFileSync(report, 'utf8'));
+}
+
+function scoreOf(report: string): number {
+  const { files } = JSON.parse(report) as { files: Record<string, { mutants: { status: string }[] }> };
+  const statuses = Object.values(files).flatMap(({ mutants }) => mutants.map(({ status }) => status));
+  const count = (...wanted: string[]) => statuses.filter((status) => wanted.includes(status)).length;
+  const noticed = count('Killed', 'Timeout');
+  return (100 * noticed) / (noticed + count('Survived', 'NoCoverage'));
+}
+
+const wanted = process.argv.slice(2);
+const names = wanted.length > 0 ? wanted : Object.keys(groups);
+const copy = copyTree();
+try {
+  const scores = names.map((name) => ({ name, score: runGroup(copy, name) }));
+  for (const { name, score } of scores) process.stdout.write(`${name}: ${score.toFixed(1)} %\n`);
+  if (scores.some(({ score }) => score < scoreMin)) process.exitCode = 1;
+} finally {
+  rmSync(copy, { recursive: true, force: true });
+}
