@@ -1,17 +1,18 @@
 /**
  * `npm run datahub -- keys create --name N [--scopes a,b] [--new-account] | keys list | keys rotate ID | keys revoke ID`
  * and `npm run datahub -- sealing-keys`. Goes through the hub while one runs (at DATAHUB_URL, with DATAHUB_API_KEY or the
- * key in the data directory); else opens the store itself. A new account is made in the store only.
+ * key in the data directory). New accounts are the operator's alone: they go through a socket in the data directory of a
+ * hub that runs over SQLite, or to the store itself.
  */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readCatalogConfig } from '@datahub/catalog/config';
-import { createKeyCalls } from '@datahub/catalog/rpc/keys';
+import { type CatalogConfig, readCatalogConfig } from '@datahub/catalog/config';
+import { type OperatorRequest, operate } from '@datahub/catalog/operator';
+import { askOperatorSocket } from '@datahub/catalog/operator-socket';
 import { openCatalogStore } from '@datahub/catalog/store';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
-import { createCallContext } from '@datahub/service-kit/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { readSettings } from '@datahub/service-kit/settings';
 
@@ -21,22 +22,12 @@ const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] 
        npm run datahub -- keys revoke KEY_ID
        npm run datahub -- sealing-keys`;
 
-interface Asked {
-  action: string;
-  keyId: string;
-  name: string;
-  scopes: string[];
-  newAccount: boolean;
-}
-
-type Answer = (asked: Asked) => Promise<unknown>;
-
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(2);
 }
 
-function read(): Asked | 'sealing-keys' {
+function read(): OperatorRequest | 'sealing-keys' {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
@@ -51,7 +42,7 @@ function read(): Asked | 'sealing-keys' {
   const known = needsId || action === 'list' || (action === 'create' && values.name !== undefined);
   if (noun !== 'keys' || !known || (needsId && keyId === '')) fail(usage);
   return {
-    action,
+    action: action as OperatorRequest['action'],
     keyId,
     name: values.name ?? '',
     scopes: values.scopes?.split(',').map((scope) => scope.trim()) ?? [],
@@ -59,22 +50,22 @@ function read(): Asked | 'sealing-keys' {
   };
 }
 
-/** Undefined when no hub answers. */
-async function throughHub(dataDir: string): Promise<Answer | undefined> {
-  const url = process.env.DATAHUB_URL ?? `http://127.0.0.1:${process.env.PORT ?? 8080}`;
-  const answers = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) }).then(
+async function isHubAt(url: string): Promise<boolean> {
+  return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) }).then(
     (response) => response.ok,
     () => false,
   );
-  if (!answers) return undefined;
-  const kept = join(dataDir, 'api-key');
-  const key =
-    process.env.DATAHUB_API_KEY ??
-    (
-      await readFile(kept, 'utf8').catch(() =>
-        fail(`A hub runs at ${url}, but there is no key: set DATAHUB_API_KEY, or keep one in ${kept}.`),
-      )
-    ).trim();
+}
+
+async function keyIn(dataDir: string): Promise<string | undefined> {
+  const kept = await readFile(join(dataDir, 'api-key'), 'utf8').catch(() => undefined);
+  return process.env.DATAHUB_API_KEY ?? kept?.trim();
+}
+
+async function throughHub(
+  asked: OperatorRequest,
+  { url, key }: { url: string; key: string },
+): Promise<unknown> {
   const call = async (method: string, path: string, body?: object) => {
     const response = await fetch(`${url}/v1/keys${path}`, {
       method,
@@ -88,49 +79,45 @@ async function throughHub(dataDir: string): Promise<Answer | undefined> {
     if (!response.ok) fail(`The hub refused: ${answer.detail}`);
     return answer;
   };
-  return async ({ action, keyId, name, scopes, newAccount }) => {
-    if (newAccount)
-      fail('A hub is running. Stop it to make a new account: the store is open to one process at a time.');
-    if (action === 'create') return call('POST', '', { name, ...(scopes.length > 0 ? { scopes } : {}) });
-    if (action === 'rotate') return call('POST', `/${keyId}/rotate`, {});
-    return action === 'revoke' ? call('DELETE', `/${keyId}`) : call('GET', '');
-  };
+  const { action, keyId, name, scopes } = asked;
+  if (action === 'create') return call('POST', '', { name, ...(scopes.length > 0 ? { scopes } : {}) });
+  if (action === 'rotate') return call('POST', `/${keyId}/rotate`, {});
+  return action === 'revoke' ? call('DELETE', `/${keyId}`) : call('GET', '');
 }
 
-async function inStore(asked: Asked): Promise<unknown> {
-  const { catalog: config } = readSettings(process.env, (reader) => ({ catalog: readCatalogConfig(reader) }));
+async function inStore(asked: OperatorRequest, config: CatalogConfig): Promise<unknown> {
   const store = await openCatalogStore(config.storeUrl);
   try {
-    const createId = createIdFactory({ namespace: config.namespace });
-    const first = await store.accounts.getUnique('name', 'first');
-    let accountId = first?.id;
-    if (asked.newAccount || accountId === undefined) {
-      const id = createId('acct', Date.now());
-      const name = accountId === undefined ? 'first' : id;
-      await store.accounts.insert({ id, accountId: id, version: 1, name, createdAt: Date.now() });
-      accountId = id;
-    }
-    const calls = createKeyCalls({ store, createId, nowMs: Date.now } as Parameters<
-      typeof createKeyCalls
-    >[0]);
-    const principal = { accountId, keyId: 'operator', scopes: ['*'], limits: undefined };
-    const ctx = createCallContext({ timeoutMs: 10_000, principal });
-    if (asked.action === 'create') {
-      const { key, secret } = await calls.createKey(
-        { name: asked.name, scopes: asked.scopes, limits: undefined, expiresAt: undefined },
-        ctx,
-      );
-      return { accountId, keyId: key?.keyId, key: secret, name: key?.name, scopes: key?.scopes };
-    }
-    if (asked.action === 'rotate') {
-      const { key, secret, previousExpiresAt } = await calls.rotateKey({ keyId: asked.keyId }, ctx);
-      return { keyId: key?.keyId, key: secret, previousExpiresAt };
-    }
-    if (asked.action === 'revoke') return calls.revokeKey({ keyId: asked.keyId }, ctx);
-    return (await calls.listKeys({ page: undefined }, ctx)).keys;
+    const { namespace, auditKeptMs } = config;
+    const createId = createIdFactory({ namespace });
+    return await operate({ store, createId, nowMs: Date.now, namespace, auditKeptMs }, asked);
   } finally {
     await store.close();
   }
+}
+
+/**
+ * Through the hub's API where one runs and there is a key; else, and for what no key may do, by the operator's own way:
+ * the running hub's socket, or the store itself.
+ */
+async function answer(asked: OperatorRequest): Promise<unknown> {
+  const { config, dataDir } = readSettings(process.env, (reader) => ({
+    config: readCatalogConfig(reader),
+    dataDir: reader.text('DATAHUB_DATA_DIR', 'data'),
+  }));
+  const url = process.env.DATAHUB_URL ?? `http://127.0.0.1:${process.env.PORT ?? 8080}`;
+  const runs = await isHubAt(url);
+  const key = await keyIn(dataDir);
+  if (runs && key !== undefined && !asked.newAccount) return throughHub(asked, { url, key });
+  const { operatorSocket } = config;
+  if (operatorSocket === undefined) return inStore(asked, config);
+  const told = await askOperatorSocket(operatorSocket, asked);
+  if (told === undefined && runs) {
+    fail(
+      `A hub runs at ${url}, and not over the store here: run this where its data directory is, or stop it.`,
+    );
+  }
+  return told ?? inStore(asked, config);
 }
 
 const asked = read();
@@ -140,7 +127,6 @@ if (asked === 'sealing-keys') {
     `DATAHUB_SEALING_PUBLIC_KEYS=${publicKey}\nDATAHUB_SEALING_PRIVATE_KEYS=${privateKey}\n`,
   );
 } else {
-  const hub = await throughHub(process.env.DATAHUB_DATA_DIR ?? 'data');
-  const answer = await (hub ?? inStore)(asked).catch((err: Error) => fail(err.message));
-  process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
+  const told = await answer(asked).catch((err: Error) => fail(err.message));
+  process.stdout.write(`${JSON.stringify(told, null, 2)}\n`);
 }

@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { statSync, watch } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, test } from 'vitest';
-import type { SealBinding } from './envelope.ts';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { pad, parseEnvelope, type SealBinding, unpad } from './envelope.ts';
 import { faultOfKey, generateKeyPair, type KeyPair, loadKeyFile, publicKeyOf } from './key-pair.ts';
 import { createOpener, keyIdOf, type Opener } from './opener.ts';
 import { createSealer, type Seal } from './sealer.ts';
@@ -88,6 +89,58 @@ describe('envelopes', () => {
     },
   );
 
+  test('what an earlier hub sealed still opens', async () => {
+    const old = await createOpener(['1f1f9435fa8fed17:uO_d8_hkDbfavFhHFbao3sqGvVcBxoCQ0f2o7T-Jq3c']);
+    const text =
+      'v1:1f1f9435fa8fed17:LRJhzgo7fxV7jHBcu491qtdx43eTMGkJI1zJuGEVJw4:vrxks1RKon4OqSf2pRVGn18Hex2tENSuLzmJhVSW6rxVMEJF9Ic2c2o5QCOGxRc8ij0WV4crrF1J-3Gt5w7njIFp62IrjKXmReC1GuAGY80';
+    expect(await old.open(text, binding)).toBe('s3cret');
+    expect(keyIdOf(text)).toBe('1f1f9435fa8fed17');
+    expect(parseEnvelope(text)).toMatchObject({ keyId: '1f1f9435fa8fed17' });
+  });
+
+  test('an envelope has one spelling', async () => {
+    const text = await seal('s3cret', binding);
+    for (const other of [
+      `${text}:`,
+      `${text}=`,
+      ` ${text}`,
+      text.replace('v1', 'v2'),
+      text.replace('v1', ''),
+      '::',
+    ]) {
+      expect(keyIdOf(other)).toBeUndefined();
+      await expect(opener.open(other, binding)).rejects.toMatchObject({
+        ...refused,
+        cause: 'No key for this text.',
+      });
+    }
+    expect(parseEnvelope('v1')).toEqual(undefined);
+    expect(parseEnvelope('v1:::')).toEqual({
+      keyId: '',
+      encapsulated: Buffer.alloc(0),
+      ciphertext: Buffer.alloc(0),
+    });
+    for (const short of ['v1:', 'v1::']) expect(parseEnvelope(short)).toBeUndefined();
+  });
+
+  test('what was padded comes back, and what is no text is refused', () => {
+    for (const text of ['', 'a', 'x'.repeat(63), 'x'.repeat(64), 'ü\u0080'])
+      expect(unpad(pad(text))).toBe(text);
+    for (const length of [0, 63]) expect(pad('x'.repeat(length))).toHaveLength(64);
+    for (const length of [64, 127]) expect(pad('x'.repeat(length))).toHaveLength(128);
+    expect(() => unpad(Uint8Array.of(0xff, 0x80))).toThrow(TypeError);
+  });
+
+  test('the refusal says what to do, and to the log which key is missing', async () => {
+    const other = await createOpener([(await generateKeyPair()).privateKey]);
+    await expect(other.open(await seal('s3cret', binding), binding)).rejects.toMatchObject({
+      ...refused,
+      stage: 'connect',
+      message: expect.stringContaining('Send user and password again'),
+      cause: `No key for ${opener.currentKeyId}.`,
+    });
+  });
+
   test('the refusal tells nothing of the secret or the place', async () => {
     const err = await opener
       .open(await seal('s3cret', binding), { ...binding, port: 1 })
@@ -119,9 +172,33 @@ describe('keys', () => {
     for (const text of ['', 'a', 'a:b', `${pair.publicKey}:x`, 'a b:AAAA', pair.publicKey.slice(0, -4)]) {
       expect(faultOfKey(text)).toBe('A sealing key has the form <id>:<32 bytes as base64url>.');
     }
+    const [id, bytes] = pair.publicKey.split(':') as [string, string];
+    expect(id).toMatch(/^[0-9a-f]{16}$/);
+    for (const odd of [`!${id}`, `${id}!`, ` ${id}`, 'x'.repeat(65), '']) {
+      expect(faultOfKey(`${odd}:${bytes}`)).toMatch('A sealing key has the form');
+    }
+    expect(faultOfKey(`${'x-_'.repeat(21)}9:${bytes}`)).toBeUndefined();
     expect(faultOfKey(pair.publicKey)).toBeUndefined();
+    await expect(createOpener([id])).rejects.toThrow('A sealing key has the form');
     await expect(createSealer([])).rejects.toThrow('no public key');
     await expect(createOpener([])).rejects.toThrow('no private key');
+  });
+
+  test('a key file is never readable by others, not even as a draft', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
+    const modes = new Set<number>();
+    const watcher = watch(dir, (_, name) => {
+      const found = statSync(join(dir, name ?? ''), { throwIfNoEntry: false });
+      if (found?.isFile()) modes.add(found.mode & 0o777);
+    });
+    try {
+      for (let i = 0; i < 20; i++) await loadKeyFile(join(dir, `keys-${i}`));
+      await vi.waitFor(() => expect(modes.size).toBeGreaterThan(0));
+      expect([...modes]).toEqual([0o600]);
+    } finally {
+      watcher.close();
+      await rm(dir, { recursive: true });
+    }
   });
 
   test('a key file is made once, for its owner alone', async () => {
@@ -133,6 +210,9 @@ describe('keys', () => {
       expect(await loadKeyFile(path)).toEqual(made[0]);
       expect((await stat(path)).mode & 0o777).toBe(0o600);
       expect(await readFile(path, 'utf8')).toBe(`${made[0]?.[0]}\n`);
+      expect(await readdir(join(dir, 'data'))).toEqual(['sealing-keys']);
+      await writeFile(path, ` ${pair.privateKey} \r\n\n${made[0]?.[0]}`);
+      expect(await loadKeyFile(path)).toEqual([pair.privateKey, made[0]?.[0]]);
     } finally {
       await rm(dir, { recursive: true });
     }

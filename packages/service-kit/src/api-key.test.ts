@@ -29,6 +29,19 @@ describe('an API key', () => {
     (text) => expect(isPossibleKey(text)).toBe(false),
   );
 
+  it('of an earlier hub stays one', () => {
+    expect(isPossibleKey('dhk_akjk10976c14h3yggb7f80jq8hesz4v2yt6tn5')).toBe(true);
+    expect(isPossibleKey('dhk_akjk10976c14h3yggb7f80jq8hesz4v2yt6tn6')).toBe(false);
+  });
+
+  it('that only begins or ends like our own is none of our own, and needs no checksum', () => {
+    const wrong = `dhk_${'0'.repeat(38)}`;
+    expect(isPossibleKey(wrong)).toBe(false);
+    for (const key of [`x${wrong}`, `${wrong}x`, `${wrong}u`, wrong.toUpperCase()]) {
+      expect(isPossibleKey(key)).toBe(true);
+    }
+  });
+
   it('may be brought by the operator, with or without our prefix', () => {
     expect(isPossibleKey('my-own_key-0123456789-0123456789')).toBe(true);
     expect(isPossibleKey('dhk_my-own-0123456789-0123456789')).toBe(true);

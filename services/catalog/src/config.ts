@@ -1,5 +1,6 @@
 /** The catalog's settings. */
 
+import { dirname, join } from 'node:path';
 import { isGivenKeyShape, isPossibleKey } from '@datahub/service-kit/api-key';
 import type { SettingsReader } from '@datahub/service-kit/settings';
 import { readStoreUrl } from '@datahub/service-kit/store-settings';
@@ -7,6 +8,8 @@ import { readStoreUrl } from '@datahub/service-kit/store-settings';
 export interface CatalogConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
   storeUrl: string;
+  /** Where the operator's commands reach a running hub whose store is open to one process; undefined for other stores. */
+  operatorSocket?: string | undefined;
   namespace: string;
   apiKey?: string | undefined;
   keyFile?: string | undefined;
@@ -36,6 +39,7 @@ export function readCatalogConfig(reader: SettingsReader): CatalogConfig {
   }
   return {
     storeUrl,
+    operatorSocket: operatorSocketOf(storeUrl),
     namespace,
     apiKey,
     keyFile: `${dataDir}/api-key`,
@@ -44,4 +48,10 @@ export function readCatalogConfig(reader: SettingsReader): CatalogConfig {
     replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', { fallback: 1, min: 1, max: 1_000 }),
     leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
   };
+}
+
+/** Windows has no sockets with a mode. */
+function operatorSocketOf(storeUrl: string): string | undefined {
+  if (!storeUrl.startsWith('sqlite:') || process.platform === 'win32') return undefined;
+  return join(dirname(storeUrl.slice('sqlite:'.length)), 'operator', 'socket');
 }

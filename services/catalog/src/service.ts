@@ -9,6 +9,8 @@ import { type Bootstrapped, bootstrap } from './bootstrap.ts';
 import type { Catalog } from './catalog.ts';
 import { createChangeFeed } from './changes.ts';
 import type { CatalogConfig } from './config.ts';
+import { operate } from './operator.ts';
+import { openOperatorSocket } from './operator-socket.ts';
 import type { CheckStatement } from './query.ts';
 import { audited, createAuditCalls } from './rpc/audit.ts';
 import { createFolderCalls } from './rpc/folders.ts';
@@ -57,6 +59,14 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   if (bootstrapped.addedKey)
     deps.logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
 
+  const operator =
+    config.operatorSocket === undefined
+      ? undefined
+      : await openOperatorSocket({
+          path: config.operatorSocket,
+          answer: (asked) => operate(catalog, asked),
+          logger: deps.logger,
+        });
   const upkeep = setInterval(() => {
     for (const collection of [store.operations, store.audit, store.windows]) {
       collection.sweepExpired(deps.nowMs(), expirySweepMax).catch((err) => {
@@ -87,6 +97,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     close: async () => {
       clearInterval(upkeep);
       changes.close();
+      await operator?.close();
       await store.close();
     },
   };

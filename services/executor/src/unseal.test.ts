@@ -43,6 +43,8 @@ test('gives what an engine connects with', async () => {
     password: 's3cret',
     tls: { mode: 'verify-full', ca: 'CA', cert: 'CERT', key: 'KEY' },
   });
+  expect(await unseal({ ...source, authSource: 'admin' }, opener)).toMatchObject({ authSource: 'admin' });
+  expect(await unseal(source, opener)).not.toHaveProperty('authSource');
   const without = { ...source, sealed: { ...source.sealed, tlsKey: '' } };
   expect((await unseal(without, opener)).tls).not.toHaveProperty('key');
 });

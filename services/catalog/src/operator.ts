@@ -1,0 +1,60 @@
+/** What an operator does to keys and accounts with the store at hand, past the public face: nobody's key is asked for. */
+
+import { createCallContext } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import type { Catalog } from './catalog.ts';
+import { audited } from './rpc/audit.ts';
+import { createKeyCalls } from './rpc/keys.ts';
+
+export interface OperatorRequest {
+  action: 'create' | 'list' | 'rotate' | 'revoke';
+  /** To be rotated or revoked. */
+  keyId: string;
+  /** Of a new key. */
+  name: string;
+  scopes: string[];
+  /** The new key opens an account of its own; else it is the first account's. */
+  newAccount: boolean;
+}
+
+export type OperatorCatalog = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace' | 'auditKeptMs'>;
+
+const timeoutMs = 10_000;
+
+/** Answers as the public API does, in the audit as the key `operator`. Rejects with HubError. */
+export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
+  // What keys have to do with neither seals nor tells executors.
+  const catalog = parts as Catalog;
+  const calls = audited(catalog, createKeyCalls(catalog));
+  const accountId = await accountFor(parts, asked);
+  const principal = { accountId, keyId: 'operator', scopes: ['*'], limits: undefined };
+  const ctx = createCallContext({ timeoutMs, principal });
+  const { action, keyId, name, scopes } = asked;
+  if (action === 'create') {
+    const request = { name, scopes, limits: undefined, expiresAt: undefined };
+    const { key, secret } = await calls.createKey(request, ctx);
+    return { accountId, keyId: key?.keyId, key: secret, name: key?.name, scopes: key?.scopes };
+  }
+  if (action === 'rotate') {
+    const { key, secret, previousExpiresAt } = await calls.rotateKey({ keyId }, ctx);
+    return { keyId: key?.keyId, key: secret, previousExpiresAt };
+  }
+  if (action === 'revoke') return calls.revokeKey({ keyId }, ctx);
+  return (await calls.listKeys({ page: undefined }, ctx)).keys;
+}
+
+/** The first account, or one that is made now. */
+async function accountFor(
+  { store, createId, nowMs }: OperatorCatalog,
+  asked: OperatorRequest,
+): Promise<string> {
+  if (!asked.newAccount) {
+    const first = await store.accounts.getUnique('name', 'first');
+    if (first !== null) return first.id;
+  }
+  if (asked.action !== 'create') throw new HubError('NOT_FOUND', 'There is no account yet.');
+  const id = createId('acct', nowMs());
+  const name = asked.newAccount ? id : 'first';
+  await store.accounts.insert({ id, accountId: id, version: 1, name, createdAt: nowMs() });
+  return id;
+}

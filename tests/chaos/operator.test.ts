@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startDistributed } from '../../tools/distributed.ts';
+import { openHub } from '../../tools/hub.ts';
+import { createApi } from '../support/api.ts';
+import { scaled } from '../support/scale.ts';
+
+const command = fileURLToPath(new URL('../../tools/datahub.ts', import.meta.url));
+
+describe('the operator’s commands', () => {
+  let dir: string;
+  const key = `test-key-${randomBytes(24).toString('hex')}`;
+  const env = () => ({
+    PORT: '0',
+    DATAHUB_METRICS_PORT: '0',
+    DATAHUB_DATA_DIR: dir,
+    DATAHUB_API_KEY: key,
+    DATAHUB_EDGE: 'none',
+    DATAHUB_LOG_LEVEL: 'fatal',
+  });
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'datahub-operator-'));
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  /** As an operator types it, with or without a key at hand. */
+  const run = async (args: string[], { port = 9, with: own = {} as Record<string, string> } = {}) => {
+    const { DATAHUB_API_KEY: _, ...settings } = env();
+    const { stdout } = await promisify(execFile)(process.execPath, [command, ...args], {
+      env: { PATH: process.env.PATH, ...settings, DATAHUB_URL: `http://127.0.0.1:${port}`, ...own },
+    });
+    return JSON.parse(stdout);
+  };
+  const newAccount = (name: string) => ['keys', 'create', '--name', name, '--new-account'];
+
+  const forms: [string, () => Promise<{ port: number; close(): Promise<void> }>][] = [
+    ['one process', () => openHub(env())],
+    ['four processes', () => startDistributed(env(), 'ignore')],
+  ];
+  it.each(forms.slice(0, scaled(1, 2)))(
+    'make an account while the hub runs in %s, and while it does not',
+    async (_, start) => {
+      // As a process that was killed leaves it.
+      await mkdir(join(dir, 'operator'));
+      await writeFile(join(dir, 'operator', 'socket'), '');
+      const before = await run(newAccount('before'));
+      let hub = await start();
+      const api = (withKey = key) => createApi({ url: `http://127.0.0.1:${hub.port}`, key: withKey });
+      await api().ok(api().post('/v1/hubs', { label: 'ours' }));
+      const during = await run(newAccount('during'), hub);
+      expect(new Set([before.accountId, during.accountId]).size).toBe(2);
+      const theirs = api(during.key);
+      expect(await theirs.ok(theirs.get('/v1/hubs'))).toEqual([]);
+      const { hubId } = await theirs.ok(theirs.post('/v1/hubs', { label: 'theirs' }));
+      expect(await theirs.ok(theirs.get(`/v1/audit?resourceId=${during.keyId}`))).toMatchObject([
+        { action: 'key.create', keyId: 'operator' },
+      ]);
+
+      const { mode } = await stat(join(dir, 'operator', 'socket'));
+      expect([mode & 0o777, (await stat(join(dir, 'operator'))).mode & 0o777]).toEqual([0o600, 0o700]);
+      await hub.close();
+      await expect(stat(join(dir, 'operator', 'socket'))).rejects.toThrow('ENOENT');
+
+      const after = await run(newAccount('after'));
+      hub = await start();
+      for (const { key: one } of [before, after]) expect((await api(one).get('/v1/hubs')).body).toEqual([]);
+      expect((await api(during.key).get('/v1/hubs')).body).toMatchObject([{ hubId }]);
+      await hub.close();
+    },
+    60_000,
+  );
+
+  it('work on the first account’s keys without a key at hand', async () => {
+    const hub = await openHub(env());
+    const made = await run(['keys', 'create', '--name', 'job', '--scopes', 'hubs:read'], hub);
+    const rotated = await run(['keys', 'rotate', made.keyId], hub);
+    expect((await run(['keys', 'list'], hub)).map(({ name }: { name: string }) => name)).toContain('job');
+    await run(['keys', 'revoke', rotated.keyId], hub);
+    const url = `http://127.0.0.1:${hub.port}`;
+    expect((await createApi({ url, key: made.key }).get('/v1/hubs')).status).toBe(200);
+    expect((await createApi({ url, key: rotated.key }).get('/v1/hubs')).status).toBe(401);
+    const wrong = { message: expect.stringContaining('/scopes/0 must be one of') };
+    await expect(run(['keys', 'create', '--name', 'x', '--scopes', 'all'], hub)).rejects.toMatchObject(wrong);
+    await hub.close();
+  }, 30_000);
+
+  it('do not make a store of their own beside a hub that runs elsewhere', async () => {
+    const hub = await openHub(env());
+    const elsewhere = { port: hub.port, with: { DATAHUB_DATA_DIR: join(dir, 'elsewhere') } };
+    await expect(run(newAccount('x'), elsewhere)).rejects.toMatchObject({
+      message: expect.stringContaining('not over the store here'),
+    });
+    await expect(stat(join(dir, 'elsewhere'))).rejects.toThrow('ENOENT');
+    await hub.close();
+  }, 30_000);
+
+  it('outlive whoever comes in and asks for nothing, too much, or nonsense', async () => {
+    const hub = await openHub(env());
+    const path = join(dir, 'operator', 'socket');
+    const send = (text: string) =>
+      new Promise<string>((resolve) => {
+        let answer = '';
+        const socket = connect({ path, allowHalfOpen: true }, () => socket.end(text));
+        socket.on('data', (chunk) => {
+          answer += chunk;
+        });
+        socket.on('error', () => {}).on('close', () => resolve(answer));
+      });
+    for (const text of ['', 'x', '[]', 'null', '{"action":"create","scopes":1}', 'x'.repeat(1_000_000)]) {
+      expect(await send(text)).not.toContain('"key"');
+    }
+    expect((await run(newAccount('still there'), hub)).key).toMatch(/^dhk_/);
+    await hub.close();
+  }, 30_000);
+});
