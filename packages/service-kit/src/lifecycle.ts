@@ -1,5 +1,6 @@
 /** The life of a process: start, wait for a signal, close in reverse order, within a bound. */
 
+import { countBuffersWithHeap } from './heap.ts';
 import { SettingsError } from './settings.ts';
 
 export interface Closable {
@@ -38,6 +39,7 @@ export async function runProcess(options: {
   start: () => Promise<Closable>;
   graceMs?: number;
 }): Promise<void> {
+  countBuffersWithHeap();
   let running: Closable;
   try {
     running = await options.start();
