@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { MongoClient } from 'mongodb';
 import type { TestProject } from 'vitest/node';
 import { startDistributed } from '../../tools/distributed.ts';
 import { openHub } from '../../tools/hub.ts';
 import { startBalancer } from './balancer.ts';
 import { createTestDatabases } from './databases.ts';
+import { losesUpdates } from './loses-updates.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const env = { ...process.env, ...project.config.env } as Record<string, string | undefined>;
@@ -58,16 +58,6 @@ async function startForm(form: string | undefined, settings: Record<string, stri
     await hub.close();
   };
   return { port: balancer.port, metricsPort: hub.metricsPort, close };
-}
-
-/** FerretDB 1 reads, changes and writes without a lock, so of two processes that update a document at once one is lost. */
-async function losesUpdates(url: string | undefined): Promise<boolean> {
-  const client = await new MongoClient(url ?? '').connect();
-  try {
-    return 'ferretdbVersion' in (await client.db().admin().buildInfo());
-  } finally {
-    await client.close();
-  }
 }
 
 function mongoUrl(server: string | undefined, name: string): string {

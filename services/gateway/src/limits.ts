@@ -63,15 +63,28 @@ export function createLimits(options: LimitsOptions): Limits {
     },
 
     requireTolerance: (address) => {
-      if (!addresses.has(address)) return;
-      const bucket = bucketOf(addresses, address, options.unknownKeysPerMinute);
+      const network = networkOf(address);
+      if (!addresses.has(network)) return;
+      const bucket = bucketOf(addresses, network, options.unknownKeysPerMinute);
       if (bucket.tokens < 1) throw refuse(bucket, options.unknownKeysPerMinute);
     },
 
     noteRefusedKey: (address) => {
-      bucketOf(addresses, address, options.unknownKeysPerMinute).tokens -= 1;
+      bucketOf(addresses, networkOf(address), options.unknownKeysPerMinute).tokens -= 1;
     },
   };
+}
+
+/** Whom an address stands for: of IPv6 the first 64 bits, for whoever has one such address has all of them. */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined || !address.includes(':')) return mapped ?? address;
+  const [head = '', tail] = (address.split('%', 1)[0] as string).split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  while (groups.length + after.length < 8) groups.push('0');
+  const network = [...groups, ...after].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
 }
 
 /** What is left of a key's budget, as `RateLimit` and `RateLimit-Policy` say it. */

@@ -43,9 +43,10 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   });
   const usage = createUsage({ catalog: deps.upstreams.catalog, logger: deps.logger });
   const local = createLimits(config);
-  const { ratePerMinute } = config;
+  const { ratePerMinute, unknownKeysPerMinute } = config;
+  const { catalog } = deps.upstreams;
   const limits = deps.sharesLimits
-    ? createSharedLimits({ catalog: deps.upstreams.catalog, ratePerMinute, local })
+    ? createSharedLimits({ catalog, ratePerMinute, unknownKeysPerMinute, local })
     : local;
   let draining = false;
   const readiness: Readiness = { missing: async () => (draining ? ['gateway'] : deps.readiness.missing()) };

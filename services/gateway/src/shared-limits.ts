@@ -1,19 +1,21 @@
 /**
  * A key's budget where several gateways serve it: each takes some requests at a time off a counter of the minute that
  * the catalog keeps, so that all together admit what one would, but for what was taken and not used (a fiftieth of the
- * budget a gateway). While the catalog cannot be reached each gateway counts for itself.
+ * budget a gateway). While the catalog cannot be reached each gateway counts for itself. Refused keys of an address are
+ * counted in the same way, under an account that is nobody's.
  */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call';
 import type { FastifyReply } from 'fastify';
-import { type Limits, rateHeaders, tooMany } from './limits.ts';
+import { type Limits, networkOf, rateHeaders, tooMany } from './limits.ts';
 import type { Upstreams } from './upstreams.ts';
 
 export interface SharedLimitsOptions {
   catalog: Pick<Upstreams['catalog'], 'takeRequests'>;
   /** For keys without a rate of their own; 0 for no limit. */
   ratePerMinute: number;
+  unknownKeysPerMinute: number;
   /** What one gateway does by itself. */
   local: Limits;
   keysMax?: number;
@@ -22,7 +24,7 @@ export interface SharedLimitsOptions {
 }
 
 interface Share {
-  /** Taken and not yet used. */
+  /** Taken and not yet used; below 0 what was used before it was taken. */
   mine: number;
   /** Not taken by anybody when last heard of. */
   left: number;
@@ -32,17 +34,22 @@ interface Share {
 
 const takeTimeoutMs = 2_000;
 const batchesAMinute = 50;
+/** Where refused keys are counted; no account has such an id. */
+const nobody = 'unknown-keys';
+/** What an address waits that asks faster than its refusals can be counted. */
+const countingMs = 1_000;
 
 export function createSharedLimits(options: SharedLimitsOptions): Limits {
   const { catalog, local, keysMax = 50_000, now = () => performance.now() } = options;
-  const shares = new Map<string, Share>();
+  const keys = new Map<string, Share>();
+  const networks = new Map<string, Share>();
 
-  const shareOf = (keyId: string): Share => {
-    let share = shares.get(keyId);
+  const shareOf = (shares: Map<string, Share>, id: string): Share => {
+    let share = shares.get(id);
     if (share === undefined) {
       if (shares.size >= keysMax) shares.delete(shares.keys().next().value as string);
       share = { mine: 0, left: Number.POSITIVE_INFINITY, endsAt: 0, taking: undefined };
-      shares.set(keyId, share);
+      shares.set(id, share);
     }
     return share;
   };
@@ -57,11 +64,11 @@ export function createSharedLimits(options: SharedLimitsOptions): Limits {
 
   const ask = async (share: Share, principal: Principal, perMinute: number): Promise<void> => {
     const askedAt = now();
-    const count = Math.max(1, Math.floor(perMinute / batchesAMinute));
+    const count = batchOf(perMinute) + Math.max(0, -share.mine);
     const ctx = createCallContext({ timeoutMs: takeTimeoutMs, principal });
     const { granted, left, resetMs } = await catalog.takeRequests({ perMinute, count }, ctx);
     // A minute that began meanwhile has its own budget.
-    if (askedAt + resetMs > share.endsAt + 1_000) share.mine = 0;
+    if (askedAt + resetMs > share.endsAt + 1_000) share.mine = Math.min(0, share.mine);
     share.mine += granted;
     share.left = left;
     share.endsAt = askedAt + resetMs;
@@ -96,17 +103,43 @@ export function createSharedLimits(options: SharedLimitsOptions): Limits {
     }
   };
 
+  /** Until all refusals so far are counted, or the minute's budget is spent. */
+  const countRefusals = async (share: Share, network: string): Promise<void> => {
+    const principal = { accountId: nobody, keyId: network, scopes: [], limits: undefined };
+    do await take(share, principal, options.unknownKeysPerMinute);
+    while (share.mine < 1 && share.left > 0);
+  };
+
   return {
-    ...local,
+    requireTolerance: (address) => {
+      local.requireTolerance(address);
+      const share = networks.get(networkOf(address));
+      if (share === undefined || now() >= share.endsAt) return;
+      const perMinute = options.unknownKeysPerMinute;
+      if (share.left === 0 && share.mine < 1) throw tooMany(perMinute, share.endsAt - now());
+      if (share.mine <= -batchOf(perMinute)) throw tooMany(perMinute, countingMs);
+    },
+
+    noteRefusedKey: (address) => {
+      local.noteRefusedKey(address);
+      const network = networkOf(address);
+      const share = shareOf(networks, network);
+      share.mine--;
+      // While the catalog is away, what this gateway counts by itself is all there is.
+      if (share.mine < 1 && share.taking === undefined) countRefusals(share, network).catch(() => {});
+    },
+
     admit: (principal, reply) => {
       const perMinute = principal.limits?.ratePerMinute ?? options.ratePerMinute;
       if (perMinute === 0) return;
-      const share = shareOf(principal.keyId);
+      const share = shareOf(keys, principal.keyId);
       if (use(share, perMinute, reply)) return;
       return admit(share, principal, { perMinute, reply });
     },
   };
 }
+
+const batchOf = (perMinute: number): number => Math.max(1, Math.floor(perMinute / batchesAMinute));
 
 interface Admission {
   perMinute: number;
