@@ -48,8 +48,8 @@ const groups: Record<string, Group> = {
     tests: ['packages/sealing/src/*.test.ts', 'services/executor/src/unseal.test.ts'],
   },
   addresses: {
-    files: ['services/executor/src/{address-policy,dial,dial-resolve}.ts'],
-    tests: ['services/executor/src/{address-policy,dial,dial-resolve}.test.ts'],
+    files: ['services/executor/src/{address-policy,dial}.ts'],
+    tests: ['services/executor/src/{address-policy,dial}.test.ts'],
   },
   binder: {
     files: ['packages/statement/src/{lexer,statement,values,verb}.ts'],

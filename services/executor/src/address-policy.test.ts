@@ -59,6 +59,27 @@ describe('addresses', () => {
     ]);
   });
 
+  test.each(['151.101.129.140', '8.8.4.4', '203.200.100.199'])('mapped %s, too', async (address) => {
+    expect(await policyFor({}, `::ffff:${address}`).check('db.example')).toEqual([{ address, family: 4 }]);
+  });
+
+  test.each(['', 'db.example', '8.8.8', '2606:4700::1%eth0', '8.8.8.8:1'])(
+    'a resolver’s answer %j is no address',
+    async (answer) => {
+      await expect(policyFor(embedded, answer).check('db.example')).rejects.toThrow(
+        'The host has no usable address.',
+      );
+    },
+  );
+
+  test('a listed address opens itself alone', async () => {
+    const settings = { allow: ['10.1.2.3', 'fd12::5'] };
+    await expect(policyFor(settings, '10.1.2.3', 'fd12::5').check('db.example')).resolves.toHaveLength(2);
+    for (const near of ['10.1.2.2', '10.1.2.4', 'fd12::4', 'fd12:1::5']) {
+      await expect(policyFor(settings, near).check('db.example')).rejects.toThrow('private');
+    }
+  });
+
   test('a listed CIDR opens its addresses alone', async () => {
     const settings = { allow: ['10.1.0.0/16', 'fd12::/16'] };
     await expect(policyFor(settings, '10.1.2.3', 'fd12::5').check('db.example')).resolves.toHaveLength(2);
@@ -71,7 +92,12 @@ describe('addresses', () => {
       allow: ['10.0.0.0/8', 'a.example'],
       deny: ['10.9.0.0/16', 'a.example', '*.b.example', '8.8.8.8'],
     };
-    await expect(policyFor(settings, '10.9.1.1').check('db.example')).rejects.toThrow();
+    await expect(policyFor(settings, '10.9.1.1').check('db.example')).rejects.toThrow(
+      'An address of the host is denied.',
+    );
+    await expect(policyFor({ deny: ['2606::/16'] }, '2606:4700::1').check('db.example')).rejects.toThrow(
+      'denied',
+    );
     await expect(policyFor(settings, '::ffff:10.9.1.1').check('db.example')).rejects.toThrow();
     await expect(policyFor(settings, '8.8.8.8').check('db.example')).rejects.toThrow();
     await expect(policyFor(settings, '1.1.1.1').check('A.EXAMPLE..')).rejects.toThrow();
@@ -92,8 +118,15 @@ describe('hosts', () => {
       asked++;
       return ['8.8.8.8'];
     });
-    await expect(policy.check(host)).rejects.toThrow();
+    await expect(policy.check(host)).rejects.toThrow('The host is neither a name nor an address.');
     expect(asked).toBe(0);
+  });
+
+  test('of 253 characters are names, and refusals have one for the log', async () => {
+    const long = `${'x'.repeat(60)}.`.repeat(4).slice(0, 253);
+    await expect(policyFor({}, '8.8.8.8').check(long)).resolves.toHaveLength(1);
+    await expect(policyFor({}, '127.0.0.1').check(long)).rejects.toMatchObject({ name: 'AddressRefused' });
+    await expect(policyFor({}, '4000::1').check(long)).rejects.toThrow('(never)');
   });
 
   test.each(oddForms)('odd form %s is judged by what it resolves to', async (host) => {
@@ -135,19 +168,16 @@ test('no IPv6 address outside the checked unicast part is ever open', async () =
 });
 
 test('entries of the lists are checked', () => {
-  for (const good of ['10.0.0.0/8', '10.1.2.3', 'fd00::/8', '::1', 'db', 'db.example', '*.example']) {
-    expect(faultOfEntry(good)).toBeUndefined();
+  const names = ['db', 'db.example', '*.example', 'a_b-c.example'];
+  const ranges = ['10.0.0.0/8', '10.1.2.3/32', '10.1.2.3', '0.0.0.0/0', 'fd00::/8', '::1/128', '::/0', '::1'];
+  for (const good of [...names, ...ranges]) expect(faultOfEntry(good)).toBeUndefined();
+  for (const bad of ['10.0.0.0/33', '10.0.0.0/8/1', '10.0.0.0/', 'fd00::/129', '10.0.0.0/x', '10.0.0.0/1x']) {
+    expect(faultOfEntry(bad)).toBe(`${bad} has no valid prefix length.`);
   }
-  for (const bad of [
-    '10.0.0.0/33',
-    '10.0.0.0/8/1',
-    '10.0.0.0/',
-    'fd00::/129',
-    'a b',
-    '*',
-    'http://x',
-    '10.0.0.0/x',
-  ]) {
-    expect(faultOfEntry(bad)).toBeTypeOf('string');
+  for (const bad of ['10.0.0.0/x1', '10.0.0.0/0008', '10.0.0.0/ 8', '10.0.0.0/-1', '10.0.0.0/1.5']) {
+    expect(faultOfEntry(bad)).toBe(`${bad} has no valid prefix length.`);
+  }
+  for (const bad of ['a b', '*', 'http://x', '', 'a..b', '.a', 'a.', '*a', 'x.*']) {
+    expect(faultOfEntry(bad)).toBe(`${bad} is neither a name nor a CIDR.`);
   }
 });

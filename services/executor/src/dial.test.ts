@@ -2,7 +2,7 @@ import { type EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, Socket } from 'node:net';
 import fc from 'fast-check';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { type AddressPolicySettings, createAddressPolicy, type Resolve } from './address-policy.ts';
 import { loopback, never, privates } from './address-policy-forms.ts';
 import { createDial } from './dial.ts';
@@ -24,21 +24,23 @@ afterEach(() => {
 function spyDial(options: {
   settings?: AddressPolicySettings;
   resolve: Resolve;
-  fate?: (address: string) => 'connect' | 'refuse' | 'silence';
+  fate?: (address: string) => 'connect' | 'late' | 'refuse' | 'silence';
   connectTimeoutMs?: number;
+  staggerMs?: number;
 }) {
   const dialled: string[] = [];
   const sockets: Socket[] = [];
   const dial = createDial({
     policy: createAddressPolicy(options.settings ?? strict, options.resolve),
     connectTimeoutMs: options.connectTimeoutMs ?? 200,
-    staggerMs: 10,
+    staggerMs: options.staggerMs ?? 10,
     connect: ({ address }) => {
       dialled.push(address);
       const socket = new Socket();
       sockets.push(socket);
       const fate = options.fate?.(address) ?? 'connect';
       if (fate === 'connect') setImmediate(() => socket.emit('connect'));
+      if (fate === 'late') setTimeout(() => socket.emit('connect'), 40);
       if (fate === 'refuse') setImmediate(() => socket.destroy(new Error(`ECONNREFUSED ${address}`)));
       return socket;
     },
@@ -149,6 +151,75 @@ test('a refusing address hands on to the next at once', async () => {
   });
   await dial('db.example', 5432, idle);
   expect(dialled).toEqual(['1.1.1.1', '8.8.8.8']);
+});
+
+test('the next address has its turn at once after a refusal, and the last refusal ends it', async () => {
+  const resolve = async () => ['1.1.1.1', '8.8.8.8', '9.9.9.9'];
+  const slow = { resolve, staggerMs: 60_000, connectTimeoutMs: 5_000 };
+  const one = spyDial({ ...slow, fate: (address) => (address === '9.9.9.9' ? 'connect' : 'refuse') });
+  await one.dial('db.example', 5432, idle);
+  expect(one.dialled).toEqual(['1.1.1.1', '8.8.8.8', '9.9.9.9']);
+  const none = spyDial({ ...slow, fate: () => 'refuse' });
+  await expect(none.dial('db.example', 5432, idle)).rejects.toMatchObject({
+    cause: { message: 'ECONNREFUSED 9.9.9.9' },
+  });
+});
+
+test('an address that refuses late does not end what another still tries', async () => {
+  const fate = (address: string) => (address === '1.1.1.1' ? 'late' : 'refuse');
+  const { dial, sockets } = spyDial({ resolve: async () => ['1.1.1.1', '8.8.8.8'], fate, staggerMs: 5 });
+  expect(await dial('db.example', 5432, idle)).toBe(sockets[0]);
+});
+
+test('of two that connect the first is taken, and the other is closed and not waited for', async () => {
+  const { dial, sockets, dialled } = spyDial({
+    resolve: async () => ['1.1.1.1', '8.8.8.8', '9.9.9.9'],
+    fate: (address) => (address === '1.1.1.1' ? 'late' : 'connect'),
+    staggerMs: 5,
+  });
+  const socket = await dial('db.example', 5432, idle);
+  expect(socket).toBe(sockets[1]);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  expect(dialled).toEqual(['1.1.1.1', '8.8.8.8']);
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, false]);
+  expect(socket.listenerCount('error')).toBe(0);
+});
+
+test('a connection is told to send at once and to notice a peer that is gone', async () => {
+  const noDelay = vi.spyOn(Socket.prototype, 'setNoDelay');
+  const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
+  await spyDial({ resolve: async () => ['8.8.8.8'] }).dial('db.example', 5432, idle);
+  expect(noDelay).toHaveBeenCalledWith(true);
+  expect(keepAlive).toHaveBeenCalledWith(true, 30_000);
+  vi.restoreAllMocks();
+});
+
+test('what cannot be reached says so, and why to the log alone', async () => {
+  const { dial } = spyDial({ resolve: async () => ['127.0.0.1'] });
+  await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({
+    code: 'SOURCE_UNREACHABLE',
+    message:
+      'The source cannot be reached. Check its host and port, and that it takes connections from the hub.',
+    stage: 'connect',
+    retryable: true,
+    cause: { name: 'AddressRefused', message: 'An address of the host is of a refused kind (loopback).' },
+  });
+});
+
+test('what was called off before is not begun', async () => {
+  const gone = AbortSignal.abort(new Error('gone'));
+  let asked = 0;
+  const resolve = () => {
+    asked++;
+    return new Promise<string[]>(() => {});
+  };
+  const { dial, dialled } = spyDial({ resolve, connectTimeoutMs: 5_000 });
+  await expect(dial('db.example', 5432, gone)).rejects.toMatchObject({ cause: { message: 'gone' } });
+  // Where the address is known already, too.
+  const known = spyDial({ resolve: async () => ['8.8.8.8'], connectTimeoutMs: 5_000 });
+  await known.dial('db.example', 5432, idle);
+  await expect(known.dial('db.example', 5432, gone)).rejects.toMatchObject({ cause: { message: 'gone' } });
+  expect([asked, dialled, known.dialled]).toEqual([1, [], ['8.8.8.8']]);
 });
 
 test('the caller can call it off', async () => {
