@@ -93,7 +93,7 @@ function runGroup(copy: string, name: string): number {
     coverageAnalysis: 'perTest',
     concurrency: 1,
     mutate: files,
-    reporters: ['clear-text', 'json'],
+    reporters: ['clear-text', 'progress-append-only', 'json'],
     clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
     jsonReporter: { fileName: report },
     disableTypeChecks: false,
