@@ -142,6 +142,7 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
     hub = await startDistributed(settings, 'ignore');
     api = apiOf(hub);
     const startedAt = performance.now();
+    await untilExecuting(api, used[0]?.queryId);
     const failed: string[] = [];
     let running = true;
     let asked = 0;
@@ -178,12 +179,20 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
     await writeFile(keyFile, `${next.privateKey}\n`);
     hub = await startDistributed(settings, 'ignore');
     api = apiOf(hub);
+    await untilExecuting(api, used[0]?.queryId);
     for (const { queryId } of used) {
-      expect((await api.post('/v1/queries/execute', { queryId })).status).toBe(200);
+      const { status, text } = await api.post('/v1/queries/execute', { queryId });
+      expect(status, text).toBe(200);
     }
     await hub.close();
   }, 300_000);
 });
+
+/** Of services that start together, the executor may look for the catalog before it is there, and then waits a second. */
+const untilExecuting = (api: Api, queryId: string | undefined) =>
+  expect
+    .poll(async () => (await api.post('/v1/queries/execute', { queryId })).status, { timeout: 10_000 })
+    .toBe(200);
 
 interface Wanted {
   hubId: string;
