@@ -103,6 +103,7 @@ function runGroup(copy: string, name: string): number {
   const run = spawnSync(process.execPath, [stryker, 'run'], {
     cwd: copy,
     stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, PROPERTY_RUNS: '100' },
   });
   if (run.status !== 0) throw new Error(`The mutation run of ${name} failed.`);
   return scoreOf(readFileSync(report, 'utf8'));

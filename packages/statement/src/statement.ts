@@ -265,8 +265,8 @@ function offsetOf(text: string, line: number, column: number): number {
   return start + [...text.slice(start)].slice(0, column - 1).join('').length;
 }
 
-const placeholderAt = / ?\$\d+(::[a-z ]+(\[\])?)?|= ANY \(|<> ALL \(|\?(,\?)*/y;
-const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(/iy;
+const placeholderAt = / ?\$\d+(::(double precision|[a-z]+)(\[\])?)?|= ANY \(|<> ALL \(|\?(,\?)*/y;
+const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(\s*/iy;
 
 function storedOffset(stored: string, run: string, target: number): number {
   let [s, r] = [0, 0];
