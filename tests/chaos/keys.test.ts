@@ -129,7 +129,7 @@ describe('keys, guessed', () => {
 function askRaw(port: number, header: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => {
-      socket.end(
+      socket.write(
         Buffer.from(`GET /v1/hubs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${header}\r\n\r\n`, 'latin1'),
       );
     });

@@ -53,7 +53,7 @@ describe('a request without a good key', () => {
     const { key } = inject('hub');
     const answer = await new Promise<string>((resolve) => {
       const socket = connect(Number(port), '127.0.0.1', () => {
-        socket.end(
+        socket.write(
           `GET /v1/hubs HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-service-api-key: ${key}\r\nx-service-api-key: ${key}\r\n\r\n`,
         );
       });

@@ -175,7 +175,7 @@ async function authenticate(request: FastifyRequest, reply: FastifyReply, deps: 
     );
     principal = found instanceof Promise ? await found : found;
   } catch (err) {
-    if (err instanceof HubError && err.code.startsWith('KEY_')) deps.limits.noteRefusedKey(address);
+    if (err instanceof HubError && err.code.startsWith('KEY_')) await deps.limits.noteRefusedKey(address);
     throw err;
   }
   request.context.principal = principal;

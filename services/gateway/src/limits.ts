@@ -18,7 +18,8 @@ export interface Limits {
   admit(principal: Principal, reply: FastifyReply): void | Promise<void>;
   /** Throws RATE_LIMITED while an address has sent too many bad keys. */
   requireTolerance(address: string): void;
-  noteRefusedKey(address: string): void;
+  /** A refusal is answered once it is counted, so that nobody who waits for answers gets ahead of the count. */
+  noteRefusedKey(address: string): void | Promise<void>;
 }
 
 interface Bucket {
