@@ -182,10 +182,11 @@ function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): Se
 }
 
 function wentAway(cause: unknown): HubError {
-  return new HubError('UNAVAILABLE', 'The executor went away. Whether the statement ran is not known.', {
-    cause,
-    retryable: true,
-  });
+  return new HubError(
+    'SOURCE_BROKEN',
+    'The executor went away while the statement ran, so its outcome is unknown: if it writes, it may have been carried out. Look at the source before you repeat it.',
+    { cause, retryable: false },
+  );
 }
 
 async function* toRequests(

@@ -21,7 +21,7 @@ const keyShape = /^[\x21-\x7e]{1,255}$/;
 const answerBytesMax = 65_536;
 const finishTimeoutMs = 5_000;
 /** Failures after which nobody knows whether it happened. */
-const unknownCodes = new Set(['SOURCE_BROKEN', 'INTERNAL']);
+const unknownCodes = new Set(['SOURCE_BROKEN', 'CANCELLED', 'INTERNAL']);
 
 export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
   return {

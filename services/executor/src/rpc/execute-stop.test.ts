@@ -36,7 +36,11 @@ describe('a connection found dead', () => {
   test.each<Statement['kind']>(['write', 'standalone'])('is never replaced for a %s', async (kind) => {
     const { call, connections } = setup({ runs: [answerNow, dies, answerNow], kind });
     await call();
-    await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
+    await expect(call()).rejects.toMatchObject({
+      code: 'SOURCE_BROKEN',
+      retryable: false,
+      message: expect.stringContaining('outcome is unknown'),
+    });
     expect(connections).toHaveLength(1);
   });
 

@@ -14,7 +14,7 @@ import { type ExecutionLimits, leastOf, requireAllowed, runOptionsOf, timeoutMsO
 import { type AnswerOptions, type AnswerSink, Execution } from './execution.ts';
 import { toFailure } from './failure.ts';
 import type { CompileQuery } from './prepared.ts';
-import { reasonOf, untilStopped } from './stop.ts';
+import { reasonOf, StopUnproven, untilStopped } from './stop.ts';
 
 export type { AnswerOptions, AnswerSink } from './execution.ts';
 
@@ -118,10 +118,24 @@ async function runOnce(
     answer.finish(outcome, run);
   } catch (err) {
     answer.abandon();
-    throw err;
+    throw statement.kind === 'read' ? err : toUnknownOutcome(err);
   } finally {
     pool.release(lease);
   }
+}
+
+/**
+ * A write whose connection died, or was cut because it did not stop, may have been carried out: nobody can tell. It is
+ * never repeated here, and the caller is told not to repeat it unseen.
+ */
+function toUnknownOutcome(err: unknown): unknown {
+  const lost = err instanceof StopUnproven || (err instanceof HubError && err.code === 'SOURCE_BROKEN');
+  if (!lost) return err;
+  return new HubError(
+    'SOURCE_BROKEN',
+    'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Look at the source before you repeat it.',
+    { cause: err, retryable: false },
+  );
 }
 
 /** True for a read on a pooled connection that turned out dead before anything was answered: it is safe to repeat. */

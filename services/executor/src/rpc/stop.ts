@@ -13,6 +13,13 @@ export interface StopOptions {
   graceMs: number;
 }
 
+/** The stop was asked for, and the connection was lost before the database said that it had stopped. */
+export class StopUnproven extends HubError {
+  constructor({ code, message, cause }: HubError) {
+    super(code, message, { cause, retryable: false });
+  }
+}
+
 /**
  * Settles as `work` does. When the caller goes or time is up, the database is asked to cancel; what has not ended
  * `graceMs` later loses its connection. Rejects then with CANCELLED or STATEMENT_TIMEOUT; work that ended well in
@@ -30,7 +37,7 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
     const cut = () => {
       connection.close();
       done();
-      reject(stopped);
+      reject(stopped && new StopUnproven(stopped));
     };
     const stop = (reason: HubError) => {
       if (stopped) return;
@@ -61,7 +68,11 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
     if (signal.aborted) abort();
     work.then(
       (value) => finish(() => resolve(value), false),
-      (err) => finish(() => reject(stopped ?? err), err instanceof HubError && err.code === 'CANCELLED'),
+      (err) => {
+        const code = err instanceof HubError ? err.code : undefined;
+        const reason = stopped && code === 'SOURCE_BROKEN' ? new StopUnproven(stopped) : (stopped ?? err);
+        finish(() => reject(reason), code === 'CANCELLED');
+      },
     );
   });
 }

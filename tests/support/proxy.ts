@@ -1,0 +1,86 @@
+/** A TCP proxy whose network can be made to fail, at any moment, for all of its connections. */
+
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export type Fault =
+  | 'none'
+  /** Connections are taken and kept, and no byte comes through in either direction. */
+  | 'silence'
+  /** What is sent arrives, and the answers are lost. */
+  | 'no-answers'
+  /** Connections are reset, new ones too. */
+  | 'reset'
+  /** Answers come through at this pace. */
+  | { bytesPerSecond: number }
+  /** The answer to what holds this text resets its connection instead of coming through. */
+  | { resetInAnswerTo: string };
+
+export interface Proxy {
+  port: number;
+  /** In force at once; what silence has lost stays lost. */
+  fault: Fault;
+  /** Resets the connections there are. */
+  resetAll(): void;
+  close(): void;
+}
+
+export async function startProxy(target: { host: string; port: number }): Promise<Proxy> {
+  const clients = new Set<Socket>();
+  const server = createServer((client) => {
+    clients.add(client);
+    client.on('close', () => clients.delete(client));
+    client.on('error', () => {});
+    if (proxy.fault === 'reset') client.resetAndDestroy();
+    else pass(client, target, proxy);
+  });
+  const resetAll = () => {
+    for (const client of clients) client.resetAndDestroy();
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  let fault: Fault = 'none';
+  const proxy: Proxy = {
+    port: (server.address() as AddressInfo).port,
+    get fault() {
+      return fault;
+    },
+    set fault(next) {
+      fault = next;
+      if (next === 'reset') resetAll();
+    },
+    resetAll,
+    close: () => {
+      server.close();
+      resetAll();
+    },
+  };
+  return proxy;
+}
+
+function pass(client: Socket, target: { host: string; port: number }, proxy: Proxy): void {
+  const origin = connect(target);
+  let answersReset = false;
+  origin.on('error', () => client.resetAndDestroy());
+  origin.on('close', () => {
+    if (proxy.fault !== 'silence') client.end();
+  });
+  client.on('close', () => origin.destroy());
+  client.on('data', (bytes) => {
+    if (proxy.fault === 'silence') return;
+    if (isReset(proxy.fault) && bytes.includes(proxy.fault.resetInAnswerTo)) answersReset = true;
+    origin.write(bytes);
+  });
+  origin.on('data', (bytes) => {
+    const { fault } = proxy;
+    if (answersReset) client.resetAndDestroy();
+    else if (fault === 'silence' || fault === 'no-answers' || client.destroyed) return;
+    else if (!client.write(bytes) || isSlow(fault)) {
+      origin.pause();
+      const pauseMs = isSlow(fault) ? (1_000 * bytes.length) / fault.bytesPerSecond : 0;
+      if (pauseMs > 0) setTimeout(() => origin.resume(), pauseMs);
+      else client.once('drain', () => origin.resume());
+    }
+  });
+}
+
+const isSlow = (fault: Fault) => typeof fault === 'object' && 'bytesPerSecond' in fault;
+const isReset = (fault: Fault) => typeof fault === 'object' && 'resetInAnswerTo' in fault;
