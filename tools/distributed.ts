@@ -28,8 +28,12 @@ export interface DistributedHub {
   executorMetricsPorts: number[];
   /** Where each catalog does. */
   catalogMetricsPorts: number[];
-  /** Ends one replica as a cluster does and starts it again; resolves when it serves, with the time it took to end. */
-  restart(service: 'gateway' | (typeof services)[number], replica: number): Promise<number>;
+  /** Ends one replica, as a cluster does unless told otherwise, and starts it again; resolves when it serves, with the time it took to end. */
+  restart(
+    service: 'gateway' | (typeof services)[number],
+    replica: number,
+    signal?: 'SIGTERM' | 'SIGKILL',
+  ): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -103,9 +107,9 @@ export async function startDistributed(
     for (const i of each) running.set(`${name} ${i}`, start(name, i));
   }
   const close = () => stopAll([...running.values()]);
-  const restart: DistributedHub['restart'] = async (name, i) => {
+  const restart: DistributedHub['restart'] = async (name, i, signal) => {
     const startedAt = performance.now();
-    await stopAll([running.get(`${name} ${i}`) as ChildProcess]);
+    await stopAll([running.get(`${name} ${i}`) as ChildProcess], signal);
     const tookMs = performance.now() - startedAt;
     const child = start(name, i);
     running.set(`${name} ${i}`, child);
@@ -185,11 +189,11 @@ async function untilListening(port: number): Promise<void> {
 }
 
 /** The gateway first, so that nothing is asked of services that are gone. */
-async function stopAll(children: ChildProcess[]): Promise<void> {
+async function stopAll(children: ChildProcess[], signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
   for (const child of children.toReversed()) {
     if (child.exitCode !== null || child.signalCode !== null) continue;
     const ended = once(child, 'close');
-    child.kill('SIGTERM');
+    child.kill(signal);
     const cut = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
     await ended;
     clearTimeout(cut);

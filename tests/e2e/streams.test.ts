@@ -1,46 +1,7 @@
 import { request } from 'node:http';
-import mysql from 'mysql2/promise';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, database, engines } from '../support/hub.ts';
-
-/** Looks at the server's list of what runs, and ends a session. */
-interface Watcher {
-  running(mark: string): Promise<number>;
-  kill(mark: string): Promise<void>;
-  close(): Promise<void>;
-}
-
-async function watchPostgres(): Promise<Watcher> {
-  const client = new pg.Client(database('postgres'));
-  await client.connect();
-  const where = 'FROM pg_stat_activity WHERE query LIKE $1 AND state = $2 AND pid <> pg_backend_pid()';
-  return {
-    running: async (mark) => (await client.query(`SELECT pid ${where}`, [`%${mark}%`, 'active'])).rows.length,
-    kill: async (mark) => {
-      await client.query(`SELECT pg_terminate_backend(pid) ${where}`, [`%${mark}%`, 'active']);
-    },
-    close: () => client.end(),
-  };
-}
-
-async function watchMysql(engine: string): Promise<Watcher> {
-  const connection = await mysql.createConnection(database(engine));
-  const find = async (mark: string) => {
-    const [rows] = await connection.query(
-      "SELECT id FROM information_schema.processlist WHERE info LIKE ? AND command <> 'Sleep' AND id <> CONNECTION_ID()",
-      [`%${mark}%`],
-    );
-    return (rows as { id: number }[]).map(({ id }) => id);
-  };
-  return {
-    running: async (mark) => (await find(mark)).length,
-    kill: async (mark) => {
-      for (const id of await find(mark)) await connection.query(`KILL ${id}`);
-    },
-    close: () => connection.end(),
-  };
-}
+import { type Watcher, watch } from '../support/watcher.ts';
 
 interface Partial {
   status: number;
@@ -86,7 +47,7 @@ describe.each(engines)('a long answer from %s', (engine) => {
   let sourceId: string;
 
   beforeAll(async () => {
-    watcher = await (engine === 'postgres' ? watchPostgres() : watchMysql(engine));
+    watcher = await watch(engine, database(engine));
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'streams' })));
     sourceId = await createSource(hubId, engine);
   });

@@ -15,7 +15,7 @@ export type Fault =
   /** The answer to what holds this text resets its connection instead of coming through. */
   | { resetInAnswerTo: string };
 
-export interface Proxy {
+export interface FaultyNetwork {
   port: number;
   /** In force at once; what silence has lost stays lost. */
   fault: Fault;
@@ -24,21 +24,21 @@ export interface Proxy {
   close(): void;
 }
 
-export async function startProxy(target: { host: string; port: number }): Promise<Proxy> {
+export async function startNetwork(target: { host: string; port: number }): Promise<FaultyNetwork> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {
     clients.add(client);
     client.on('close', () => clients.delete(client));
     client.on('error', () => {});
-    if (proxy.fault === 'reset') client.resetAndDestroy();
-    else pass(client, target, proxy);
+    if (network.fault === 'reset') client.resetAndDestroy();
+    else pass(client, target, network);
   });
   const resetAll = () => {
     for (const client of clients) client.resetAndDestroy();
   };
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   let fault: Fault = 'none';
-  const proxy: Proxy = {
+  const network: FaultyNetwork = {
     port: (server.address() as AddressInfo).port,
     get fault() {
       return fault;
@@ -53,24 +53,24 @@ export async function startProxy(target: { host: string; port: number }): Promis
       resetAll();
     },
   };
-  return proxy;
+  return network;
 }
 
-function pass(client: Socket, target: { host: string; port: number }, proxy: Proxy): void {
+function pass(client: Socket, target: { host: string; port: number }, network: FaultyNetwork): void {
   const origin = connect(target);
   let answersReset = false;
   origin.on('error', () => client.resetAndDestroy());
   origin.on('close', () => {
-    if (proxy.fault !== 'silence') client.end();
+    if (network.fault !== 'silence') client.end();
   });
   client.on('close', () => origin.destroy());
   client.on('data', (bytes) => {
-    if (proxy.fault === 'silence') return;
-    if (isReset(proxy.fault) && bytes.includes(proxy.fault.resetInAnswerTo)) answersReset = true;
+    if (network.fault === 'silence') return;
+    if (isReset(network.fault) && bytes.includes(network.fault.resetInAnswerTo)) answersReset = true;
     origin.write(bytes);
   });
   origin.on('data', (bytes) => {
-    const { fault } = proxy;
+    const { fault } = network;
     if (answersReset) client.resetAndDestroy();
     else if (fault === 'silence' || fault === 'no-answers' || client.destroyed) return;
     else if (!client.write(bytes) || isSlow(fault)) {

@@ -1,0 +1,59 @@
+/** A hub in one process of its own, as `npm start` without the demo. */
+
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../../tools/databases/process.ts';
+import { type Api, createApi } from './api.ts';
+
+export interface SpawnedHub {
+  url: string;
+  key: string;
+  api: Api;
+  close(): Promise<void>;
+}
+
+const program = fileURLToPath(new URL('../../tools/demo.ts', import.meta.url));
+const readyTimeoutMs = 20_000;
+
+export async function spawnHub(settings: Record<string, string>): Promise<SpawnedHub> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'datahub-spawned-'));
+  const key = `test-key-${randomBytes(24).toString('hex')}`;
+  const port = await freePort();
+  const child = spawn(process.execPath, [program], {
+    stdio: 'ignore',
+    env: {
+      ...process.env,
+      PORT: String(port),
+      DATAHUB_METRICS_PORT: '0',
+      DATAHUB_DATA_DIR: dataDir,
+      DATAHUB_API_KEY: key,
+      DATAHUB_DEMO: '0',
+      DATAHUB_LOG_LEVEL: 'fatal',
+      ...settings,
+    },
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const api = createApi({ url, key });
+  const close = async () => {
+    if (child.exitCode === null) {
+      const ended = once(child, 'close');
+      child.kill('SIGKILL');
+      await ended;
+    }
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  const deadline = performance.now() + readyTimeoutMs;
+  while ((await api.get('/readyz').catch(() => undefined))?.status !== 200) {
+    if (child.exitCode !== null || performance.now() > deadline) {
+      await close();
+      throw new Error('The hub did not start.');
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return { url, key, api, close };
+}
