@@ -5,8 +5,17 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { startDatabases } from '../tools/databases.ts';
 
-const all = ['store', 'small-execution', 'edge', 'rows', 'ml/classify', 'ml/service', 'ml/summaries'];
-const needServers = new Set(['small-execution', 'edge', 'rows']);
+const all = [
+  'store',
+  'small-execution',
+  'edge',
+  'rows',
+  'tenants',
+  'ml/classify',
+  'ml/service',
+  'ml/summaries',
+];
+const needServers = new Set(['small-execution', 'edge', 'rows', 'tenants']);
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !all.includes(name));

@@ -9,7 +9,7 @@ import { readExecutorConfig } from '@datahub/executor/config';
 import { watchCatalog } from '@datahub/executor/definitions-watch';
 import { createEngines } from '@datahub/executor/engines/index';
 import { startResealing } from '@datahub/executor/reseal';
-import { createAnswer } from '@datahub/executor/rows/answer';
+import { createAnswers } from '@datahub/executor/rows/answer';
 import { openExecutor } from '@datahub/executor/service';
 import { readGatewayConfig } from '@datahub/gateway/config';
 import { openGateway } from '@datahub/gateway/service';
@@ -78,7 +78,7 @@ async function open(
     opener,
     engines: createEngines(),
     compile: compileQuery,
-    createAnswer,
+    createAnswer: createAnswers(),
     tracing,
   });
   closers.add({ close: () => executor.close(settings.gateway.drainMs) });

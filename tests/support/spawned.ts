@@ -14,6 +14,7 @@ export interface SpawnedHub {
   url: string;
   key: string;
   api: Api;
+  dataDir: string;
   close(): Promise<void>;
 }
 
@@ -55,5 +56,5 @@ export async function spawnHub(settings: Record<string, string>): Promise<Spawne
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return { url, key, api, close };
+  return { url, key, api, dataDir, close };
 }

@@ -4,8 +4,8 @@ import { runProcess } from '@datahub/service-kit/lifecycle';
 import { compileQuery } from './compile-query.ts';
 import { createEngines } from './engines/index.ts';
 import { startExecutorProcess } from './process.ts';
-import { createAnswer } from './rows/answer.ts';
+import { createAnswers } from './rows/answer.ts';
 
-const parts = { engines: createEngines(), compile: compileQuery, createAnswer };
+const parts = { engines: createEngines(), compile: compileQuery, createAnswer: createAnswers() };
 
 await runProcess({ start: () => startExecutorProcess(process.env, parts) });

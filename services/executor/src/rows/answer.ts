@@ -8,20 +8,36 @@ import { uniqueNames } from './column-names.ts';
 import { toCsvField, writeField } from './csv.ts';
 import { writeAscii, writeText } from './encode.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
+import { createTurns, type Flow, type Turns } from './turns.ts';
 
 /** Small at first, so that the first bytes come soon, then large, so that many cost little. */
 const chunkBytes = { first: 16_384, max: 262_144 };
 /** Rows that come in drips do not wait for a full chunk longer than this. */
 const dripMs = 20;
 
+/** Answers larger than this take turns with each other. */
+const largeBytes = 1_048_576;
+
 export function createAnswer(options: AnswerOptions): AnswerSink {
-  return new Answer(options);
+  return new Answer(options, createTurns());
 }
 
-class Answer implements AnswerSink {
+/** The answers of one process. */
+export function createAnswers(): (options: AnswerOptions) => AnswerSink {
+  const turns = createTurns();
+  return (options) => new Answer(options, turns);
+}
+
+class Answer implements AnswerSink, Flow {
   readonly format: RowFormat;
   readonly numbers: 'auto' | 'string';
-  full = false;
+  readonly #turns: Turns;
+  /** The reader is behind. */
+  #behind = false;
+  /** Others have their turn. */
+  #waiting = false;
+  #flushedBytes = 0;
+  #ended = false;
   readonly #reply: ExecutionReply;
   readonly #meta: boolean;
   readonly #out = new ByteWriter(1_024);
@@ -35,15 +51,31 @@ class Answer implements AnswerSink {
   #listener: () => void = () => {};
   #drip: NodeJS.Timeout | undefined;
 
-  constructor({ format, numbers, meta, reply }: AnswerOptions) {
+  constructor({ format, numbers, meta, reply }: AnswerOptions, turns: Turns) {
+    this.#turns = turns;
     this.format = format;
     this.numbers = numbers;
     this.#meta = meta;
     this.#reply = reply;
     reply.onDrain(() => {
-      this.full = false;
-      this.#listener();
+      this.#behind = false;
+      if (this.#ended) return;
+      this.#waiting = this.#flushedBytes > largeBytes && !turns.take(this);
+      if (!this.#waiting) this.#listener();
     });
+  }
+
+  get full(): boolean {
+    return this.#behind || this.#waiting;
+  }
+
+  resume(): void {
+    this.#waiting = false;
+    this.#listener();
+  }
+
+  pause(): void {
+    this.#waiting = true;
   }
 
   begin(columns: SinkColumn[]): void {
@@ -94,7 +126,7 @@ class Answer implements AnswerSink {
   }
 
   finish(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void {
-    clearTimeout(this.#drip);
+    this.#end();
     if (this.#columns === undefined) this.#writeWritten(outcome);
     if (this.format === 'json') this.#writeTail(outcome, timing);
     else if (this.format === 'ndjson' && outcome.truncated) writeAscii(this.#out, '{"truncated":true}\n');
@@ -102,8 +134,14 @@ class Answer implements AnswerSink {
   }
 
   abandon(): void {
-    clearTimeout(this.#drip);
+    this.#end();
     this.#out.position = 0;
+  }
+
+  #end(): void {
+    clearTimeout(this.#drip);
+    this.#ended = true;
+    this.#turns.leave(this);
   }
 
   #writeObject(source: Buffer, offsets: Int32Array): void {
@@ -205,7 +243,11 @@ class Answer implements AnswerSink {
     if (large) this.#target = Math.min(this.#target * 2, chunkBytes.max);
     const bytes = this.#out.take(large ? this.#target + 4_096 : 1_024);
     for (let at = 0; at < bytes.length; at += chunkBytes.max) {
-      if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max))) this.full = true;
+      if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max))) this.#behind = true;
     }
+    this.#flushedBytes += bytes.length;
+    if (this.#ended || this.#flushedBytes <= largeBytes) return;
+    if (this.#behind) this.#turns.leave(this);
+    else this.#waiting = !this.#turns.take(this);
   }
 }

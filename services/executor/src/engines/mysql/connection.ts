@@ -8,6 +8,7 @@ import type { RowSink } from '../../rows/row-sink.ts';
 import * as packets from './packets.ts';
 import { createResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
+import { settings, track, unlock, usesSession } from './session.ts';
 import { typeName } from './values.ts';
 import { type Response, Wire } from './wire.ts';
 
@@ -32,23 +33,6 @@ export interface Session {
   /** Asks the server on a side connection to stop what runs here. */
   cancel(signal: AbortSignal): Promise<void>;
 }
-
-const settings = [
-  "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1",
-  "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
-];
-
-/** The server then says of each statement whether it changed the session, also where only a function in it did. */
-const track = packets.query('SET session_track_state_change = ON');
-
-/** Locks of the session outlive a transaction, and a function can take them unseen. */
-const unlock = packets.query('DO RELEASE_ALL_LOCKS()');
-
-/** What sets or reads something of the session by its text: it is run on a fresh one, and leaves none behind. */
-const sessionWords =
-  /@|\b(get_lock|last_insert_id|found_rows|row_count)\s*\(|^\s*show\s+(count|warnings|errors)/i;
-const quotesAndComments = /\/\*.*?\*\/|(?:#|--\s)[^\n]*|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`/gs;
-const usesSession = (text: string) => sessionWords.test(text.replace(quotesAndComments, ' '));
 
 /** Anything but an OK is no answer to a command of ours; least of all a request for one of our files. */
 const ok: Response = (source, start) => {
@@ -118,6 +102,8 @@ export class MysqlConnection implements Connection {
     } catch (err) {
       throw this.#cancelling ? toCancelled(err) : err;
     } finally {
+      // An error in the middle of rows may have found the socket paused for a reader who never says that he caught up.
+      this.#wire.resume();
       // A cancellation that came too late could hit the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
       const leaves = exposed || this.#changed || statement.kind === 'standalone';

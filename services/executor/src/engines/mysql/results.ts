@@ -93,6 +93,8 @@ export function createResultReader(options: ResultOptions): Response {
       default:
         if (source[start] === eofHeader && end - start < eofBytesMax) {
           state = 'head';
+          // Rows are what is held back, and there are no more.
+          options.resume();
           const { moreResults, sessionChanged } = readEof(source, start);
           if (sessionChanged) options.onSessionChanged();
           return !moreResults;

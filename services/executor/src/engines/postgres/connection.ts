@@ -76,6 +76,8 @@ export class PostgresConnection implements Connection {
     } catch (err) {
       throw this.#cancelling ? toCancelled(err) : err;
     } finally {
+      // An error in the middle of rows may have found the socket paused for a reader who never says that he caught up.
+      this.#wire.resume();
       // A cancellation that came too late could hit the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
     }

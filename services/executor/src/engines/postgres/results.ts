@@ -50,6 +50,8 @@ export class ResultReader {
       this.#row(source, start, end);
     } else if (type === commandComplete || type === portalSuspended) {
       if (this.#completed === 0) this.#begin();
+      // Rows are what is held back, and there are no more.
+      if (this.#completed === 0) this.#options.resume();
       if (this.#completed === 0 && type === commandComplete) {
         readTag(source.toString('latin1', start, end - 1), this.#options.outcome);
       }

@@ -1,0 +1,33 @@
+/** 200 executions of one query at once, in a process of its own; what they answer is thrown away. Arguments: URL, key, query id. */
+
+import { Agent, request } from 'node:http';
+
+const [, , url = '', key = '', queryId = ''] = process.argv;
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+const body = JSON.stringify({ queryId, options: { timeoutMs: 20_000 } });
+const headers = {
+  'x-service-api-key': key,
+  'content-type': 'application/json',
+  'content-length': body.length,
+};
+
+function once(): Promise<number> {
+  return new Promise((resolve) => {
+    const call = request(`${url}/v1/queries/execute`, { method: 'POST', agent, headers }, (response) => {
+      response.resume().on('close', () => resolve(response.statusCode ?? 0));
+      response.on('error', () => {});
+    });
+    call.on('error', () => resolve(0));
+    call.end(body);
+  });
+}
+
+/** Who is told to come back does so after the second that the answer names, or one. */
+async function keepOn(): Promise<never> {
+  for (;;) {
+    const status = await once();
+    if (status !== 200) await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+}
+
+for (let i = 0; i < 200; i++) void keepOn();

@@ -1,0 +1,95 @@
+/** One account's steady small executions, alone and beside another that issues 200 hanging and 200 huge ones. */
+
+import { execFile, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Api, createApi } from '../tests/support/api.ts';
+import { type SpawnedHub, spawnHub } from '../tests/support/spawned.ts';
+import { printHead, printRow } from './support/table.ts';
+
+const url = process.env.POSTGRES_URL;
+const seconds = Number(process.env.BENCH_SECONDS ?? 4);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const command = fileURLToPath(new URL('../tools/datahub.ts', import.meta.url));
+const greedy = fileURLToPath(new URL('support/greedy.ts', import.meta.url));
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A tenant with a source of its own at the same server. */
+async function tenant(api: Api, databaseUrl: string) {
+  const { hostname, port, username, password, pathname } = new URL(databaseUrl);
+  const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'bench' }));
+  const connectionSettings = {
+    host: hostname,
+    port: Number(port),
+    user: username,
+    password,
+    database: pathname.slice(1),
+  };
+  const store = async (query: string) => {
+    const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
+    const { sourceId } = await api.ok(api.post('/v1/sources', source));
+    return (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query }))).config.query
+      .queryId as string;
+  };
+  return {
+    small: await store('SELECT 1 AS one'),
+    hanging: await store('SELECT pg_sleep(20)'),
+    huge: await store("SELECT generate_series(1, 1000000) AS n, repeat('x', 100) AS filler"),
+  };
+}
+
+async function otherAccount(hub: SpawnedHub): Promise<Api> {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [command, 'keys', 'create', '--name', `other ${randomBytes(2).toString('hex')}`, '--new-account'],
+    { env: { ...process.env, DATAHUB_DATA_DIR: hub.dataDir, DATAHUB_URL: hub.url } },
+  );
+  return createApi({ url: hub.url, key: JSON.parse(stdout).key });
+}
+
+/** 100 a second, one after the other: the slowest of a hundred, in milliseconds. */
+async function steady(api: Api, queryId: string): Promise<{ p99: number; failed: number }> {
+  const times: number[] = [];
+  let failed = 0;
+  const endsAt = performance.now() + seconds * 1_000;
+  while (performance.now() < endsAt) {
+    const startedAt = performance.now();
+    const { status } = await api.post('/v1/queries/execute', { queryId });
+    if (status !== 200) failed++;
+    times.push(performance.now() - startedAt);
+    await sleep(10);
+  }
+  times.sort((a, b) => a - b);
+  return { p99: times[Math.floor(times.length * 0.99)] ?? 0, failed };
+}
+
+async function compare(name: 'hanging' | 'huge', databaseUrl: string): Promise<void> {
+  const hub = await spawnHub({});
+  const theirs = await otherAccount(hub);
+  const queryId = (await tenant(hub.api, databaseUrl))[name];
+  const { small } = await tenant(theirs, databaseUrl);
+  await steady(theirs, small);
+  const pairs: { ours: number; baseline: number }[] = [];
+  let failed = 0;
+  for (let round = 0; round < rounds; round++) {
+    const alone = await steady(theirs, small);
+    const load = fork(greedy, [hub.url, hub.key, queryId]);
+    await sleep(1_000);
+    const beside = await steady(theirs, small);
+    load.kill('SIGKILL');
+    await sleep(1_500);
+    failed += alone.failed + beside.failed;
+    pairs.push({ ours: beside.p99, baseline: alone.p99 });
+  }
+  await hub.close();
+  printRow({ name: `${name}: p99 of the other`, unit: 'ms', pairs, better: 'lower', goal: 1.5 });
+  process.stdout.write(`${''.padEnd(44)}${failed} of its executions failed\n`);
+}
+
+if (url === undefined) process.stdout.write('tenants: skipped, because POSTGRES_URL is not set.\n');
+else {
+  printHead('Small executions of one account, beside 200 at once of another, against alone');
+  await compare('hanging', url);
+  await compare('huge', url);
+}

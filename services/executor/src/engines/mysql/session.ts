@@ -1,0 +1,21 @@
+/** What sessions are set to, and which statements look at them. */
+
+import * as packets from './packets.ts';
+
+/** What every session of the hub is set to. */
+export const settings = [
+  "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1",
+  "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+];
+
+/** The server then says of each statement whether it changed the session, also where only a function in it did. */
+export const track = packets.query('SET session_track_state_change = ON');
+
+/** Locks of the session outlive a transaction, and a function can take them unseen. */
+export const unlock = packets.query('DO RELEASE_ALL_LOCKS()');
+
+const sessionWords =
+  /@|\b(get_lock|last_insert_id|found_rows|row_count)\s*\(|^\s*show\s+(count|warnings|errors)/i;
+const quotesAndComments = /\/\*.*?\*\/|(?:#|--\s)[^\n]*|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`/gs;
+/** What sets or reads something of the session by its text: it is run on a fresh one, and leaves none behind. */
+export const usesSession = (text: string) => sessionWords.test(text.replace(quotesAndComments, ' '));
