@@ -1,4 +1,4 @@
-/** Certificates for the test servers: a CA of their own, and one certificate for localhost and 127.0.0.1. */
+/** Certificates for the test servers: a CA of their own, and what it signs. */
 
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,30 +11,41 @@ export interface Certificates {
   key: string;
 }
 
-export async function createCertificates(dir: string): Promise<Certificates> {
+export interface Certificate {
+  /** Names its files. */
+  name: string;
+  subject?: string;
+  alternatives?: string;
+  /** From now on; what is given -1 has expired. */
+  days?: number;
+}
+
+const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+/** A CA in `dir`; resolves with what has it sign. */
+export async function createAuthority(
+  dir: string,
+): Promise<(certificate: Certificate) => Promise<Certificates>> {
   await mkdir(dir, { recursive: true });
   const path = (name: string) => join(dir, name);
   const openssl = (...args: string[]) => run('openssl', args, { cwd: dir });
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  await openssl(
-    'req',
-    '-x509',
-    ...newKey,
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.crt',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=test CA',
-  );
-  await openssl('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=localhost');
-  await writeFile(path('names'), 'subjectAltName=DNS:localhost,IP:127.0.0.1\n');
-  const sign = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'names'];
-  await openssl('x509', '-req', '-in', 'server.csr', ...sign, '-out', 'server.crt');
-  await chmod(path('server.key'), 0o644);
-  return { ca: path('ca.crt'), cert: path('server.crt'), key: path('server.key') };
+  const own = ['-keyout', 'ca.key', '-out', 'ca.crt', '-days', '2', '-subj', '/CN=test CA'];
+  await openssl('req', '-x509', ...newKey, ...own);
+  return async ({ name, subject = 'localhost', alternatives = 'DNS:localhost,IP:127.0.0.1', days = 2 }) => {
+    const [key, request, cert] = [`${name}.key`, `${name}.csr`, `${name}.crt`];
+    await openssl('req', ...newKey, '-keyout', key, '-out', request, '-subj', `/CN=${subject}`);
+    await writeFile(path('names'), `subjectAltName=${alternatives}\n`);
+    const sign = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'names'];
+    await openssl('x509', '-req', '-in', request, ...sign, '-days', String(days), '-out', cert);
+    await chmod(path(key), 0o644);
+    return { ca: path('ca.crt'), cert: path(cert), key: path(key) };
+  };
+}
+
+/** One certificate for localhost and 127.0.0.1. */
+export async function createCertificates(dir: string): Promise<Certificates> {
+  const sign = await createAuthority(dir);
+  return sign({ name: 'server' });
 }
 
 /** A system user's ids, wanted only where we are root and the server refuses to be. */
