@@ -22,8 +22,10 @@ export interface DistributedHub {
   metricsPort: number;
   /** Where each service's first replica takes calls, and the catalog those of executors. */
   addresses: Record<(typeof services)[number] | 'internal', string>;
-  /** Of the services. */
+  /** Of the services, as they were started first. */
   pids: number[];
+  /** Of one replica as it runs now. */
+  pidOf(service: 'gateway' | (typeof services)[number], replica: number): number;
   /** Where each executor shows its figures. */
   executorMetricsPorts: number[];
   /** Where each catalog does. */
@@ -123,7 +125,6 @@ export async function startDistributed(
     await close();
     throw err;
   }
-  const pids = [...running.values()].map(({ pid }) => pid).filter((pid) => pid !== undefined);
   const [first] = gateways as [(typeof gateways)[number]];
   const addresses = {
     catalog: `127.0.0.1:${ports.catalog[0]}`,
@@ -132,7 +133,9 @@ export async function startDistributed(
     internal: `127.0.0.1:${internalPorts[0]}`,
   };
   const metrics = { executorMetricsPorts, catalogMetricsPorts };
-  return { ...first, ...metrics, gateways, addresses, pids, restart, close };
+  const pidOf: DistributedHub['pidOf'] = (name, i) => running.get(`${name} ${i}`)?.pid as number;
+  const pids = [...running.values()].map(({ pid }) => pid).filter((pid) => pid !== undefined);
+  return { ...first, ...metrics, gateways, addresses, pids, pidOf, restart, close };
 }
 
 /** What the environment says for the first gateway, free ones for the rest. */

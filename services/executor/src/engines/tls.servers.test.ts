@@ -1,5 +1,5 @@
 import { chmod, chown, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer, type Server } from 'node:net';
+import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import mysql from 'mysql2/promise';
@@ -11,6 +11,7 @@ import { findPostgres, type StartedDatabase, startPostgres } from '../../../../t
 import { findCommand, freePort } from '../../../../tools/databases/process.ts';
 import type { Connection, ConnectSettings } from '../engine.ts';
 import { ask, dial, settingsOf } from './engine-fixture.ts';
+import { startStripper } from './hostile/stripper.ts';
 import { createMysqlEngine } from './mysql/index.ts';
 import { createPostgresEngine } from './postgres/index.ts';
 
@@ -113,27 +114,6 @@ async function replace(
     await chmod(path, 0o600);
     if (user) await chown(path, user.uid, user.gid);
   }
-}
-
-/** Stands between, and changes the first answer. */
-async function startStripper(port: number, strip: Subject['strip']): Promise<Server> {
-  const server = createServer((client) => {
-    const origin = connect(port, '127.0.0.1');
-    for (const socket of [client, origin]) socket.on('error', () => {});
-    client.on('close', () => origin.destroy());
-    origin.on('close', () => client.destroy());
-    origin.once('data', (answer) => {
-      client.write(strip(answer));
-      origin.on('data', (bytes) => client.write(bytes));
-    });
-    client.on('data', (bytes) => {
-      // PostgreSQL would take the question for TLS for one.
-      if (bytes.length === 8 && bytes.readInt32BE(4) === 80_877_103) client.write(strip(Buffer.from('S')));
-      else origin.write(bytes);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return server;
 }
 
 const subjects = [
