@@ -41,7 +41,7 @@ async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean):
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,
     hasExtended: driver._mariadbExtendedMetadata,
-    cancel: (signal) => kill(settings, { ...deps, signal }, { tls, threadId: driver.threadId }),
+    kill: (what, signal) => kill(settings, { ...deps, signal }, { tls, what, threadId: driver.threadId }),
   });
   try {
     await connection.initialize();
@@ -140,13 +140,13 @@ function versionOf({ _handshakePacket: { serverVersion }, _isMariaDB }: Driver):
 async function kill(
   settings: ConnectSettings,
   deps: ConnectDeps,
-  { tls, threadId }: { tls: boolean; threadId: number },
+  { tls, what, threadId }: { tls: boolean; what: 'QUERY' | 'CONNECTION'; threadId: number },
 ): Promise<void> {
   const driver = await logIn(settings, deps, tls);
   await new Promise<void>((resolve) => {
     const connection = driver as unknown as DriverConnection;
     // A statement that has just ended is no failure.
-    connection.query(`KILL QUERY ${threadId}`, () => resolve());
+    connection.query(`KILL ${what} ${threadId}`, () => resolve());
   });
   driver.stream.destroy();
 }

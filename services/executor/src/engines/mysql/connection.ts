@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
+import { rowsLeftError } from '../stopped.ts';
 import * as packets from './packets.ts';
 import { createResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
@@ -30,8 +31,8 @@ export interface Session {
   /** MariaDB tells formats of columns beside their types. */
   hasExtended: boolean;
   rowBytesMax: number | undefined;
-  /** Asks the server on a side connection to stop what runs here. */
-  cancel(signal: AbortSignal): Promise<void>;
+  /** Asks the server on a side connection to stop what runs here, or to end the session whatever it does. */
+  kill(what: 'QUERY' | 'CONNECTION', signal: AbortSignal): Promise<void>;
 }
 
 /** Anything but an OK is no answer to a command of ours; least of all a request for one of our files. */
@@ -42,6 +43,7 @@ const ok: Response = (source, start) => {
 };
 
 const killAgainMs = 100;
+const killTimeoutMs = 5_000;
 
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
@@ -58,6 +60,7 @@ export class MysqlConnection implements Connection {
   #cancelling = false;
   /** Rows of a statement that is being stopped go nowhere. */
   #discarding = false;
+  #hasDiscarded = false;
 
   constructor(session: Session) {
     this.#session = session;
@@ -90,6 +93,7 @@ export class MysqlConnection implements Connection {
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = false;
     this.#discarding = false;
+    this.#hasDiscarded = false;
     const exposed = !this.#prepared.has(statement.key) && usesSession(statement.text);
     try {
       if (exposed && this.#used) await this.#reset();
@@ -97,8 +101,12 @@ export class MysqlConnection implements Connection {
       const prepared = await this.#prepare(statement);
       const held =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
-      if (held) return await this.#runHeld(prepared, statement, { sink, options });
-      return await this.#execute(prepared, statement, { sink, options });
+      const run = { sink, options };
+      const outcome = await (held
+        ? this.#runHeld(prepared, statement, run)
+        : this.#execute(prepared, statement, run));
+      if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
+      return outcome;
     } catch (err) {
       throw this.#cancelling ? toCancelled(err) : err;
     } finally {
@@ -146,7 +154,7 @@ export class MysqlConnection implements Connection {
       outcome,
       hasExtended: this.#session.hasExtended,
       rowsMax: options.maxRows,
-      discarding: () => this.#discarding,
+      discarding: () => this.#discards(),
       onSessionChanged: () => {
         this.#changed = true;
       },
@@ -245,13 +253,13 @@ export class MysqlConnection implements Connection {
 
   async cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
-    await this.#session.cancel(signal);
+    await this.#session.kill('QUERY', signal);
     // The server may be waiting for us to read on before it notices.
     this.#discarding = true;
     this.#wire.resume();
     // What had not begun when it was killed begins all the same, so it is asked again while it runs.
     for (await sleep(killAgainMs); this.#wire.busy && !signal.aborted; await sleep(killAgainMs)) {
-      await this.#session.cancel(signal);
+      await this.#session.kill('QUERY', signal);
     }
   }
 
@@ -275,7 +283,14 @@ export class MysqlConnection implements Connection {
 
   close(): void {
     this.#broken = true;
+    // The server looks at its connection only between statements: what runs, or is about to, would run to its end.
+    if (this.#wire.busy) this.#session.kill('CONNECTION', AbortSignal.timeout(killTimeoutMs)).catch(() => {});
     this.#wire.close();
+  }
+
+  #discards(): boolean {
+    this.#hasDiscarded ||= this.#discarding;
+    return this.#discarding;
   }
 }
 

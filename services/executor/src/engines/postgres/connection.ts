@@ -3,6 +3,7 @@
 import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
+import { rowsLeftError } from '../stopped.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
@@ -36,6 +37,7 @@ export class PostgresConnection implements Connection {
   #cancelling = false;
   /** Rows of a statement that is being stopped go nowhere. */
   #discarding = false;
+  #hasDiscarded = false;
 
   constructor(session: Session) {
     this.#session = session;
@@ -67,12 +69,15 @@ export class PostgresConnection implements Connection {
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = false;
     this.#discarding = false;
+    this.#hasDiscarded = false;
     try {
-      return await this.#runPrepared(statement, sink, options).catch(async (err) => {
+      const outcome = await this.#runPrepared(statement, sink, options).catch(async (err) => {
         if (!(err instanceof StalePlan)) throw err;
         await this.#prepareAnew(err, statement);
         return this.#runPrepared(statement, sink, options);
       });
+      if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
+      return outcome;
     } catch (err) {
       throw this.#cancelling ? toCancelled(err) : err;
     } finally {
@@ -103,7 +108,7 @@ export class PostgresConnection implements Connection {
       checksTexts: this.#session.checksTexts,
       commandsBefore: before.length + (statement.kind === 'read' || held ? 1 : 0),
       rowsMax: options.maxRows,
-      discarding: () => this.#discarding,
+      discarding: () => this.#discards(),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
@@ -231,6 +236,11 @@ export class PostgresConnection implements Connection {
   close(): void {
     this.#broken = true;
     this.#wire.close();
+  }
+
+  #discards(): boolean {
+    this.#hasDiscarded ||= this.#discarding;
+    return this.#discarding;
   }
 }
 
