@@ -15,7 +15,7 @@ const all = [
   'ml/service',
   'ml/summaries',
 ];
-const needServers = new Set(['small-execution', 'edge', 'rows', 'tenants']);
+const needServers = new Set(['small-execution', 'half-rate', 'edge', 'rows', 'tenants']);
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !all.includes(name));
