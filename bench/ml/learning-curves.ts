@@ -47,7 +47,7 @@ function drawPanel({ name, batch, points }: Curve): string {
   );
   const reached = points.at(-1)?.accuracy ?? 0;
   return (
-    `<text class="t" x="${left}" y="18">${name}</text><text x="${width - right}" y="18" text-anchor="end">${reached.toFixed(1)} (batch ${batch.toFixed(1)})</text>` +
+    `<text class="t" x="${left}" y="18">${name}</text><text x="${width - right}" y="18" text-anchor="end">${reached.toFixed(1)} (${batch.toFixed(1)})</text>` +
     `${marks.join('')}<line class="b" x1="${left}" x2="${width - right}" y1="${y(batch)}" y2="${y(batch)}"/>` +
     `<polyline class="c" points="${line.join(' ')}"/>${dots.join('')}${ends.join('')}`
   );
