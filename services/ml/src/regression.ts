@@ -3,7 +3,8 @@
 import type { Kept } from './memory.ts';
 import { countClasses, type Model, softmax } from './model.ts';
 
-const learningRate = 0.7;
+/** Shorter steps while little is known: with few examples the first ones decide, and long ones overshoot. */
+const learningRate = { first: 0.2, full: 0.7, fullAt: 500 };
 const biasRate = 0.07;
 /** Gradients under it are not worth a pair. */
 const gradientMin = 0.02;
@@ -77,13 +78,14 @@ function descend(
   own.biasGradient += gradient * gradient;
   own.bias -= (biasRate * gradient) / Math.sqrt(own.biasGradient + 0.1);
   const tables = model.tables;
+  const { first, full, fullAt } = learningRate;
+  const rate = first + (full - first) * Math.min(1, model.examples / fullAt);
   for (let i = 0; i < rows.length; i++) {
     const slope = gradient * (inputs[i] as number);
     if (slope === 0) continue;
     const pair = tables.pairOrAdd(rows[i] as number, c);
     const squares = (tables.gradients[pair] as number) + slope * slope;
     tables.gradients[pair] = squares;
-    tables.weights[pair] =
-      (tables.weights[pair] as number) - (learningRate * slope) / Math.sqrt(squares + 0.1);
+    tables.weights[pair] = (tables.weights[pair] as number) - (rate * slope) / Math.sqrt(squares + 0.1);
   }
 }
