@@ -7,7 +7,10 @@ import { startDatabases } from '../tools/databases.ts';
 
 const all = [
   'store',
+  'key-check',
+  'start',
   'small-execution',
+  'half-rate',
   'edge',
   'rows',
   'tenants',
