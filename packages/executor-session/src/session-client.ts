@@ -14,6 +14,7 @@ import type {
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { fromErrorDetail } from '@datahub/service-kit/error-wire';
+import { CallsUnderWay } from './calls-under-way.ts';
 import type { ExecutionReply } from './executor.ts';
 import { pings, watchOver, windowBytes } from './session-server.ts';
 import { createTurnQueue } from './turn-queue.ts';
@@ -30,6 +31,7 @@ export interface Session {
 }
 
 interface Pending {
+  readonly sequence: number;
   reply: ExecutionReply;
   settle: (err?: unknown) => void;
   /** Bytes that came and were not yet acknowledged. */
@@ -60,9 +62,9 @@ export function openSession(
   onEnd: (err: unknown) => void,
 ): Session {
   const outgoing = createTurnQueue<Item>();
-  const pending = new Map<number, Pending>();
+  const pending = new CallsUnderWay<Pending>();
   const stop = new AbortController();
-  let sequence = 0;
+  let lastSequence = 0;
   let open = true;
   const greeting = Promise.withResolvers<void>();
   let greeted = false;
@@ -86,7 +88,7 @@ export function openSession(
     outgoing.close();
     const gone = greeted ? wentAway(err) : new NotSent(err);
     greet();
-    for (const call of [...pending.values()]) call.settle(gone);
+    for (const call of pending) call.settle(gone);
     onEnd(err);
   };
 
@@ -104,23 +106,23 @@ export function openSession(
     }
   };
 
-  const take = ({ sequence: number, chunk, done, error }: SessionReply) => {
-    const call = pending.get(number);
+  const take = ({ sequence, chunk, done, error }: SessionReply) => {
+    const call = pending.get(sequence);
     if (call === undefined) return;
-    if (chunk.length > 0) deliver(number, call, chunk);
+    if (chunk.length > 0) deliver(call, chunk);
     if (error !== undefined) call.settle(fromErrorDetail(error));
     else if (done) call.settle();
   };
 
-  const deliver = (number: number, call: Pending, chunk: Buffer) => {
+  const deliver = (call: Pending, chunk: Buffer) => {
     call.unsettled += chunk.length;
     const room = call.reply.chunk(chunk);
-    if (room && call.unsettled >= creditBytes) acknowledge(number, call);
+    if (room && call.unsettled >= creditBytes) acknowledge(call);
   };
 
-  const acknowledge = (number: number, call: Pending) => {
+  const acknowledge = (call: Pending) => {
     if (call.unsettled === 0) return;
-    outgoing.push({ window: { sequence: number, bytes: call.unsettled } });
+    outgoing.push({ window: { sequence: call.sequence, bytes: call.unsettled } });
     call.unsettled = 0;
   };
 
@@ -139,26 +141,27 @@ export function openSession(
     execute: (request, ctx, reply) =>
       new Promise<void>((resolve, reject) => {
         if (ctx.signal.aborted) return reject(ctx.signal.reason);
-        sequence = (sequence + 1) >>> 0;
-        const number = sequence;
+        lastSequence = (lastSequence + 1) >>> 0;
+        const sequence = lastSequence;
         const cancel = () => {
-          outgoing.push({ cancelled: number });
+          outgoing.push({ cancelled: sequence });
           call.settle(ctx.signal.reason);
         };
         const call: Pending = {
+          sequence,
           reply,
           unsettled: 0,
           settle: (err) => {
-            pending.delete(number);
+            pending.remove(call);
             ctx.signal.removeEventListener('abort', cancel);
             if (err === undefined) resolve();
             else reject(err);
           },
         };
-        pending.set(number, call);
+        pending.add(call);
         ctx.signal.addEventListener('abort', cancel, { once: true });
-        reply.onDrain(() => acknowledge(number, call));
-        outgoing.push({ call: toCall(number, request, ctx) });
+        reply.onDrain(() => acknowledge(call));
+        outgoing.push({ call: toCall(sequence, request, ctx) });
       }),
     close: () => {
       clearTimeout(patience);

@@ -14,6 +14,7 @@ import type {
 import type { CallContext } from '@datahub/service-kit/call';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import { toErrorDetail } from '@datahub/service-kit/error-wire';
+import { CallsUnderWay } from './calls-under-way.ts';
 import type { ExecutionReply, Executor } from './executor.ts';
 import { createTurnQueue, type TurnQueue } from './turn-queue.ts';
 
@@ -39,6 +40,7 @@ export function watchOver(onSilence: () => void): { now(): void; stop(): void } 
 export const windowBytes = 1_048_576;
 
 interface Running {
+  readonly sequence: number;
   controller: AbortController;
   timer: NodeJS.Timeout;
   /** Bytes that the receiver has not taken yet. */
@@ -61,7 +63,7 @@ export async function* serveSession(
   ctx: CallContext & { options: SessionServerOptions },
 ): AsyncIterable<SessionResponse> {
   const replies = createTurnQueue<SessionReply>();
-  const running = new Map<number, Running>();
+  const running = new CallsUnderWay<Running>();
   const session = { executor, replies, running, options: ctx.options };
   const drain = () => replies.wake();
   ctx.options.draining.addEventListener('abort', drain);
@@ -87,15 +89,14 @@ export async function* serveSession(
     heard.stop();
     ctx.options.draining.removeEventListener('abort', drain);
     ctx.signal.removeEventListener('abort', end);
-    for (const call of running.values())
-      call.controller.abort(new HubError('CANCELLED', 'The gateway has gone.'));
+    for (const call of running) call.controller.abort(new HubError('CANCELLED', 'The gateway has gone.'));
   }
 }
 
 interface Session {
   executor: Pick<Executor, 'execute'>;
   replies: TurnQueue<SessionReply>;
-  running: Map<number, Running>;
+  running: CallsUnderWay<Running>;
   options: SessionServerOptions;
 }
 
@@ -127,6 +128,7 @@ function startCall(session: Session, call: SessionCall): void {
   const timeout = () =>
     controller.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
   const own: Running = {
+    sequence,
     controller,
     timer: setTimeout(timeout, deadlineMs),
     outstanding: 0,
@@ -134,7 +136,7 @@ function startCall(session: Session, call: SessionCall): void {
   };
   const finish = (reply: SessionReply) => {
     clearTimeout(own.timer);
-    running.delete(sequence);
+    running.remove(own);
     replies.push(reply);
   };
   if (running.size >= options.callsMax || request === undefined) {
@@ -145,8 +147,8 @@ function startCall(session: Session, call: SessionCall): void {
     finish(failed(sequence, err));
     return;
   }
-  running.set(sequence, own);
-  const last = new LastChunk(sequence, own, replies);
+  running.add(own);
+  const last = new LastChunk(own, replies);
   session.executor.execute(request, contextOf(call, controller), last).then(
     () => finish({ sequence, chunk: last.rest(), done: true }),
     (err) => {
@@ -174,13 +176,11 @@ function contextOf(call: SessionCall, controller: AbortController): CallContext 
 
 /** Holds the newest chunk back for a turn, so that a small answer travels together with the word that it is whole. */
 class LastChunk implements ExecutionReply {
-  readonly #sequence: number;
   readonly #call: Running;
   readonly #replies: TurnQueue<SessionReply>;
   #held: Buffer | undefined;
 
-  constructor(sequence: number, call: Running, replies: TurnQueue<SessionReply>) {
-    this.#sequence = sequence;
+  constructor(call: Running, replies: TurnQueue<SessionReply>) {
     this.#call = call;
     this.#replies = replies;
   }
@@ -205,7 +205,7 @@ class LastChunk implements ExecutionReply {
 
   #send(): void {
     if (this.#held === undefined) return;
-    this.#replies.push({ sequence: this.#sequence, chunk: this.#held, done: false });
+    this.#replies.push({ sequence: this.#call.sequence, chunk: this.#held, done: false });
     this.#held = undefined;
   }
 }
