@@ -12,6 +12,12 @@ export interface GatewayEvents {
   registry: Registry;
 }
 
+interface RequestKind {
+  text: string;
+  log: Logger;
+  observe(seconds: number): void;
+}
+
 export function createGatewayEvents(logger: Logger): GatewayEvents {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -29,29 +35,40 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     registers: [registry],
   });
 
+  /** What is alike about requests, made once: routes, methods and statuses are few. */
+  const kindsSeen = new Map<string, RequestKind>();
+  const kindOf = (request: FastifyRequest, reply: FastifyReply): RequestKind => {
+    const route = request.routeOptions.url ?? 'unknown';
+    const { method } = request;
+    const { statusCode: status } = reply.raw;
+    const text = `${method} ${route} ${status}`;
+    let kind = kindsSeen.get(text);
+    if (kind === undefined) {
+      const timer = requests.labels({ method, route, status: String(status) });
+      const log = logger.child({ event: 'http.request', method, route, status });
+      kind = { text, log, observe: (seconds) => timer.observe(seconds) };
+      kindsSeen.set(text, kind);
+    }
+    return kind;
+  };
+
   return {
     registry,
 
     answered: (request, reply) => {
-      const route = request.routeOptions.url ?? 'unknown';
-      const { method } = request;
-      const status = reply.raw.statusCode;
-      requests.observe({ method, route, status: String(status) }, reply.elapsedTime / 1_000);
-      if (!logger.isLevelEnabled('info')) return;
-      const { principal, requestId } = request.context ?? {};
-      logger.info(
+      const { observe, log, text } = kindOf(request, reply);
+      observe(reply.elapsedTime / 1_000);
+      if (!log.isLevelEnabled('info')) return;
+      const { principal, requestId, traceparent } = request.context ?? {};
+      log.info(
         {
-          event: 'http.request',
           requestId,
-          traceId: request.context?.traceparent?.slice(3, 35),
+          traceId: traceparent?.slice(3, 35),
           keyId: principal?.keyId,
           accountId: principal?.accountId,
-          method,
-          route,
-          status,
           durationMs: Math.round(reply.elapsedTime * 100) / 100,
         },
-        `${method} ${route} ${status}`,
+        text,
       );
     },
 
