@@ -6,7 +6,7 @@ import type { ConnectionBudget, Share } from './limits.ts';
 
 export interface PoolSettings {
   sizeMax: number;
-  /** Executions that may wait. */
+  /** Executions that may wait; more only where the line moves so fast that it is gone in a moment. */
   queueMax: number;
   waitMs: number;
   /** Bounds name resolution, dialling, TLS and log-in together; below `waitMs`, so that those in line learn why. */

@@ -90,6 +90,19 @@ describe('waiting', () => {
     void Promise.allSettled(waiting);
   });
 
+  test('lets a burst wait where connections come free fast, up to what the account may have', async () => {
+    const { acquire, pool } = setup({ sizeMax: 1, queueMax: 2 });
+    const lease = await acquire();
+    await vi.advanceTimersByTimeAsync(2);
+    pool.release(lease);
+    await acquire();
+    for (let i = 0; i < 600; i++) acquire().catch(() => {});
+    expect(pool.stats.waiting).toBe(500);
+    // As soon as the one that runs turns out to be slow, the line is what it always is.
+    await vi.advanceTimersByTimeAsync(100);
+    await expect(acquire()).rejects.toMatchObject({ code: 'SOURCE_BUSY' });
+  });
+
   test('is bounded in time, by the wait and by the deadline', async () => {
     const { acquire, pool, budget } = setup({ sizeMax: 1, waitMs: 5_000 });
     await acquire();

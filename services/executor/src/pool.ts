@@ -7,6 +7,7 @@ import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { Connection } from './engine.ts';
 import type { Hungry, Share } from './limits.ts';
 import { answersWithin, openWithin } from './pool-connect.ts';
+import { Pace } from './pool-pace.ts';
 import { callerGone, PoolQueue, stopping } from './pool-queue.ts';
 import type { AcquireOptions, Lease, Member, PoolDeps, PoolSettings, PoolStats } from './pool-settings.ts';
 
@@ -27,7 +28,7 @@ export class Pool implements Hungry {
   private readonly opening = new Set<AbortController>();
   private reviving = 0;
   private growAt = 0;
-  private holdMs = 0;
+  private readonly pace: Pace;
   private ending: 'no' | 'retired' | 'closed' = 'no';
   private readonly ended = Promise.withResolvers<void>();
 
@@ -35,6 +36,7 @@ export class Pool implements Hungry {
     this.settings = settings;
     this.deps = deps;
     this.share = deps.share;
+    this.pace = new Pace(this.members, settings.sizeMax);
     this.usedAt = deps.now();
   }
 
@@ -60,10 +62,7 @@ export class Pool implements Hungry {
     if (warm) return Promise.resolve(warm);
     if (options.signal.aborted) return Promise.reject(callerGone());
     if (this.ending === 'closed') return Promise.reject(stopping());
-    if (
-      this.queue.size >= this.settings.queueMax ||
-      this.share.waiting >= this.deps.budget.limits.waitingPerAccountMax
-    ) {
+    if (this.share.waiting >= this.deps.budget.limits.waitingPerAccountMax || this.isFull()) {
       return Promise.reject(this.busy('Too many executions wait for this source already.'));
     }
     const waitMs = Math.min(this.settings.waitMs, options.deadlineAt - this.deps.now());
@@ -77,12 +76,17 @@ export class Pool implements Hungry {
     });
   }
 
+  private isFull(): boolean {
+    const { size } = this.queue;
+    return size >= this.settings.queueMax && !this.pace.isBurst(size + 1, this.deps.now());
+  }
+
   /** Gives a connection back; a broken one is closed. */
   release(lease: Lease): void {
     const member = lease as Member;
     if (!member.busy) return;
     const now = this.deps.now();
-    this.holdMs += (now - member.heldAt - this.holdMs) / 8;
+    this.pace.released(now - member.heldAt);
     if (member.connection.broken || now >= member.expiresAt || this.ending === 'closed') {
       this.forget(member);
       this.pump();
@@ -283,13 +287,10 @@ export class Pool implements Hungry {
     });
   }
 
-  /** The time the line takes at the pace seen so far, what runs now included. */
+  /** What a caller is told to wait before he comes back. */
   private estimateWaitMs(): number {
-    const now = this.deps.now();
-    let paceMs = this.holdMs;
-    for (const { busy, heldAt } of this.members) if (busy) paceMs = Math.max(paceMs, (now - heldAt) / 2);
-    const estimateMs = ((this.queue.size + 1) * paceMs) / this.settings.sizeMax;
-    return Math.round(Math.min(Math.max(estimateMs, 250), 30_000));
+    const lineMs = this.pace.lineMs(this.queue.size + 1, this.deps.now());
+    return Math.round(Math.min(Math.max(lineMs, 250), 30_000));
   }
 
   private settleEnd(): void {
