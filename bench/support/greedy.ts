@@ -11,13 +11,16 @@ const headers = {
   'content-length': body.length,
 };
 
-function once(): Promise<number> {
+/** The status, and the seconds after which to come back. */
+function once(): Promise<[status: number, retryAfterS: number]> {
   return new Promise((resolve) => {
     const call = request(`${url}/v1/queries/execute`, { method: 'POST', agent, headers }, (response) => {
-      response.resume().on('close', () => resolve(response.statusCode ?? 0));
+      response
+        .resume()
+        .on('close', () => resolve([response.statusCode ?? 0, Number(response.headers['retry-after'] ?? 1)]));
       response.on('error', () => {});
     });
-    call.on('error', () => resolve(0));
+    call.on('error', () => resolve([0, 1]));
     call.end(body);
   });
 }
@@ -25,8 +28,8 @@ function once(): Promise<number> {
 /** Who is told to come back does so after the second that the answer names, or one. */
 async function keepOn(): Promise<never> {
   for (;;) {
-    const status = await once();
-    if (status !== 200) await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const [status, retryAfterS] = await once();
+    if (status !== 200) await new Promise((resolve) => setTimeout(resolve, retryAfterS * 1_000));
   }
 }
 

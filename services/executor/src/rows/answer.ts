@@ -10,8 +10,8 @@ import { writeAscii, writeText } from './encode.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
 import { createTurns, type Flow, type Turns } from './turns.ts';
 
-/** Small at first, so that the first bytes come soon, then large, so that many cost little. */
-const chunkBytes = { first: 16_384, max: 262_144 };
+/** Small at first, so that the first bytes come soon, then large, so that many cost little; less beside small answers. */
+const chunkBytes = { first: 16_384, considerate: 32_768, max: 262_144 };
 /** Rows that come in drips do not wait for a full chunk longer than this. */
 const dripMs = 20;
 
@@ -127,6 +127,7 @@ class Answer implements AnswerSink, Flow {
 
   finish(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void {
     this.#end();
+    if (this.#flushedBytes === 0) this.#turns.noteSmall();
     if (this.#columns === undefined) this.#writeWritten(outcome);
     if (this.format === 'json') this.#writeTail(outcome, timing);
     else if (this.format === 'ndjson' && outcome.truncated) writeAscii(this.#out, '{"truncated":true}\n');
@@ -240,7 +241,10 @@ class Answer implements AnswerSink, Flow {
   #flush(): void {
     if (this.#out.position === 0) return;
     const large = this.#out.position >= this.#target;
-    if (large) this.#target = Math.min(this.#target * 2, chunkBytes.max);
+    if (large) {
+      const max = this.#turns.considerate ? chunkBytes.considerate : chunkBytes.max;
+      this.#target = Math.min(this.#target * 2, max);
+    }
     const bytes = this.#out.take(large ? this.#target + 4_096 : 1_024);
     for (let at = 0; at < bytes.length; at += chunkBytes.max) {
       if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max))) this.#behind = true;
@@ -248,6 +252,9 @@ class Answer implements AnswerSink, Flow {
     this.#flushedBytes += bytes.length;
     if (this.#ended || this.#flushedBytes <= largeBytes) return;
     if (this.#behind) this.#turns.leave(this);
-    else this.#waiting = !this.#turns.take(this);
+    else {
+      this.#waiting = true;
+      if (this.#turns.take(this)) this.#turns.pass(this);
+    }
   }
 }

@@ -55,6 +55,9 @@ it('gives the place of one who leaves to the next at once', () => {
     turns.leave(flow);
     flow.pause();
   }
+  vi.advanceTimersByTime(0);
+  expect(flowing()).toEqual([2, 3]);
+  vi.advanceTimersByTime(options.turnMs);
   expect(flowing()).toEqual([2, 3]);
   expect(vi.getTimerCount()).toBe(0);
 });
@@ -66,4 +69,56 @@ it('has one who asks twice in line once', () => {
   turns.leave(flows[2] as Flow);
   vi.advanceTimersByTime(1_000);
   expect(flows[2]?.flows).toBe(false);
+});
+
+/** Flows that send a chunk `chunkMs` after their turn has come; counts the turns. */
+function send(count: number, chunkMs: number) {
+  const turns = createTurns({ ...options, restMs: 2, considerateMs: 100 });
+  const seen = Array.from({ length: count }, () => 0);
+  const flows = seen.map((_, i) => {
+    const flow: Flow = {
+      resume: () => {
+        seen[i] = (seen[i] as number) + 1;
+        setTimeout(() => turns.pass(flow), chunkMs);
+      },
+      pause: () => {},
+    };
+    return flow;
+  });
+  for (const flow of flows) if (turns.take(flow)) flow.resume();
+  return { turns, seen };
+}
+
+it('passes on after each chunk, and comes back to one who is alone', () => {
+  const { seen } = send(1, 1);
+  vi.advanceTimersByTime(100);
+  expect(seen[0]).toBeGreaterThan(40);
+  const several = send(4, 1);
+  vi.advanceTimersByTime(100);
+  expect(Math.max(...several.seen) - Math.min(...several.seen)).toBeLessThanOrEqual(3);
+  expect(several.seen.reduce((a, b) => a + b)).toBeGreaterThan(80);
+});
+
+it('rests between turns while small answers are about, however often turns were passed on', () => {
+  const { turns, seen } = send(6, 1);
+  const total = () => seen.reduce((a, b) => a + b);
+  const during = (ms: number) => {
+    const before = total();
+    for (let i = 0; i < ms; i++) {
+      turns.noteSmall();
+      vi.advanceTimersByTime(1);
+    }
+    return total() - before;
+  };
+  turns.noteSmall();
+  vi.advanceTimersByTime(50);
+  const early = during(400);
+  // A turn of one millisecond and a rest of three, and one more turn for each of those that come by the clock.
+  expect(early).toBeGreaterThan(80);
+  expect(early).toBeLessThan(200);
+  expect(during(400)).toBeLessThan(200);
+  vi.advanceTimersByTime(200);
+  const before = total();
+  vi.advanceTimersByTime(100);
+  expect(total() - before).toBeGreaterThan(80);
 });

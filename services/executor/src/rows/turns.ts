@@ -1,6 +1,8 @@
 /**
  * Large answers take turns, so that many of them at once leave the process to small ones in between: a database fills
- * its socket's buffers meanwhile, and loses nothing by it.
+ * its socket's buffers meanwhile, and loses nothing by it. A turn is over with each chunk that is sent, since a fast
+ * source has megabytes ready that would be read without a stop. While small answers are about, large ones that stand in
+ * line rest between their turns, which leaves the machine to them as well.
  */
 
 /** An answer that flows, or waits for its turn to. */
@@ -14,22 +16,68 @@ export interface Flow {
 export interface Turns {
   /** False when the flow has to wait, and is in line. */
   take(flow: Flow): boolean;
+  /** The flow has sent a chunk and has paused; it is resumed when its next turn comes. */
+  pass(flow: Flow): void;
   /** The flow wants no turn for now: it waits for its reader, or has ended. */
   leave(flow: Flow): void;
+  /** A small answer has ended. */
+  noteSmall(): void;
+  /** True while small answers are about: turns should be short. */
+  readonly considerate: boolean;
 }
 
 export interface TurnOptions {
-  /** Flows at a time: one that is read while the other is filled. */
+  /** Flows at a time: one that is read while the other is filled. Beside small answers it is one. */
   atOnce: number;
+  /** For a flow whose chunk does not come. */
   turnMs: number;
+  /** Small answers are about for so long after one has ended. */
+  considerateMs: number;
+  /** The least between turns while they are; more where the turn took long, and where many are in line. */
+  restMs: number;
 }
 
-export function createTurns({ atOnce, turnMs }: TurnOptions = { atOnce: 2, turnMs: 15 }): Turns {
+/** A rest is at most so many times as long as the turn before it: large answers keep a quarter of the process. */
+const restTurnsMax = 3;
+
+const defaults: TurnOptions = { atOnce: 2, turnMs: 15, considerateMs: 100, restMs: 2 };
+
+export function createTurns(options: Partial<TurnOptions> = {}): Turns {
+  const { atOnce, turnMs, considerateMs, restMs } = { ...defaults, ...options };
   const flowing = new Set<Flow>();
   const waiting = new Set<Flow>();
-  let timer: NodeJS.Timeout | undefined;
+  let rotation: NodeJS.Timeout | undefined;
+  let admitting = false;
+  let admittedAt = 0;
+  let smallAt = Number.NEGATIVE_INFINITY;
+  const isConsiderate = () => performance.now() - smallAt < considerateMs;
+  const hasPlace = () => flowing.size < (isConsiderate() ? 1 : atOnce);
+
+  const admit = () => {
+    admittedAt = performance.now();
+    for (const flow of waiting) {
+      if (!hasPlace()) return;
+      waiting.delete(flow);
+      flowing.add(flow);
+      flow.resume();
+    }
+  };
+  const admitSoon = () => {
+    if (admitting) return;
+    admitting = true;
+    const begin = () => {
+      admitting = false;
+      admit();
+    };
+    if (!isConsiderate()) {
+      setImmediate(begin);
+      return;
+    }
+    const turns = Math.min(waiting.size, restTurnsMax);
+    setTimeout(begin, Math.max(restMs, turns * (performance.now() - admittedAt)));
+  };
   const rotate = () => {
-    timer = undefined;
+    rotation = undefined;
     const over = [...flowing].slice(0, waiting.size);
     for (const flow of over) {
       flowing.delete(flow);
@@ -40,21 +88,17 @@ export function createTurns({ atOnce, turnMs }: TurnOptions = { atOnce: 2, turnM
     admit();
     schedule();
   };
-  const admit = () => {
-    for (const flow of waiting) {
-      if (flowing.size >= atOnce) return;
-      waiting.delete(flow);
-      flowing.add(flow);
-      flow.resume();
-    }
-  };
   const schedule = () => {
-    if (waiting.size > 0) timer ??= setTimeout(rotate, turnMs);
+    if (waiting.size > 0) rotation ??= setTimeout(rotate, turnMs);
   };
+
   return {
+    get considerate() {
+      return isConsiderate();
+    },
     take: (flow) => {
       if (flowing.has(flow)) return true;
-      if (flowing.size < atOnce && waiting.size === 0) {
+      if (waiting.size === 0 && hasPlace()) {
         flowing.add(flow);
         return true;
       }
@@ -62,12 +106,27 @@ export function createTurns({ atOnce, turnMs }: TurnOptions = { atOnce: 2, turnM
       schedule();
       return false;
     },
+    pass: (flow) => {
+      if (waiting.size === 0) {
+        setImmediate(() => {
+          if (flowing.has(flow)) flow.resume();
+        });
+        return;
+      }
+      flowing.delete(flow);
+      waiting.add(flow);
+      admitSoon();
+      schedule();
+    },
     leave: (flow) => {
       waiting.delete(flow);
-      if (flowing.delete(flow)) admit();
+      if (flowing.delete(flow) && waiting.size > 0) admitSoon();
       if (waiting.size > 0) return;
-      clearTimeout(timer);
-      timer = undefined;
+      clearTimeout(rotation);
+      rotation = undefined;
+    },
+    noteSmall: () => {
+      smallAt = performance.now();
     },
   };
 }
