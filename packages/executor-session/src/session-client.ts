@@ -199,12 +199,15 @@ async function* toRequests(
   await greeting;
   for (let items = await outgoing.take(false); items !== undefined; items = await outgoing.take(false)) {
     const request: SessionRequest = { calls: [], cancelled: [], windows: [] };
+    let pings = 0;
     for (const item of items) {
-      if (item === 'ping') continue;
-      if ('call' in item) request.calls.push(item.call);
+      if (item === 'ping') pings++;
+      else if ('call' in item) request.calls.push(item.call);
       else if ('cancelled' in item) request.cancelled.push(item.cancelled);
       else request.windows.push(item.window);
     }
-    yield request;
+    if (items.length > pings) yield request;
+    // By itself, or it would go unanswered where nothing else is to be said.
+    if (pings > 0) yield { calls: [], cancelled: [], windows: [] };
   }
 }

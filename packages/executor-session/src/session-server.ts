@@ -70,10 +70,7 @@ export async function* serveSession(
   const end = () => replies.close();
   ctx.signal.addEventListener('abort', end);
   const heard = watchOver(end);
-  readRequests(session, requests, () => {
-    heard.now();
-    replies.wake();
-  }).then(end, end);
+  readRequests(session, requests, heard.now).then(end, end);
   let toldDraining = ctx.options.draining.aborted;
   try {
     // A caller sends nothing before it was greeted, so what never got that far was never run.
@@ -103,10 +100,12 @@ interface Session {
 async function readRequests(
   session: Session,
   requests: AsyncIterable<SessionRequest>,
-  onPing: () => void,
+  onHeard: () => void,
 ): Promise<void> {
   for await (const { calls, cancelled, windows } of requests) {
-    if (calls.length === 0 && cancelled.length === 0 && windows.length === 0) onPing();
+    onHeard();
+    const isPing = calls.length === 0 && cancelled.length === 0 && windows.length === 0;
+    if (isPing) session.replies.wake();
     for (const call of calls) startCall(session, call);
     for (const sequence of cancelled) {
       session.running.get(sequence)?.controller.abort(new HubError('CANCELLED', 'The client has gone.'));
