@@ -15,7 +15,7 @@ import { scoreRegression, stepRegression, toInputs } from './regression.ts';
 import type { LearnerFactory } from './replica-state.ts';
 import { Tables, type TablesState } from './tables.ts';
 
-const format = 1;
+const format = 2;
 const replaysMin = 4;
 const replaysMax = 32;
 /** Features that the replays of one call may cost. */
@@ -24,7 +24,7 @@ const replayFeaturesMax = 4_000;
 const calibrations = 4;
 const calibrationRate = 0.004;
 /** Bounds of the two factors. */
-const bounds = { a: [0.05, 4.5], b: [0.02, 2.7] } as const;
+const bounds = { a: [0.1, 9], b: [0.02, 2.7] } as const;
 
 interface State {
   format: number;
@@ -45,7 +45,7 @@ class Blend implements Learner {
   readonly #model: Model = { tables: new Tables(), classes: [], examples: 0, mass: 0 };
   readonly #indexes = new Map<string, number>();
   /** ln a, ln b and their running squared gradients. */
-  #blend: [number, number, number, number] = [0, Math.log(0.15), 0, 0];
+  #blend: [number, number, number, number] = [Math.log(2), Math.log(0.15), 0, 0];
   #memory: Memory = createMemory();
 
   static restore(bytes: Uint8Array): Blend {

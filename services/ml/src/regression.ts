@@ -9,7 +9,10 @@ const biasRate = 0.07;
 /** Gradients under it are not worth a pair. */
 const gradientMin = 0.02;
 
-/** The regression's inputs: tf·idf, each group to unit length; features that were seen once are left out early. */
+/**
+ * The regression's inputs: tf·idf, words to unit length and characters too; features that were seen once are left
+ * out early. Where characters are fewer than words, as with a number in a Chinese text, they count by their share.
+ */
 export function toInputs(model: Model, { rows, weights, words }: Kept): Float32Array {
   const tables = model.tables;
   const total = model.examples + 1;
@@ -19,7 +22,8 @@ export function toInputs(model: Model, { rows, weights, words }: Kept): Float32A
   let from = 0;
   for (let i = 0; i <= rows.length; i++) {
     if (i === words || i === rows.length) {
-      const scale = norm === 0 ? 0 : 1 / Math.sqrt(norm);
+      const length = from === 0 ? 1 : Math.min(1, (rows.length - words) / words);
+      const scale = norm === 0 ? 0 : length / Math.sqrt(norm);
       for (let j = from; j < i; j++) inputs[j] = (inputs[j] as number) * scale;
       from = i;
       norm = 0;
