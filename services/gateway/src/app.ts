@@ -1,6 +1,7 @@
 /** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
 
 import { createServer, type RequestListener } from 'node:http';
+import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
@@ -82,13 +83,14 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('madeId', undefined);
   readBodies(app);
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     request.context = new RequestContext(request, {
       response: reply.raw,
       timeoutMs: config.requestTimeoutMs,
     });
     if (deps.tracing !== undefined) startSpan(request, deps.tracing);
     reply.header('x-request-id', request.id);
+    done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     deps.events.answered(request, reply);
@@ -124,10 +126,16 @@ function registerV1(
   app: FastifyInstance,
   { routes, config, deps }: { routes: Route[]; config: GatewayConfig; deps: AppDeps },
 ): void {
-  app.addHook('onRequest', async (request, reply) => authenticate(request, reply, deps));
-  app.addHook('preValidation', async (request) => {
+  // Not async: most checks need no wait, and a promise for each would cost more than they do.
+  app.addHook('onRequest', (request, reply, done) => {
+    const pending = authenticate(request, reply, deps);
+    if (pending instanceof Promise) pending.then(() => done(), done);
+    else done();
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
     requireScope(request);
     requireBody(request);
+    done();
   });
   const idempotency = createIdempotency(deps.upstreams.catalog);
   app.addHook('preHandler', (request, reply, done) => {
@@ -166,26 +174,36 @@ function bodySchema(route: Route): object {
   return route.bodyOptional ? { anyOf: [route.body, { type: 'null' }] } : (route.body as object);
 }
 
-async function authenticate(request: FastifyRequest, reply: FastifyReply, deps: AppDeps): Promise<void> {
-  const address = request.ip;
-  let principal: RequestContext['principal'];
-  try {
-    const found = deps.auth.principalOf(request.headers['x-service-api-key'], () =>
-      deps.limits.requireTolerance(address),
-    );
-    principal = found instanceof Promise ? await found : found;
-  } catch (err) {
-    if (err instanceof HubError && err.code.startsWith('KEY_')) await deps.limits.noteRefusedKey(address);
+/** A promise only where something has to be waited for. */
+function authenticate(request: FastifyRequest, reply: FastifyReply, deps: AppDeps): void | Promise<void> {
+  const { ip } = request;
+  const refuse = async (err: unknown): Promise<never> => {
+    if (err instanceof HubError && err.code.startsWith('KEY_')) await deps.limits.noteRefusedKey(ip);
     throw err;
+  };
+  let found: Principal | Promise<Principal>;
+  try {
+    const key = request.headers['x-service-api-key'];
+    found = deps.auth.principalOf(key, () => deps.limits.requireTolerance(ip));
+  } catch (err) {
+    return refuse(err);
   }
+  if (!(found instanceof Promise)) return admit(request, reply, { principal: found, deps });
+  return found.then((principal) => admit(request, reply, { principal, deps }), refuse);
+}
+
+function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { principal, deps }: { principal: Principal; deps: AppDeps },
+): void | Promise<void> {
   request.context.principal = principal;
   const origins = principal.limits?.origins ?? [];
   const { origin } = request.headers;
   if (origins.length > 0 && (origin === undefined || !origins.includes(origin))) {
     throw new HubError('SCOPE_DENIED', 'This key may not be used from this origin.');
   }
-  const admission = deps.limits.admit(principal, reply);
-  if (admission !== undefined) await admission;
+  return deps.limits.admit(principal, reply);
 }
 
 function requireScope(request: FastifyRequest): void {
