@@ -19,6 +19,8 @@ export interface RemoteCatalogOptions extends Omit<GrpcClientOptions, 'address'>
 
 export interface RemoteCatalog {
   calls: Catalog;
+  /** Resolves when the first replica has answered to being followed. */
+  reached: Promise<void>;
   follow(news: Pick<WatchOptions, 'letGo' | 'onLost'>): { close(): Promise<void> };
   close(): void;
 }
@@ -33,6 +35,7 @@ const lookUpEveryMs = 2_000;
 export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<RemoteCatalog> {
   const replicas = new Map<string, Replica>();
   let news: Pick<WatchOptions, 'letGo' | 'onLost'> | undefined;
+  const reached = Promise.withResolvers<void>();
 
   const add = (address: string) => {
     const serverName = options.serverName ?? hostOf(options.addresses[0] ?? '');
@@ -40,7 +43,14 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
     replicas.set(address, { client, watch: watchReplica(client) });
   };
   const watchReplica = ({ calls }: Replica['client']) =>
-    news && watchCatalog({ catalog: calls, instanceId: options.instanceId, ...news, random: Math.random });
+    news &&
+    watchCatalog({
+      catalog: calls,
+      instanceId: options.instanceId,
+      ...news,
+      onOpen: reached.resolve,
+      random: Math.random,
+    });
   const update = async () => {
     const found = await lookUp(options.addresses);
     // A name that cannot be looked up now says nothing of the replicas behind it.
@@ -59,6 +69,7 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
 
   return {
     calls: createFailover(replicas),
+    reached: reached.promise,
     follow: (listeners) => {
       news = listeners;
       for (const replica of replicas.values()) replica.watch ??= watchReplica(replica.client);

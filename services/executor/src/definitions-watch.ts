@@ -9,6 +9,8 @@ export interface WatchOptions {
   /** Names this executor to the catalog. */
   instanceId: string;
   letGo(ids: readonly string[]): void;
+  /** The catalog answers. */
+  onOpen?(): void;
   /** Hears once of a watch that broke, however often it takes to open it again. */
   onLost(err: unknown): void;
   random: () => number;
@@ -31,6 +33,7 @@ export function watchCatalog(options: WatchOptions): CatalogWatch {
         await follow(options, signal, () => {
           waitMs = backoffMs.first;
           told = false;
+          options.onOpen?.();
         });
       } catch (err) {
         if (!told && !signal.aborted) options.onLost(err);

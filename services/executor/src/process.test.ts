@@ -4,6 +4,7 @@ import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call';
 import { createGrpcClient } from '@datahub/service-kit/grpc-client';
+import { createHealthProbe } from '@datahub/service-kit/grpc-health';
 import { startGrpcServer } from '@datahub/service-kit/grpc-server';
 import { expect, test } from 'vitest';
 import { toSourceDefinition } from './definitions-from-proto.ts';
@@ -14,7 +15,7 @@ const token = 't'.repeat(32);
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 
 /** A catalog behind gRPC that knows one query, which does nothing but fail to connect. */
-async function startCatalog(publicKey: string) {
+async function startCatalog(publicKey: string, port = 0) {
   const seal = await createSealer([publicKey]);
   const source = {
     sourceId: 's',
@@ -43,7 +44,7 @@ async function startCatalog(publicKey: string) {
   };
   const watchers: string[] = [];
   const server = await startGrpcServer({
-    address: '127.0.0.1:0',
+    address: `127.0.0.1:${port}`,
     serviceTokens: [token],
     services: [
       {
@@ -65,39 +66,44 @@ async function startCatalog(publicKey: string) {
   return { server, watchers };
 }
 
-test('serves executions behind gRPC, with the rules of a service that runs apart', async () => {
-  const { publicKey, privateKey } = await generateKeyPair();
-  const catalog = await startCatalog(publicKey);
-  const env = {
+function environment(privateKey: string, catalogPort: number) {
+  return {
     DATAHUB_GRPC_PORT: '0',
     DATAHUB_METRICS_PORT: '0',
     DATAHUB_SERVICE_TOKEN: token,
-    DATAHUB_CATALOG_INTERNAL_ADDRESS: `127.0.0.1:${catalog.server.port}`,
+    DATAHUB_CATALOG_INTERNAL_ADDRESS: `127.0.0.1:${catalogPort}`,
     DATAHUB_SEALING_PRIVATE_KEYS: privateKey,
     DATAHUB_LOG_LEVEL: 'silent',
   };
-  const running = await startExecutorProcess(env, {
-    engines: [
-      {
-        names: ['postgres'],
-        connect: async ({ host, port: sourcePort }, { dial, signal }) => {
-          await dial(host, sourcePort, signal);
-          throw new Error('The dial must have been refused.');
-        },
+}
+
+const parts: Parameters<typeof startExecutorProcess>[1] = {
+  engines: [
+    {
+      names: ['postgres'],
+      connect: async ({ host, port: sourcePort }, { dial, signal }) => {
+        await dial(host, sourcePort, signal);
+        throw new Error('The dial must have been refused.');
       },
-    ],
-    compile: () => ({
-      kind: 'read',
-      bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
-      describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
-      variables: () => [],
-      toStored: (fault) => fault,
-      toWords: (message) => message,
-    }),
-    createAnswer: () => {
-      throw new Error('Nothing is answered here.');
     },
-  });
+  ],
+  compile: () => ({
+    kind: 'read',
+    bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
+    describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
+    variables: () => [],
+    toStored: (fault) => fault,
+    toWords: (message) => message,
+  }),
+  createAnswer: () => {
+    throw new Error('Nothing is answered here.');
+  },
+};
+
+test('serves executions behind gRPC, with the rules of a service that runs apart', async () => {
+  const { publicKey, privateKey } = await generateKeyPair();
+  const catalog = await startCatalog(publicKey);
+  const running = await startExecutorProcess(environment(privateKey, catalog.server.port), parts);
   const client = createGrpcClient(ExecutorServiceService, {
     address: `127.0.0.1:${running.port}`,
     serviceToken: token,
@@ -123,6 +129,23 @@ test('serves executions behind gRPC, with the rules of a service that runs apart
     stranger.close();
     await running.close();
     await catalog.server.close(1_000);
+  }
+});
+
+test('says that it serves once it has met its catalog', async () => {
+  const { publicKey, privateKey } = await generateKeyPair();
+  const { server: reserved } = await startCatalog(publicKey);
+  await reserved.close(0);
+  const running = await startExecutorProcess(environment(privateKey, reserved.port), parts);
+  const probe = createHealthProbe({ address: `127.0.0.1:${running.port}` });
+  try {
+    expect(await probe.serving(1_000)).toBe(false);
+    const catalog = await startCatalog(publicKey, reserved.port);
+    await expect.poll(() => probe.serving(1_000), { timeout: 5_000 }).toBe(true);
+    await catalog.server.close(0);
+  } finally {
+    probe.close();
+    await running.close();
   }
 });
 

@@ -89,12 +89,19 @@ export async function startExecutorProcess(
     credentials: serverCredentialsOf(grpc),
     onFailure: service.onFailure,
   });
+  // Without its catalog it could run nothing: nobody should be sent here before the two have met.
+  let met = false;
+  server.setServing(false);
+  void catalog.reached.then(() => {
+    met = true;
+    if (!draining.signal.aborted) server.setServing(true);
+  });
   const closers = createClosers();
   if (tracing) closers.add(tracing);
   closers.add({ close: () => catalog.close() });
   closers.add({ close: () => service.close(0) });
   closers.add({ close: () => server.close(grpc.drainMs) });
-  const isReady = () => !draining.signal.aborted;
+  const isReady = () => met && !draining.signal.aborted;
   closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, isReady }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
