@@ -4,12 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { countBuffersWithHeap } from '@datahub/service-kit/heap';
+import { tuneHeap } from '@datahub/service-kit/heap';
 import { startDistributed } from '../../tools/distributed.ts';
 import { openHub } from '../../tools/hub.ts';
 import { serve } from './child.ts';
 
-countBuffersWithHeap();
+tuneHeap();
 const [, , engine = 'postgres', databaseUrl = '', size, form] = process.argv;
 const key = `bench-key-${randomBytes(16).toString('hex')}`;
 const settings = {

@@ -14,6 +14,7 @@ import type {
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { fromErrorDetail } from '@datahub/service-kit/error-wire';
+import { noteBuffers } from '@datahub/service-kit/heap';
 import { CallsUnderWay } from './calls-under-way.ts';
 import type { ExecutionReply } from './executor.ts';
 import { pings, watchOver, windowBytes } from './session-server.ts';
@@ -116,6 +117,8 @@ export function openSession(
 
   const deliver = (call: Pending, chunk: Buffer) => {
     call.unsettled += chunk.length;
+    // It came in frames, and was put together as a message.
+    noteBuffers(2 * chunk.length);
     const room = call.reply.chunk(chunk);
     if (room && call.unsettled >= creditBytes) acknowledge(call);
   };

@@ -14,6 +14,7 @@ import type {
 import type { CallContext } from '@datahub/service-kit/call';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import { toErrorDetail } from '@datahub/service-kit/error-wire';
+import { noteBuffers } from '@datahub/service-kit/heap';
 import { CallsUnderWay } from './calls-under-way.ts';
 import type { ExecutionReply, Executor } from './executor.ts';
 import { createTurnQueue, type TurnQueue } from './turn-queue.ts';
@@ -205,6 +206,8 @@ class LastChunk implements ExecutionReply {
   #send(): void {
     if (this.#held === undefined) return;
     this.#replies.push({ sequence: this.#call.sequence, chunk: this.#held, done: false });
+    // It is copied into a message.
+    noteBuffers(this.#held.length);
     this.#held = undefined;
   }
 }

@@ -1,6 +1,6 @@
 /** The life of a process: start, wait for a signal, close in reverse order, within a bound. */
 
-import { countBuffersWithHeap } from './heap.ts';
+import { tuneHeap } from './heap.ts';
 import { SettingsError } from './settings.ts';
 
 export interface Closable {
@@ -39,7 +39,7 @@ export async function runProcess(options: {
   start: () => Promise<Closable>;
   graceMs?: number;
 }): Promise<void> {
-  countBuffersWithHeap();
+  tuneHeap();
   let running: Closable;
   try {
     running = await options.start();

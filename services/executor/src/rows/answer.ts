@@ -1,6 +1,7 @@
 /** One answer: rows from an engine as bytes in the caller's format, handed on in chunks. */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { noteBuffers } from '@datahub/service-kit/heap';
 import type { Outcome } from '../engine.ts';
 import type { AnswerOptions, AnswerSink } from '../rpc/execution.ts';
 import { ByteWriter } from './byte-writer.ts';
@@ -250,6 +251,8 @@ class Answer implements AnswerSink, Flow {
       if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max))) this.#behind = true;
     }
     this.#flushedBytes += bytes.length;
+    // What was read from the source was about as much.
+    noteBuffers(2 * bytes.length);
     if (this.#ended || this.#flushedBytes <= largeBytes) return;
     if (this.#behind) this.#turns.leave(this);
     else {
