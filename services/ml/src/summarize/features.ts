@@ -22,32 +22,40 @@ export interface Features {
   /** Number of sentences that hold a term or pair. */
   termFrequency: Int32Array;
   pairFrequency: Int32Array;
+  /** Read when asked for: one text alone is weighed without them. */
+  readPhrases(): Phrases;
 }
+
+/** Pairs of neighbouring words, small words among them ("is very", "very clear"): how a thing is usually put. */
+export interface Phrases {
+  /** For each sentence, each once. */
+  ids: Int32Array[];
+  /** Number of sentences that hold a phrase. */
+  frequency: Int32Array;
+}
+
+const none: ReadonlySet<string> = new Set();
 
 export function readFeatures(pieces: readonly Piece[], language: string): Features {
   const reader = createWordReader();
   const words = pieces.map(({ text }) => reader.read(text));
-  const terms = createIndex<string>();
+  const terms = createStemIndex(language);
   const pairs = createIndex<number>();
   const stops = stopWordsOf(language);
-  const stem = createStemmer(language);
   const sentences = pieces.map((piece, i): Sentence => {
-    const content = contentOf(words[i] ?? [], stops, language).map((word) => terms.idOf(stem(word)));
+    const content = contentOf(words[i] ?? [], stops, language).map(terms.idOf);
     const distinct = Int32Array.from(new Set(content)).sort();
     const counts = new Map<number, number>();
     for (const term of content) counts.set(term, (counts.get(term) ?? 0) + 1);
-    const neighbours = new Set<number>();
-    for (let at = 1; at < content.length; at += 1) {
-      neighbours.add(pairs.idOf((content[at - 1] ?? 0) * 2 ** 26 + (content[at] ?? 0)));
-    }
+    const neighbours = pairsOf(content, pairs);
     return {
       ...piece,
       words: Math.max(1, countWords(piece.text)),
       question: /[?？؟]["'”’»)\]」』]*$/.test(piece.text),
       terms: distinct,
       counts: Float64Array.from(distinct, (term) => counts.get(term) ?? 0),
-      pairs: Int32Array.from(neighbours),
-      pairsAgain: Math.max(0, content.length - 1) - neighbours.size,
+      pairs: neighbours,
+      pairsAgain: Math.max(0, content.length - 1) - neighbours.length,
     };
   });
   return {
@@ -60,7 +68,23 @@ export function readFeatures(pieces: readonly Piece[], language: string): Featur
       sentences.map(({ pairs: ids }) => ids),
       pairs.size(),
     ),
+    readPhrases: () => phrasesOf(words.map((all) => contentOf(all, none, language).map(terms.idOf))),
   };
+}
+
+/** Word pairs as what to cover, after Gillick and Favre, A Scalable Global Model for Summarization, 2009. */
+function phrasesOf(sentences: readonly (readonly number[])[]): Phrases {
+  const phrases = createIndex<number>();
+  const ids = sentences.map((words) => pairsOf(words, phrases));
+  return { ids, frequency: frequencies(ids, phrases.size()) };
+}
+
+function pairsOf(words: readonly number[], index: Index<number>): Int32Array {
+  const pairs = new Set<number>();
+  for (let at = 1; at < words.length; at += 1) {
+    pairs.add(index.idOf((words[at - 1] ?? 0) * 2 ** 26 + (words[at] ?? 0)));
+  }
+  return Int32Array.from(pairs);
 }
 
 /** Characters of a script without spaces say little alone: neighbours are joined in twos. */
@@ -78,7 +102,29 @@ function contentOf(words: readonly string[], stops: ReadonlySet<string>, languag
   return content;
 }
 
-function createIndex<K>() {
+/** One id for all words of a stem; a word is stemmed once. */
+function createStemIndex(language: string): Index<string> {
+  const stem = createStemmer(language);
+  const stems = createIndex<string>();
+  const ids = new Map<string, number>();
+  return {
+    idOf: (word) => {
+      const held = ids.get(word);
+      if (held !== undefined) return held;
+      const id = stems.idOf(stem(word));
+      ids.set(word, id);
+      return id;
+    },
+    size: stems.size,
+  };
+}
+
+interface Index<K> {
+  idOf(key: K): number;
+  size(): number;
+}
+
+function createIndex<K>(): Index<K> {
   const ids = new Map<K, number>();
   return {
     idOf: (key: K): number => {

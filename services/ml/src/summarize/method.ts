@@ -9,6 +9,8 @@ export interface Method {
   salience: number;
   /** Exponent of the length that new words are divided by: 0 favours long sentences, 1 short ones. */
   brevity: number;
+  /** Weight of a phrase beside a word's: words that several authors choose alike sum them up, one author's are habit. */
+  phrases: number;
   /** Sentences shorter than this many words count for less. */
   wordsFull: number;
   /** Bonus for the first sentence of the text, falling with the root of the place. */
@@ -16,11 +18,11 @@ export interface Method {
 }
 
 /** One text, which begins with what matters: the less of it is kept, the more that counts. */
-const oneText: Method = { rarity: 0.5, salience: 0.7, brevity: 0.3, wordsFull: 5, lead: 2 };
+const oneText: Method = { rarity: 0.5, salience: 0.7, brevity: 0.3, phrases: 0, wordsFull: 5, lead: 2 };
 /** Several texts on one matter, such as reviews. */
-const severalTexts: Method = { rarity: 0.5, salience: 0.5, brevity: 0.8, wordsFull: 8, lead: 0 };
+const severalTexts: Method = { rarity: 0.5, salience: 0.5, brevity: 0.8, phrases: 2, wordsFull: 8, lead: 0 };
 /** Many opinions of a sentence or two: what is said most often matters. */
-const manyOpinions: Method = { rarity: 0, salience: 0.7, brevity: 0.3, wordsFull: 5, lead: 0 };
+const manyOpinions: Method = { rarity: 0, salience: 0.5, brevity: 0.5, phrases: 4, wordsFull: 5, lead: 0 };
 
 const opinionsMin = 20;
 const opinionSentencesMax = 2;

@@ -1,9 +1,9 @@
 /**
  * The worth of a sentence beside those already chosen: likeness to the whole text (centroid of the other sentences,
- * after Radev et al. 2004), new words and word pairs weighed by how many sentences hold them, with falling returns
- * (submodular coverage, after Lin and Bilmes 2011), less its likeness to the closest chosen one (maximal marginal
- * relevance, Carbonell and Goldstein 1998). Linear in the words of the text; the worth never rises while sentences
- * are chosen, which the choice relies on.
+ * after Radev et al. 2004), new words, word pairs and phrases weighed by how many sentences hold them, with falling
+ * returns (submodular coverage, after Lin and Bilmes 2011), less its likeness to the closest chosen one (maximal
+ * marginal relevance, Carbonell and Goldstein 1998). Linear in the words of the text; the worth never rises while
+ * sentences are chosen, which the choice relies on.
  */
 
 import type { Features, Sentence } from './features.ts';
@@ -26,6 +26,7 @@ const comparedMax = 256;
 /** Word pairs of a summary that may stand in it already: a share, and more of it where much of the text is kept. */
 const repeatedShare = 0.05;
 const repeatedShareOfKept = 0.2;
+const none = new Int32Array();
 
 export function createScorer(features: Features, method: Method, wordsMax: number): Scorer {
   const { sentences } = features;
@@ -34,16 +35,21 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
   const salienceMax = highest(salience);
   const termsCovered = new Int32Array(features.termFrequency.length);
   const pairsCovered = new Int32Array(features.pairFrequency.length);
+  const phrases = method.phrases > 0 ? features.readPhrases() : undefined;
+  const phrasesCovered = new Int32Array(phrases?.frequency.length ?? 0);
   const likeness = new Float64Array(sentences.length);
   const compared = new Int32Array(sentences.length);
   const chosen: number[] = [];
   const repeatedMax = repeatedPairsMax(sentences, wordsMax);
   let repeated = 0;
 
-  const gainOf = (sentence: Sentence): number => {
-    const terms = coverageGain(sentence.terms, features.termFrequency, termsCovered);
-    const pairs = coverageGain(sentence.pairs, features.pairFrequency, pairsCovered);
-    const worth = (terms + pairWeight * pairs) / sentence.words ** method.brevity;
+  const gainOf = (sentence: Sentence, i: number): number => {
+    let gain = coverageGain(sentence.terms, features.termFrequency, termsCovered);
+    gain += pairWeight * coverageGain(sentence.pairs, features.pairFrequency, pairsCovered);
+    if (phrases !== undefined) {
+      gain += method.phrases * coverageGain(phrases.ids[i] ?? none, phrases.frequency, phrasesCovered);
+    }
+    const worth = gain / sentence.words ** method.brevity;
     return sentence.question ? worth * questionFactor : worth;
   };
   const gainMax = highest(Float64Array.from(sentences, gainOf));
@@ -66,7 +72,7 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
       if (repeated + repeatedPairs(sentence, pairsCovered) > repeatedMax) return -Infinity;
       const lead = 1 + method.lead / Math.sqrt(1 + sentence.position);
       const likeAll = (method.salience * (salience[i] ?? 0)) / salienceMax;
-      const brings = ((1 - method.salience) * gainOf(sentence)) / gainMax;
+      const brings = ((1 - method.salience) * gainOf(sentence, i)) / gainMax;
       return lead * (likeAll + brings) - likenessWeight * (likeness[i] ?? 0);
     },
     choose: (i) => {
@@ -75,6 +81,9 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
       repeated += repeatedPairs(sentence, pairsCovered);
       for (const term of sentence.terms) termsCovered[term] = (termsCovered[term] ?? 0) + 1;
       for (const pair of sentence.pairs) pairsCovered[pair] = (pairsCovered[pair] ?? 0) + 1;
+      for (const phrase of phrases?.ids[i] ?? none) {
+        phrasesCovered[phrase] = (phrasesCovered[phrase] ?? 0) + 1;
+      }
       chosen.push(i);
     },
   };
@@ -152,8 +161,8 @@ function dot(
   vectors: readonly Float64Array[],
   [a, b]: [number, number],
 ): number {
-  const left = sentences[a]?.terms ?? new Int32Array();
-  const right = sentences[b]?.terms ?? new Int32Array();
+  const left = sentences[a]?.terms ?? none;
+  const right = sentences[b]?.terms ?? none;
   let sum = 0;
   let j = 0;
   for (let i = 0; i < left.length; i += 1) {
