@@ -141,7 +141,7 @@ test('says that it serves once it has met its catalog', async () => {
   try {
     expect(await probe.serving(1_000)).toBe(false);
     const catalog = await startCatalog(publicKey, reserved.port);
-    await expect.poll(() => probe.serving(1_000), { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => probe.serving(1_000), { timeout: 15_000 }).toBe(true);
     await catalog.server.close(0);
   } finally {
     probe.close();
