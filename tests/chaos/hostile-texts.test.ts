@@ -80,7 +80,6 @@ describe('100,000 characters of', () => {
     process.stdout.write(
       `${delays.length} other requests meanwhile: p99 ${p99.toFixed(1)} ms, slowest ${delays.at(-1)?.toFixed(1)} ms\n`,
     );
-    // A text that held others up would do so in each of its calls; one pause of the whole machine is none of theirs.
-    expect(delays[Math.floor(delays.length * 0.95)]).toBeLessThan(delayMsMax);
+    expect(p99).toBeLessThan(delayMsMax);
   });
 });
