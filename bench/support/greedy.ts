@@ -25,7 +25,7 @@ function once(): Promise<[status: number, retryAfterS: number]> {
   });
 }
 
-/** Who is told to come back does so after the second that the answer names, or one. */
+/** Who is told to come back does so after the seconds that the answer names, or one. */
 async function keepOn(): Promise<never> {
   for (;;) {
     const [status, retryAfterS] = await once();

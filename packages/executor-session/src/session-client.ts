@@ -202,15 +202,15 @@ async function* toRequests(
   await greeting;
   for (let items = await outgoing.take(false); items !== undefined; items = await outgoing.take(false)) {
     const request: SessionRequest = { calls: [], cancelled: [], windows: [] };
-    let pings = 0;
+    let pinged = 0;
     for (const item of items) {
-      if (item === 'ping') pings++;
+      if (item === 'ping') pinged++;
       else if ('call' in item) request.calls.push(item.call);
       else if ('cancelled' in item) request.cancelled.push(item.cancelled);
       else request.windows.push(item.window);
     }
-    if (items.length > pings) yield request;
+    if (items.length > pinged) yield request;
     // By itself, or it would go unanswered where nothing else is to be said.
-    if (pings > 0) yield { calls: [], cancelled: [], windows: [] };
+    if (pinged > 0) yield { calls: [], cancelled: [], windows: [] };
   }
 }

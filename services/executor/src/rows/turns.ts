@@ -68,6 +68,7 @@ export function createTurns(options: Partial<TurnOptions> = {}): Turns {
     const begin = () => {
       admitting = false;
       admit();
+      schedule();
     };
     if (!isConsiderate()) {
       setImmediate(begin);
@@ -89,7 +90,12 @@ export function createTurns(options: Partial<TurnOptions> = {}): Turns {
     schedule();
   };
   const schedule = () => {
-    if (waiting.size > 0) rotation ??= setTimeout(rotate, turnMs);
+    if (waiting.size > 0) {
+      rotation ??= setTimeout(rotate, turnMs);
+      return;
+    }
+    clearTimeout(rotation);
+    rotation = undefined;
   };
 
   return {
@@ -121,9 +127,7 @@ export function createTurns(options: Partial<TurnOptions> = {}): Turns {
     leave: (flow) => {
       waiting.delete(flow);
       if (flowing.delete(flow) && waiting.size > 0) admitSoon();
-      if (waiting.size > 0) return;
-      clearTimeout(rotation);
-      rotation = undefined;
+      schedule();
     },
     noteSmall: () => {
       smallAt = performance.now();
