@@ -1,14 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turnEnd } from 'node:timers/promises';
 import { fromSqlite, isConstraint, unavailable } from './sqlite-errors.ts';
+import type { Log } from './sqlite-log.ts';
 
 export interface Commits {
   /**
-   * Runs `work` in the next commit. All the work handed in during one turn of the event loop shares that commit,
-   * in order, so any number of writers pay for one fsync. Resolves when the commit is on disk.
+   * Runs `work` in the next commit. All the work that is handed in during one turn of the event loop, or while the
+   * commit before goes to disk, shares a commit, in order, so any number of writers pay for one sync. Resolves when
+   * the commit is on disk; what it wrote is read a little earlier.
    */
   run<T>(work: () => T): Promise<T>;
-  /** Commits what waits, now; later work is refused. */
-  close(): void;
+  /** Commits what waits; later work is refused. */
+  close(): Promise<void>;
   /** What the last commit failed with; undefined after one that succeeded. */
   failure(): unknown;
 }
@@ -20,66 +23,79 @@ interface Waiting {
 }
 
 /** `onRollback` is told when work that ran was undone. */
-export function createCommits(db: DatabaseSync, onRollback: () => void): Commits {
+export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void): Commits {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
   let waiting: Waiting[] = [];
+  let draining: Promise<void> | undefined;
   let closed = false;
   let failure: unknown;
+  /** Nobody knows what is on a disk whose sync has failed: a second one would succeed without what the first lost. */
+  let diskFailure: unknown;
 
-  function flush(): void {
-    const batch = waiting;
-    waiting = [];
-    if (batch.length === 0) return;
-    let answers: (() => void)[];
+  /** Resolves to the answers to give once the log is synced. */
+  function commitAll(batch: Waiting[]): (() => void)[] {
     try {
       begin.run();
-      answers = batch.map(runOne);
+      const answers = batch.map(runOne);
       commit.run();
       failure = undefined;
+      return answers;
     } catch (err) {
       failure = fromSqlite(err);
       if (db.isTransaction) rollback.run();
       onRollback();
-      freeLog(db);
-      answers = batch.map(
-        ({ reject }) =>
-          () =>
-            reject(failure),
+      // A full disk often fails at the log alone while the file has room.
+      log.emptyNow();
+      return refusals(batch, failure);
+    }
+  }
+  async function onDisk(step: () => Promise<void>): Promise<void> {
+    try {
+      await step();
+    } catch (err) {
+      failure = diskFailure = unavailable(
+        'The disk of the store has failed. The operator must check it and restart the hub.',
+        err,
       );
     }
-    for (const answer of answers) answer();
+  }
+  async function drain(): Promise<void> {
+    await turnEnd();
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      const answers = diskFailure === undefined ? commitAll(batch) : [];
+      if (diskFailure === undefined) await onDisk(log.sync);
+      for (const answer of diskFailure === undefined ? answers : refusals(batch, diskFailure)) answer();
+      if (diskFailure === undefined) await onDisk(log.empty);
+    }
+    draining = undefined;
   }
 
   return {
     run<T>(work: () => T): Promise<T> {
       if (closed) return Promise.reject(unavailable('The store is closed.'));
       return new Promise<T>((resolve, reject) => {
-        if (waiting.length === 0) setImmediate(flush);
         waiting.push({ work, resolve, reject });
+        draining ??= drain();
       });
     },
-    close() {
+    async close() {
       closed = true;
-      flush();
+      await draining;
     },
     failure: () => failure,
   };
 }
 
-/**
- * A full disk often fails at the log alone while the file has room: emptying the log into the file lets the next
- * commit start at the log's beginning. When this fails too, the next commit fails and tells.
- */
-function freeLog(db: DatabaseSync): boolean {
-  try {
-    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    return true;
-  } catch {
-    return false;
-  }
-}
+const refusals = (batch: Waiting[], err: unknown) =>
+  batch.map(
+    ({ reject }) =>
+      () =>
+        reject(err),
+  );
 
 /**
  * A constraint undoes its own statement and fails its own writer; anything else is the disk's or the file's fault

@@ -58,9 +58,9 @@ describe('the embedded store', () => {
     await using(openSqliteStore(path, notes), (store) => store.health());
   });
 
-  it('refuses a file of a newer format, and a file that is not its own', () => {
+  it('refuses a file of a newer format, and a file that is not its own', async () => {
     const newer = join(dir, 'newer.db');
-    openSqliteStore(newer, notes).close();
+    await openSqliteStore(newer, notes).close();
     const db = new DatabaseSync(newer);
     db.exec('PRAGMA user_version = 2');
     db.close();
@@ -133,6 +133,23 @@ describe('the embedded store', () => {
       await collection.insert(note('after', 'x'.repeat(4000)));
       await store.health();
       expect(await collection.count({ accountId: 'a' })).toBe(kept.length - 4);
+    });
+  });
+
+  it('acknowledges nothing after a sync has failed, and goes on reading', async () => {
+    let fails = false;
+    const sync = async () => {
+      if (fails) throw new Error('EIO');
+    };
+    await using(openSqliteStore(join(dir, 'failed.db'), notes, { sync }), async (store) => {
+      const collection = store.collection<Note>('notes');
+      await collection.insert(note('before'));
+      fails = true;
+      await expect(collection.insert(note('cut'))).rejects.toEqual(unavailable);
+      fails = false;
+      await expect(collection.insert(note('after'))).rejects.toThrow(/disk .* has failed/);
+      await expect(store.health()).rejects.toEqual(unavailable);
+      expect(await collection.get('a', 'before')).toEqual(note('before'));
     });
   });
 

@@ -7,16 +7,19 @@ import { toShapes } from './spec.ts';
 import { createSqliteCollection } from './sqlite-collection.ts';
 import { createCommits } from './sqlite-commits.ts';
 import { fromSqlite, isLocked, unavailable } from './sqlite-errors.ts';
+import { type Log, openLog, type Sync, syncFile } from './sqlite-log.ts';
 import { createPrepare } from './sqlite-reads.ts';
 import { prepareSchema } from './sqlite-schema.ts';
 
 export interface SqliteOptions {
   /** The most pages of 4 KiB the file may take; SQLite's own bound when absent. */
   pagesMax?: number;
+  /** `fdatasync` when absent. */
+  sync?: Sync;
 }
 
 /**
- * The embedded store: one SQLite file, write-ahead log, every acknowledged commit fsynced. The file belongs to one
+ * The embedded store: one SQLite file, write-ahead log, every acknowledged commit synced to disk. The file belongs to one
  * process at a time, held by an exclusive lock that ends with the process, however it ends.
  *
  * @param path a file, made with its directory when missing, or `:memory:`
@@ -30,7 +33,7 @@ export function openSqliteStore(
   const db = openFile(path, options);
   try {
     prepareSchema(db, shapes);
-    return createStore(db, shapes);
+    return createStore(db, shapes, openLog(db, path, options.sync ?? syncFile));
   } catch (err) {
     db.close();
     throw fromSqlite(err);
@@ -70,9 +73,9 @@ function makeFile(path: string): void {
   }
 }
 
-function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>): DocumentStore {
+function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log: Log): DocumentStore {
   const collections = new Map<string, ReturnType<typeof createSqliteCollection>>();
-  const commits = createCommits(db, () => {
+  const commits = createCommits(db, log, () => {
     for (const collection of collections.values()) collection.forget();
   });
   const prepare = createPrepare(db);
@@ -106,9 +109,8 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>): Doc
       }
     },
     async close() {
-      if (!db.isOpen) return;
-      commits.close();
-      db.close();
+      await commits.close();
+      if (db.isOpen) log.close(() => db.close());
     },
   };
 }
