@@ -4,12 +4,13 @@
  */
 
 import { lookup } from 'node:dns/promises';
-import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
+import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import type { Calls } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc-client';
 import type { Executor } from './executor.ts';
 import { NotSent, openSession, type Session } from './session-client.ts';
+import { executorService } from './session-wire.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
   /** `host:port` each; a name stands for all its addresses. */
@@ -105,7 +106,7 @@ export async function openRemoteExecutor(
 }
 
 function createReplica(options: RemoteExecutorOptions, address: string): Replica {
-  const client = createGrpcClient(ExecutorServiceService, {
+  const client = createGrpcClient(executorService, {
     ...options,
     address,
     keepalive: false,

@@ -207,7 +207,7 @@ class LastChunk implements ExecutionReply {
     if (this.#held === undefined) return;
     this.#replies.push({ sequence: this.#call.sequence, chunk: this.#held, done: false });
     // It is copied into a message.
-    noteBuffers(this.#held.length);
+    noteBuffers(2 * this.#held.length);
     this.#held = undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** The executor behind gRPC. */
 
 import { randomUUID } from 'node:crypto';
-import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
+import { executorService } from '@datahub/executor-session/session-wire';
 import { readKeyFile } from '@datahub/sealing/key-pair';
 import { createOpener } from '@datahub/sealing/opener';
 import { startGrpcServer } from '@datahub/service-kit/grpc-server';
@@ -74,7 +74,7 @@ export async function startExecutorProcess(
     address: `${grpc.host}:${grpc.port}`,
     services: [
       {
-        definition: ExecutorServiceService,
+        definition: executorService,
         handlers: createHandlers(service.executor, {
           callsMax: callsPerSessionMax,
           draining: draining.signal,
