@@ -153,7 +153,7 @@ async function serviceToken(dataDir: string): Promise<string> {
 }
 
 /** As the images have it: room for what requests leave behind to die young. */
-export const youngGeneration = ['--min-semi-space-size=16', '--max-semi-space-size=32'];
+export const youngGeneration = ['--min-semi-space-size=4', '--max-semi-space-size=16'];
 
 function startService(name: string, env: Environment, output: Output): ChildProcess {
   const main = join(root, 'services', name, 'src', 'main.ts');

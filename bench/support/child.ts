@@ -2,6 +2,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 
 export interface Server {
   url: string;
@@ -20,6 +21,16 @@ interface Ready {
   body: string;
 }
 
+interface Question {
+  id: number;
+  what: 'cpu' | 'memory';
+}
+
+interface Answer {
+  id: number;
+  value: number;
+}
+
 export async function startServer(path: string, args: string[], nodeArgs: string[] = []): Promise<Server> {
   const child = fork(path, args, {
     execArgv: [...process.execArgv, ...nodeArgs],
@@ -28,11 +39,18 @@ export async function startServer(path: string, args: string[], nodeArgs: string
   const failed = once(child, 'close').then(() => Promise.reject(new Error(`${path} ended at its start.`)));
   const [ready] = (await Promise.race([once(child, 'message'), failed])) as [Ready];
   failed.catch(() => {});
-  const ask = async (what: string): Promise<number> => {
-    child.send(what);
-    const [answer] = (await once(child, 'message')) as [number];
-    return answer;
-  };
+  const asked = new Map<number, (value: number) => void>();
+  child.on('message', ({ id, value }: Answer) => {
+    asked.get(id)?.(value);
+    asked.delete(id);
+  });
+  let lastId = 0;
+  const ask = (what: Question['what']): Promise<number> =>
+    new Promise((resolve) => {
+      lastId++;
+      asked.set(lastId, resolve);
+      child.send({ id: lastId, what } satisfies Question);
+    });
   return { ...ready, cpu: () => ask('cpu'), memory: () => ask('memory'), stop: () => stop(child) };
 }
 
@@ -42,13 +60,29 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** The child's side: says that it is ready, and answers what it is asked. */
-export function serve(ready: Ready, others: () => Promise<number> = async () => 0): void {
-  process.on('message', async (what) => {
-    if (what === 'memory') return process.send?.(process.memoryUsage().rss / 1_048_576);
+/** The child's side: says that it is ready, and answers what it is asked, of itself and of the processes it has started. */
+export function serve(ready: Ready, pids: number[] = []): void {
+  process.on('message', ({ id, what }: Question) => {
     const { user, system } = process.cpuUsage();
-    return process.send?.(user + system + (await others()));
+    const value =
+      what === 'memory'
+        ? pids.reduce((sum, pid) => sum + memoryOf(pid), process.memoryUsage().rss / 1_048_576)
+        : pids.reduce((sum, pid) => sum + cpuOf(pid), user + system);
+    process.send?.({ id, value } satisfies Answer);
   });
   process.on('SIGTERM', () => process.exit(0));
   process.send?.(ready);
+}
+
+/** In MiB; pages are of 4 KiB. */
+function memoryOf(pid: number): number {
+  const [, resident] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ');
+  return Number(resident) / 256;
+}
+
+/** In microseconds; there are 100 ticks a second. */
+function cpuOf(pid: number): number {
+  const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+  const fields = rest.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
