@@ -1,6 +1,7 @@
 /** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
 
 import { createServer, type RequestListener } from 'node:http';
+import { isIP } from 'node:net';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { Tracing } from '@datahub/service-kit/tracing';
@@ -59,6 +60,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     requestTimeout: http.requestTimeout,
     keepAliveTimeout: http.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
+    trustProxy: config.trustedProxies.length > 0 && config.trustedProxies,
     serverFactory: (listener) => createServer(http, deps.inFront?.(listener) ?? listener),
     genReqId: requestIdOf,
     exposeHeadRoutes: true,
@@ -174,17 +176,22 @@ function bodySchema(route: Route): object {
   return route.bodyOptional ? { anyOf: [route.body, { type: 'null' }] } : (route.body as object);
 }
 
+/** The caller's, as far as trusted proxies tell it. */
+function addressOf({ ip, socket }: FastifyRequest): string {
+  return isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;
+}
+
 /** A promise only where something has to be waited for. */
 function authenticate(request: FastifyRequest, reply: FastifyReply, deps: AppDeps): void | Promise<void> {
-  const { ip } = request;
+  const address = addressOf(request);
   const refuse = async (err: unknown): Promise<never> => {
-    if (err instanceof HubError && err.code.startsWith('KEY_')) await deps.limits.noteRefusedKey(ip);
+    if (err instanceof HubError && err.code.startsWith('KEY_')) await deps.limits.noteRefusedKey(address);
     throw err;
   };
   let found: Principal | Promise<Principal>;
   try {
     const key = request.headers['x-service-api-key'];
-    found = deps.auth.principalOf(key, () => deps.limits.requireTolerance(ip));
+    found = deps.auth.principalOf(key, () => deps.limits.requireTolerance(address));
   } catch (err) {
     return refuse(err);
   }

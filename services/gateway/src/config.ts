@@ -1,5 +1,6 @@
 /** The gateway's settings. */
 
+import { isIP } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Environment, SettingsReader } from '@datahub/service-kit/settings';
 
@@ -27,6 +28,8 @@ export interface GatewayConfig {
   ratePerMinute: number;
   /** Refused keys a minute and address. */
   unknownKeysPerMinute: number;
+  /** Addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
+  trustedProxies: string[];
   /** How long an answer whose reader takes nothing is kept open. */
   stallTimeoutMs: number;
   /** How long streams may go on after SIGTERM. */
@@ -71,6 +74,7 @@ export function readGatewayConfig(
       min: 1,
       max: 1_000_000,
     }),
+    trustedProxies: readTrustedProxies(reader),
     stallTimeoutMs: reader.integer('DATAHUB_STALL_TIMEOUT_MS', {
       fallback: 60_000,
       min: 1_000,
@@ -78,4 +82,17 @@ export function readGatewayConfig(
     }),
     drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
   };
+}
+
+function readTrustedProxies(reader: SettingsReader): string[] {
+  const entries = reader.list('DATAHUB_TRUSTED_PROXIES', []);
+  for (const entry of entries) {
+    const [address = '', bits = '0'] = entry.split('/');
+    const bitsMax = isIP(address) === 4 ? 32 : 128;
+    if (isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax) continue;
+    reader.fault(
+      `DATAHUB_TRUSTED_PROXIES must hold addresses or ranges such as 10.0.0.0/8; ${entry} is neither.`,
+    );
+  }
+  return entries;
 }
