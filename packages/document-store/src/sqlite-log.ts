@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fdatasyncSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, fdatasync, fdatasyncSync, fstatSync, openSync, realpathSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 
@@ -35,7 +35,8 @@ export function openLog(db: DatabaseSync, path: string, sync: Sync): Log {
   db.exec('PRAGMA wal_autocheckpoint = 0');
   // Not before the database is open and locked: closing a file of it again would drop the lock of who has it open.
   const fileFd = openSync(path, 'r+');
-  const logFd = openSync(`${path}-wal`, 'r+');
+  // SQLite puts the log beside the file itself, not beside a link to it.
+  const logFd = openSync(`${realpathSync(path)}-wal`, 'r+');
   const size = () => fstatSync(logFd).size;
   /** A log that still holds something is begun anew by SQLite only, which syncs its header first. */
   const trust = () => db.exec(`PRAGMA synchronous = ${size() === 0 ? 'OFF' : 'FULL'}`);

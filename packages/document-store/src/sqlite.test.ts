@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -44,6 +44,17 @@ describe('the embedded store', () => {
     await using(await openDocumentStore(`sqlite:${path}`, notes), (store) =>
       store.collection<Note>('notes').insert(note('n1')),
     );
+    await using(openSqliteStore(path, notes), async (store) => {
+      expect(await store.collection<Note>('notes').get('a', 'n1')).toEqual(note('n1'));
+    });
+  });
+
+  it('follows a link to its file', async () => {
+    const path = join(dir, 'linked.db');
+    await openSqliteStore(path, notes).close();
+    const link = join(dir, 'new', 'link.db');
+    symlinkSync(path, link);
+    await using(openSqliteStore(link, notes), (store) => store.collection<Note>('notes').insert(note('n1')));
     await using(openSqliteStore(path, notes), async (store) => {
       expect(await store.collection<Note>('notes').get('a', 'n1')).toEqual(note('n1'));
     });
