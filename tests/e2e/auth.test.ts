@@ -112,6 +112,22 @@ describe('keys', () => {
     expect((await api.post('/v1/keys', { name: 'less', scopes: ['hubs:read'] }, { key })).status).toBe(200);
   });
 
+  it('hand on their limits and their end', async () => {
+    const limits = { context: { tenant: 7 }, maxRows: 5, ratePerMinute: 600 };
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const other = await newKey({});
+    const { key } = await newKey({ limits, expiresAt });
+    const make = async (body: object) =>
+      (await api.post('/v1/keys', { name: 'next', ...body }, { key })).status;
+    expect(await make({ limits, expiresAt })).toBe(200);
+    expect(await make({ limits })).toBe(403);
+    expect(await make({ expiresAt })).toBe(403);
+    expect(await make({ limits: { ...limits, context: { tenant: 8 } }, expiresAt })).toBe(403);
+    expect(await make({ limits: { ...limits, maxRows: 6 }, expiresAt })).toBe(403);
+    // Nor does it get at a stronger one by replacing it.
+    expect((await api.post(`/v1/keys/${other.keyId}/rotate`, {}, { key })).status).toBe(403);
+  });
+
   it('are limited to hubs', async () => {
     const mine = await api.ok(api.post('/v1/hubs', { label: 'mine' }));
     const other = await api.ok(api.post('/v1/hubs', { label: 'other' }));
@@ -147,15 +163,18 @@ describe('keys', () => {
     await new Promise((resolve) => setTimeout(resolve, 800));
     const late = await api.get('/v1/hubs', { key });
     expect([late.status, late.body.code]).toEqual([401, 'KEY_EXPIRED']);
-    expect((await api.post('/v1/keys', { name: 'past', expiresAt: '2020-01-01T00:00:00Z' })).status).toBe(
-      400,
-    );
+    for (const expiresAt of ['2020-01-01T00:00:00Z', '2130-02-30T00:00:00Z', '2130-02-01']) {
+      const refused = await api.post('/v1/keys', { name: 'refused', expiresAt });
+      expect([refused.status, refused.body.errors?.[0].pointer]).toEqual([400, '/expiresAt']);
+    }
   });
 
   it('are rotated: the new one works at once, the old one for the overlap', async () => {
     const old = await newKey({ scopes: ['hubs:read'] });
     const next = await api.ok(api.post(`/v1/keys/${old.keyId}/rotate`, { overlapSeconds: 0 }));
     expect(next.scopes).toEqual(['hubs:read']);
+    const again = await api.post(`/v1/keys/${old.keyId}/rotate`);
+    expect([again.status, again.body.code]).toEqual([409, 'CONFLICT']);
     expect((await api.get('/v1/hubs', { key: next.key })).status).toBe(200);
     await expect
       .poll(async () => (await api.get('/v1/hubs', { key: old.key })).status, {

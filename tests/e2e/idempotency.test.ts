@@ -46,12 +46,18 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await api.post('/v1/queries', { ...body, label: 'r' }, once(key))).status).toBe(404);
   });
 
-  it('never shows a secret twice', async () => {
+  it('never shows a secret twice, but names its key', async () => {
     const key = randomUUID();
-    expect((await api.ok(api.post('/v1/keys', { name: 'once' }, once(key)))).key).toMatch(/^dhk_/);
+    const made = await api.ok(api.post('/v1/keys', { name: 'once' }, once(key)));
+    expect(made.key).toMatch(/^dhk_/);
     const again = await api.post('/v1/keys', { name: 'once' }, once(key));
     expect([again.status, again.body.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
     expect(again.text).not.toContain('dhk_');
+    expect(again.body.detail).toContain(made.keyId);
+
+    const replace = () => api.post(`/v1/keys/${made.keyId}/rotate`, {}, once(key));
+    const { keyId } = await api.ok(replace());
+    expect((await replace()).body.detail).toContain(keyId);
   });
 
   it.each(['', 'a b', 'ä', 'x'.repeat(256)])('is refused when the key is %j', async (key) => {

@@ -115,7 +115,7 @@ function outcomeOf(request: FastifyRequest, reply: FastifyReply, payload: unknow
     return {
       status,
       ...nothing,
-      note: `It was carried out. The answer held a secret and is not kept; see ${request.url}.`,
+      note: `It was carried out and made ${request.madeId}. The answer held a secret and is not kept: if it was lost, rotate the key.`,
     };
   }
   const body =

@@ -4,9 +4,10 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
-import { type Catalog, makeContext, notFound, requireHubAllowed, requireQueryAllowed } from '../catalog.ts';
+import { type Catalog, makeContext, notFound } from '../catalog.ts';
 import type { KeyDoc } from '../documents.ts';
 import { type MadeKey, makeKey } from '../key.ts';
+import { type KeyReach, requireNoMore } from '../key-reach.ts';
 import { listPage } from './page.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
@@ -45,7 +46,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
         { name, scopes, limits: narrowed, expiresAt: expiresAt?.getTime() ?? null },
         context,
       );
-      requireNoMore(context.principal, made.doc);
+      requireNoMore(await reachOf(catalog, context.principal), made.doc);
       await store.keys.insert(made.doc);
       return toCreated(made);
     },
@@ -66,7 +67,10 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
         });
       }
       const old = await loadKey(catalog, context.accountId, keyId);
-      requireNoMore(context.principal, old);
+      requireNoMore(await reachOf(catalog, context.principal), old);
+      if (old.expiresAt !== null && old.expiresAt <= context.nowMs) {
+        throw new HubError('CONFLICT', 'This key has ended and cannot be replaced. Make a new one.');
+      }
       const { name, scopes, limits, expiresAt } = old;
       const made = makeKey({ name, scopes, limits, expiresAt }, context);
       await store.keys.insert(made.doc);
@@ -100,25 +104,11 @@ async function endKey(catalog: Catalog, key: KeyDoc, expiresAt: number): Promise
   return endKey(catalog, key, expiresAt);
 }
 
-/** Nobody makes a key that may do more than the key it is made with. */
-function requireNoMore(principal: Principal, key: KeyDoc): void {
-  const all = principal.scopes.includes('*');
-  const beyond = key.scopes.find((scope) => !all && !principal.scopes.includes(scope));
-  if (beyond !== undefined) {
-    throw new HubError('SCOPE_DENIED', `A key cannot hand on the scope ${beyond}, which it does not have.`);
-  }
-  const { limits } = principal;
-  if (limits?.hubIds.length) {
-    if (!key.limits.hubIds)
-      throw new HubError('SCOPE_DENIED', 'A key limited to hubs makes only keys limited to them.');
-    for (const hubId of key.limits.hubIds) requireHubAllowed(principal, hubId);
-  }
-  if (limits?.queryIds.length) {
-    if (!key.limits.queryIds) {
-      throw new HubError('SCOPE_DENIED', 'A key limited to queries makes only keys limited to them.');
-    }
-    for (const queryId of key.limits.queryIds) requireQueryAllowed(principal, queryId);
-  }
+/** How far the caller's own key reaches; the operator, who needs none, is bound by no end of it. */
+async function reachOf({ store }: Catalog, principal: Principal): Promise<KeyReach> {
+  const own = await store.keys.get(principal.accountId, principal.keyId);
+  const { scopes, limits } = principal;
+  return { scopes, limits: fromLimits(limits), expiresAt: own?.expiresAt ?? null };
 }
 
 /** In the background and without a second try: somebody else's note is as good. */

@@ -57,6 +57,7 @@ export function createKeyHandlers({ catalog }: Upstreams) {
         request.context,
       );
       if (key === undefined) return {};
+      request.madeId = key.keyId;
       const { keyId, limits, createdAt, expiresAt: ends, ...rest } = toKeyJson(key);
       return { keyId, key: secret, name: rest.name, scopes: rest.scopes, limits, createdAt, expiresAt: ends };
     },
@@ -74,9 +75,9 @@ export function createKeyHandlers({ catalog }: Upstreams) {
         { keyId: keyIdOf(request), overlapSeconds },
         request.context,
       );
-      return key === undefined
-        ? {}
-        : { ...toKeyJson(key), key: secret, previousExpiresAt: toTimestamp(previousExpiresAt) };
+      if (key === undefined) return {};
+      request.madeId = key.keyId;
+      return { ...toKeyJson(key), key: secret, previousExpiresAt: toTimestamp(previousExpiresAt) };
     },
 
     revoke: async (request) => {
@@ -103,7 +104,13 @@ function toLimits(request: FastifyRequest): KeyLimits {
 function toDate(text: string | null | undefined): Date | undefined {
   if (text === undefined || text === null) return undefined;
   const date = new Date(text);
-  if (timestampShape.test(text) && !Number.isNaN(date.getTime())) return date;
+  if (timestampShape.test(text) && !Number.isNaN(date.getTime()) && isOfCalendar(text)) return date;
   const detail = 'must be an ISO 8601 timestamp with a zone, such as 2027-01-31T00:00:00.000Z';
   throw new HubError('VALIDATION', `/expiresAt ${detail}.`, { errors: [{ pointer: '/expiresAt', detail }] });
+}
+
+/** A day that is not in its month, which Date would silently take for one of the next. */
+function isOfCalendar(text: string): boolean {
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
 }

@@ -1,0 +1,55 @@
+/** How far a key reaches, and that it hands on nothing beyond: pure rules. */
+
+import { HubError } from '@datahub/service-kit/error';
+import type { KeyDoc, KeyLimitsDoc } from './documents.ts';
+
+export type KeyReach = Pick<KeyDoc, 'scopes' | 'limits' | 'expiresAt'>;
+
+/** Nobody makes a key that may do more, or longer, than the key it is made with. */
+export function requireNoMore(maker: KeyReach, made: KeyReach): void {
+  const beyond = made.scopes.find((scope) => !maker.scopes.includes('*') && !maker.scopes.includes(scope));
+  if (beyond !== undefined)
+    throw refused(`A key cannot hand on the scope ${beyond}, which it does not have.`);
+  requireWithin(maker.limits.hubIds, made.limits.hubIds, 'hubs');
+  requireWithin(maker.limits.queryIds, made.limits.queryIds, 'queries');
+  requireWithin(maker.limits.origins, made.limits.origins, 'origins');
+  requireSamePinned(maker.limits, made.limits);
+  requireAtMost(maker.limits.ratePerMinute, made.limits.ratePerMinute, 'ratePerMinute');
+  requireAtMost(maker.limits.maxRows, made.limits.maxRows, 'maxRows');
+  if (maker.expiresAt !== null && (made.expiresAt ?? Number.POSITIVE_INFINITY) > maker.expiresAt) {
+    throw refused('A key that ends makes only keys that end no later. Give expiresAt.');
+  }
+}
+
+const refused = (message: string) => new HubError('SCOPE_DENIED', message);
+
+function requireWithin(allowed: string[] | undefined, wanted: string[] | undefined, what: string): void {
+  if (allowed === undefined) return;
+  if (wanted?.length && wanted.every((one) => allowed.includes(one))) return;
+  throw refused(`A key limited to ${what} makes only keys limited to them.`);
+}
+
+function requireAtMost(bound: number | undefined, wanted: number | undefined, name: string): void {
+  if (bound === undefined || (wanted ?? Number.POSITIVE_INFINITY) <= bound) return;
+  throw refused(`A key with a limit of ${bound} for ${name} makes only keys with as much or less.`);
+}
+
+function requireSamePinned(maker: KeyLimitsDoc, made: KeyLimitsDoc): void {
+  const wanted = readPinned(made.contextJson);
+  for (const [name, value] of readPinned(maker.contextJson)) {
+    if (wanted.get(name) === value) continue;
+    throw refused('A key with pinned variables makes only keys that pin them to the same values.');
+  }
+}
+
+type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
+
+/** Each pinned value as text: a number by its digits, which a double may not tell apart, and never like a string. */
+function readPinned(contextJson: string | undefined): Map<string, string> {
+  const parse = JSON.parse as unknown as (text: string, reviver: Reviver) => object;
+  const pinned = parse(contextJson ?? '{}', (_key, value, { source }) => {
+    if (typeof value === 'number') return { number: source };
+    return typeof value === 'string' ? { string: value } : value;
+  });
+  return new Map(Object.entries(pinned).map(([name, value]) => [name, JSON.stringify(value)]));
+}
