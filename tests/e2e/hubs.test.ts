@@ -41,6 +41,14 @@ describe('GET /v1/hubs', () => {
     expect(seen.filter((id) => made.includes(id))).toEqual(made);
   });
 
+  it('lowers a limit that is too high, however high', async () => {
+    for (const limit of ['21', '9'.repeat(20), '9'.repeat(400)]) {
+      const { status, body } = await api.get(`/v1/hubs?limit=${limit}`);
+      expect([status, body.length]).toEqual([200, 20]);
+    }
+    expect(await api.ok(api.get(`/v1/hubs?offset=${'9'.repeat(20)}`))).toEqual([]);
+  });
+
   it.each(['limit=-1', 'limit=x', 'offset=1.5', 'offset=', 'limit=1&limit=2'])(
     'refuses ?%s',
     async (query) => {

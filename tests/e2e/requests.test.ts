@@ -85,6 +85,34 @@ describe('bodies', () => {
     expect(body.detail).not.toMatch(/Unexpected|JSON at|stack/);
   });
 
+  it.each([
+    ['/v1/classifiers', { name: 1 }, '/name must be a string or null.'],
+    ['/v1/classifiers', [], 'The body must be an object or null.'],
+    ['/v1/classifiers', { nam: 'x' }, '/nam is not known here.'],
+    ['/v1/hubs', { label: '' }, '/label must have at least 1 character.'],
+    ['/v1/ai/summarize', { context: [[1]] }, '/context/0/0 must be a string.'],
+    ['/v1/ai/summarize', { context: [['a'], 1] }, '/context/1 must be an array or a string.'],
+    ['/v1/ai/summarize', { context: [['a'], 'b'] }, '/context must hold arrays or texts, not both.'],
+    [
+      '/v1/keys',
+      { name: 'page', limits: { origins: ['https://shop.example/'] } },
+      '/limits/origins/0 must be an origin such as https://shop.example, without a path or a slash at its end.',
+    ],
+  ])('that do not fit %s (%j) are told why in plain words, once', async (path, sent, detail) => {
+    const { status, body } = await api.post(path, sent);
+    expect([status, body.detail, body.errors.length]).toEqual([400, detail, 1]);
+  });
+
+  it('may hold what only the hub sets, also where something is made of what was read', async () => {
+    const hub = await api.ok(api.get(`/v1/hubs/${hubId}`));
+    const copy = await api.ok(api.post('/v1/hubs', hub));
+    expect(copy).toMatchObject({ label: hub.label, archived: 0 });
+    expect(copy.hubId).not.toBe(hubId);
+    const folder = await api.ok(api.post(`/v1/hubs/${hubId}/folders`, { label: 'read back' }));
+    const twin = await api.ok(api.post(`/v1/hubs/${hubId}/folders`, folder));
+    expect(twin.nodeId).not.toBe(folder.nodeId);
+  });
+
   it('that are not UTF-8 get 400', async () => {
     const raw = new Uint8Array([...Buffer.from('{"label":"'), 0xff, 0xfe, ...Buffer.from('"}')]);
     expect((await api.post('/v1/hubs', undefined, { raw })).status).toBe(400);

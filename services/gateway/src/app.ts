@@ -8,6 +8,7 @@ import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Auth } from './auth.ts';
+import { answerBroken } from './broken-requests.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
 import { createIdempotency } from './idempotency.ts';
@@ -57,6 +58,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     connectionTimeout: 0,
     // What comes on a kept connection while the process drains is answered like any other, and the connection then closed.
     return503OnClosing: false,
+    clientErrorHandler: answerBroken,
     requestTimeout: http.requestTimeout,
     keepAliveTimeout: http.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
@@ -65,7 +67,13 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     genReqId: requestIdOf,
     exposeHeadRoutes: true,
     ajv: {
-      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: true },
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        allErrors: true,
+        allowUnionTypes: true,
+      },
     },
     schemaErrorFormatter: (errors, where) => toValidationError(errors as never, where),
     frameworkErrors: (err, request, reply) => sendProblem(deps, request, reply as FastifyReply, err),
@@ -173,7 +181,7 @@ function registerV1(
 
 /** Fastify hands an absent body to the validator as null. */
 function bodySchema(route: Route): object {
-  return route.bodyOptional ? { anyOf: [route.body, { type: 'null' }] } : (route.body as object);
+  return route.bodyOptional ? { ...route.body, type: ['object', 'null'] } : (route.body as object);
 }
 
 /** The caller's, as far as trusted proxies tell it. */
@@ -226,8 +234,8 @@ function requireScope(request: FastifyRequest): void {
 function requireBody(request: FastifyRequest): void {
   if (request.body !== undefined && request.body !== null) return;
   request.body = null;
-  const schema = request.routeOptions.schema?.body as { anyOf?: unknown } | undefined;
-  if (schema === undefined || schema.anyOf !== undefined) return;
+  const schema = request.routeOptions.schema?.body as { type?: unknown } | undefined;
+  if (schema === undefined || Array.isArray(schema.type)) return;
   throw new HubError('VALIDATION', 'This needs a JSON body.', {
     errors: [{ pointer: '', detail: 'is missing' }],
   });

@@ -23,7 +23,7 @@ export function readPage(request: FastifyRequest, paging: Paging): Page {
   const read = (name: string): number | undefined => {
     const value = query[name];
     if (value === undefined) return undefined;
-    if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
+    if (typeof value === 'string' && /^\d+$/.test(value)) return Number(value);
     faults.push({ pointer: `query/${name}`, detail: 'must be a whole number, 0 or more' });
     return undefined;
   };

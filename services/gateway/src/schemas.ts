@@ -18,3 +18,11 @@ export const object = <P extends Record<string, unknown>>(
 /** Members of the same resource that only the hub sets: accepted and ignored, so that what GET answered can be PUT back. */
 export const readOnly = (...names: string[]): Record<string, object> =>
   Object.fromEntries(names.map((name) => [name, { description: 'Read-only: ignored.' }]));
+
+/** As browsers send it in the header Origin. */
+export const origin = { type: 'string', pattern: '^https?://[^/?#\\s]+$' } as const;
+
+/** What a text must be, where its schema can only say it as a pattern. */
+export const patternWords = new Map<unknown, string>([
+  [origin.pattern, 'must be an origin such as https://shop.example, without a path or a slash at its end'],
+]);

@@ -1,6 +1,7 @@
 /** Ajv's findings → faults with a pointer each, in words a caller understands. */
 
 import { type Fault, HubError } from '@datahub/service-kit/error';
+import { patternWords } from './schemas.ts';
 
 interface Finding {
   instancePath: string;
@@ -29,10 +30,36 @@ function toFault({ instancePath, keyword, message, params }: Finding, prefix: st
       detail: 'is not known here',
     };
   }
-  if (keyword === 'enum')
-    return { pointer: at, detail: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` };
-  return { pointer: at, detail: message ?? 'does not fit' };
+  const words = inWords[keyword]?.(params);
+  return { pointer: at, detail: words ?? message ?? 'does not fit' };
 }
+
+const types = new Map([
+  ['array', 'an array'],
+  ['boolean', 'true or false'],
+  ['integer', 'a whole number'],
+  ['null', 'null'],
+  ['number', 'a number'],
+  ['object', 'an object'],
+  ['string', 'a string'],
+]);
+
+const counted = (limit: unknown, what: string) => `${limit} ${what}${limit === 1 ? '' : 's'}`;
+
+const inWords: Record<string, (params: Record<string, unknown>) => string | undefined> = {
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
+  maxItems: ({ limit }) => `must have at most ${counted(limit, 'element')}`,
+  maxLength: ({ limit }) => `must have at most ${counted(limit, 'character')}`,
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  minItems: ({ limit }) => `must have at least ${counted(limit, 'element')}`,
+  minLength: ({ limit }) => `must have at least ${counted(limit, 'character')}`,
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  pattern: ({ pattern }) => patternWords.get(pattern),
+  type: ({ type }) => {
+    const names = ([type].flat() as string[]).map((name) => types.get(name) ?? name);
+    return `must be ${names.join(' or ')}`;
+  },
+};
 
 /** RFC 6901; a member's name is the caller's own, shortened so that the answer stays small. */
 function escapePointer(name: string): string {

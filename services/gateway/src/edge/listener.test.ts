@@ -129,6 +129,11 @@ describe('the listener of the app', () => {
     const [without, behind] = await Promise.all(apps.map((app) => answerTo(app, sent)));
     expect(without).toContain(expected);
     expect(behind).toBe(without);
+    const [, status = ''] = /^HTTP\/1.1 ([45]\d\d)/m.exec(without ?? '') ?? [];
+    if (status !== '' && status !== '417') {
+      expect(without).toContain('content-type: application/problem+json');
+      expect(without).toContain(`"status":${status}`);
+    }
   });
 });
 

@@ -6,12 +6,13 @@ import { expectedVersion, type Handler, setVersion } from '../request.ts';
 import { id, label, object, readOnly } from '../schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
 
-export const createFolderBody = object({ label, parentNodeId: id }, ['label']);
-export const updateFolderBody = object({
+const members = {
   label,
   parentNodeId: id,
   ...readOnly('hubId', 'nodeId', 'nodeType', 'nodeSubType', 'children'),
-});
+};
+export const createFolderBody = object(members, ['label']);
+export const updateFolderBody = object(members);
 
 interface FolderBody {
   label?: string;

@@ -9,10 +9,9 @@ import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitDefault: 10, limitMax: 20 };
 
-export const createHubBody = object({ label }, ['label']);
-export const updateHubBody = object({ label, ...readOnly('hubId', 'archived', 'createdAt', 'updatedAt') }, [
-  'label',
-]);
+const hubBody = object({ label, ...readOnly('hubId', 'archived', 'createdAt', 'updatedAt') }, ['label']);
+export const createHubBody = hubBody;
+export const updateHubBody = hubBody;
 
 const hubIdOf = (request: FastifyRequest) => (request.params as { hubId: string }).hubId;
 

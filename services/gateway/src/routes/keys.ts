@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import { exactMember } from '../json-body.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
 import type { Handler } from '../request.ts';
-import { id, label, object, readOnly } from '../schemas.ts';
+import { id, label, object, origin, readOnly } from '../schemas.ts';
 import { toKeyJson, toTimestamp } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
 
@@ -25,7 +25,7 @@ export const createKeyBody = object(
         type: 'array',
         minItems: 1,
         maxItems: 200,
-        items: { type: 'string', pattern: '^https?://[^/?#\\s]+$' },
+        items: origin,
       },
       context: { type: 'object', maxProperties: 200 },
       ratePerMinute: { type: 'integer', minimum: 1, maximum: 100_000_000 },

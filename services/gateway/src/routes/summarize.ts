@@ -5,16 +5,12 @@ import type { Handler } from '../request.ts';
 import { object } from '../schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
 
-const passages = { type: 'array', maxItems: 100_000, items: { type: 'string' } } as const;
+/** A document, or its only passage. */
+const part = { type: ['array', 'string'], maxItems: 100_000, items: { type: 'string' } } as const;
 
 export const summarizeBody = object(
   {
-    context: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 100_000,
-      anyOf: [{ items: passages }, { items: { type: 'string' } }],
-    },
+    context: { type: 'array', minItems: 1, maxItems: 100_000, items: part },
     options: object({
       sentences: { type: 'integer', minimum: 1, maximum: 1_000 },
       maxWords: { type: 'integer', minimum: 1, maximum: 100_000 },
@@ -32,13 +28,16 @@ interface SummarizeBody {
 export function createSummarizeHandler({ ml }: Upstreams): Handler {
   return async (request) => {
     const { context, options } = request.body as SummarizeBody;
+    if (context.some((part) => typeof part !== typeof context[0]))
+      throw refused('must hold arrays or texts, not both');
     const documents = context.map((part) => ({ passages: typeof part === 'string' ? [part] : part }));
     if (!documents.some(({ passages }) => passages.some((text) => text.trim() !== ''))) {
-      throw new HubError('VALIDATION', '/context holds no text.', {
-        errors: [{ pointer: '/context', detail: 'holds no text' }],
-      });
+      throw refused('holds no text');
     }
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);
     return { generated, generator };
   };
 }
+
+const refused = (detail: string) =>
+  new HubError('VALIDATION', `/context ${detail}.`, { errors: [{ pointer: '/context', detail }] });
