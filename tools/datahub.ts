@@ -27,15 +27,21 @@ function fail(message: string): never {
   process.exit(2);
 }
 
+function parse() {
+  const options = {
+    name: { type: 'string' },
+    scopes: { type: 'string' },
+    'new-account': { type: 'boolean', default: false },
+  } as const;
+  try {
+    return parseArgs({ allowPositionals: true, options });
+  } catch (err) {
+    fail(`${(err as Error).message}\n${usage}`);
+  }
+}
+
 function read(): OperatorRequest | 'sealing-keys' {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      name: { type: 'string' },
-      scopes: { type: 'string' },
-      'new-account': { type: 'boolean', default: false },
-    },
-  });
+  const { values, positionals } = parse();
   const [noun, action = '', keyId = ''] = positionals;
   if (noun === 'sealing-keys') return 'sealing-keys';
   const needsId = action === 'rotate' || action === 'revoke';
@@ -59,7 +65,7 @@ async function isHubAt(url: string): Promise<boolean> {
 
 async function keyIn(dataDir: string): Promise<string | undefined> {
   const kept = await readFile(join(dataDir, 'api-key'), 'utf8').catch(() => undefined);
-  return process.env.DATAHUB_API_KEY ?? kept?.trim();
+  return process.env.DATAHUB_API_KEY?.trim() || kept?.trim();
 }
 
 async function throughHub(

@@ -10,13 +10,14 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 async function start() {
   const hub = await openHub(process.env);
-  const url = `http://127.0.0.1:${hub.port}`;
+  const { url } = hub;
   say(`The hub listens on ${url}`);
   if (hub.madeKey !== undefined) {
     say(`Your API key, shown this once and kept in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`);
   }
-  if (process.env.DATAHUB_DEMO === '0') return hub;
-  const key = process.env.DATAHUB_API_KEY ?? (await readFile(join(hub.dataDir, 'api-key'), 'utf8')).trim();
+  if (!hub.demo) return hub;
+  const key =
+    process.env.DATAHUB_API_KEY?.trim() || (await readFile(join(hub.dataDir, 'api-key'), 'utf8')).trim();
   say('Starting the demo database …');
   const demo = await startDemo({ url, key, dataDir: hub.dataDir });
   say('Try it:\n');

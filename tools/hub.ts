@@ -24,11 +24,15 @@ import { type Environment, readSettings } from '@datahub/service-kit/settings';
 import { openTracing } from '@datahub/service-kit/tracing';
 
 export interface Hub {
+  /** Where this machine reaches it. */
+  url: string;
   port: number;
   metricsPort: number;
   dataDir: string;
   /** A key that the first start made, to be shown once. */
   madeKey: string | undefined;
+  /** Whether the demo is wanted. */
+  demo: boolean;
   close(): Promise<void>;
 }
 
@@ -52,6 +56,7 @@ function readHubSettings(env: Environment) {
     ml: readMlConfig(reader),
     gateway: readGatewayConfig(reader, { edge: 'none', env }),
     log: readLoggerSettings(reader),
+    demo: reader.flag('DATAHUB_DEMO', true),
   }));
 }
 
@@ -94,10 +99,12 @@ async function open(
   });
   closers.add(gateway);
   return {
+    url: `http://${hostFor(settings.gateway.host)}:${gateway.port}`,
     port: gateway.port,
     metricsPort: gateway.metricsPort,
     dataDir,
     madeKey: catalog.bootstrapped.madeKey,
+    demo: settings.demo,
     close: async () => closers.close(),
   };
 }
@@ -112,4 +119,10 @@ async function unhealthy(parts: Record<string, { health(): Promise<void> }>): Pr
     ),
   );
   return answers.filter((name) => name !== undefined);
+}
+
+/** An address that stands for all of the machine's is reached at its own. */
+function hostFor(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
 }

@@ -29,7 +29,8 @@ export interface SettingsReader {
 export function readSettings<T>(env: Environment, read: (reader: SettingsReader) => T): T {
   const faults: string[] = [];
   const settings = read(createReader(env, faults));
-  if (faults.length > 0) throw new SettingsError(faults);
+  // Services in one process read some settings each.
+  if (faults.length > 0) throw new SettingsError([...new Set(faults)]);
   return settings;
 }
 

@@ -2,17 +2,18 @@
 
 import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import { faultOfKey } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
 import { startGrpcServer } from '@datahub/service-kit/grpc-server';
 import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc-settings';
 import type { Closable } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { createRpcMetrics, serveMetrics } from '@datahub/service-kit/metrics';
-import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings';
 import { openTracing } from '@datahub/service-kit/tracing';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { checkStatement } from './check-statement.ts';
-import { readCatalogConfig } from './config.ts';
+import { type CatalogConfig, readCatalogConfig } from './config.ts';
 import { openCatalog } from './service.ts';
 
 const portDefault = 7071;
@@ -21,7 +22,7 @@ const internalPortDefault = 7074;
 
 export async function startCatalogProcess(env: Environment): Promise<Closable> {
   const { config, grpc, internalPort, metricsPort, log } = readSettings(env, (reader) => ({
-    config: readCatalogConfig(reader),
+    config: requireSealingKeys(reader, readCatalogConfig(reader)),
     grpc: readGrpcSettings(reader, { portDefault }),
     metricsPort: reader.integer('DATAHUB_METRICS_PORT', {
       fallback: metricsPortDefault,
@@ -81,4 +82,19 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
       await tracing?.close();
     },
   };
+}
+
+/** In one process they are those of the data directory; a catalog apart is told them. */
+function requireSealingKeys(reader: SettingsReader, config: CatalogConfig): CatalogConfig {
+  const name = 'DATAHUB_SEALING_PUBLIC_KEYS';
+  if (config.sealingPublicKeys.length === 0) {
+    reader.fault(
+      `${name} is not set: without one no credential can be sealed. \`npm run datahub -- sealing-keys\` makes a pair.`,
+    );
+  }
+  for (const key of config.sealingPublicKeys) {
+    const fault = faultOfKey(key);
+    if (fault !== undefined) reader.fault(`${name}: ${fault}`);
+  }
+  return config;
 }
