@@ -33,6 +33,22 @@ describe('a declared type', () => {
     expect(bind(text, { x: value }, 'mysql', { x: type }).text).toBe('SELECT ?');
   });
 
+  it.each(['postgres', 'mysql'] as const)('integer is bound by its digits alone on %s', (dialect) => {
+    const params = (types: Record<string, string>, contextJson: string) =>
+      compile('SELECT :x', dialect, types).bind({ pinnedJson: '', contextJson }).params;
+    for (const [written, bound] of [
+      ['1.0', 1],
+      ['1e3', 1000],
+      ['-0', 0],
+      ['-20.00', -20],
+    ]) {
+      expect(params({ x: 'integer' }, `{"x":${written}}`)).toEqual([bound]);
+      expect(params({}, `{"x":${written}}`)).toEqual([written]);
+      const list = dialect === 'postgres' ? `{"${bound}"}` : `[${written}]`;
+      expect(params({ x: 'integer[]' }, `{"x":[${written}]}`)).toEqual([list]);
+    }
+  });
+
   it('that no engine knows, or none, is no cast', () => {
     expect(bind('SELECT :x, :y', { x: 1, y: [1] }, 'postgres', { x: 'colour' }).text).toBe('SELECT $1, $2');
   });

@@ -235,7 +235,8 @@ function mysqlParams({ places, declarations }: Source, values: Value[]): BoundVa
 function toScalar(value: Value, type: string | undefined): BoundValue {
   if (value === null) return null;
   if (type === 'json' || type === 'json[]') return toJsonText(value);
-  if (value instanceof ExactNumber) return value.text;
+  // A whole number may be written 1.0 or 1e3, which an integer of a database is not.
+  if (value instanceof ExactNumber) return type?.startsWith('integer') ? Number(value.text) + 0 : value.text;
   return typeof value === 'object' ? toJsonText(value) : value;
 }
 

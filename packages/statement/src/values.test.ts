@@ -243,4 +243,15 @@ describe('a value', () => {
     );
     expect(() => resolve('', '{"a":"x"}')).toThrow(`/context/a ${types.integer?.must}, and 2 more.`);
   });
+
+  it.each(['{"a":', 'null', '[1]', '"a"', '1', '{"a":1}}'])('is a member of an object, not of %s', (text) => {
+    for (const given of [
+      { pinnedJson: '', contextJson: text },
+      { pinnedJson: text, contextJson: '' },
+    ]) {
+      expect(() => resolveValues([declare('a', undefined)], given)).toThrow(
+        expect.objectContaining({ code: 'CONTEXT_INVALID', message: '/context must be a JSON object.' }),
+      );
+    }
+  });
 });

@@ -77,8 +77,8 @@ export function resolveValues(
   declarations: readonly Declaration[],
   { pinnedJson, contextJson }: Given,
 ): Value[] {
-  const pinned = pinnedJson === '' ? undefined : (parseValue(pinnedJson) as object);
-  const context = contextJson === '' ? undefined : (parseValue(contextJson) as object);
+  const pinned = parseGiven(pinnedJson);
+  const context = parseGiven(contextJson);
   const faults: Fault[] = [];
   const values = declarations.map((declaration) => {
     const given = own(pinned, declaration.name) ?? own(context, declaration.name);
@@ -88,13 +88,30 @@ export function resolveValues(
     return value ?? null;
   });
   if (faults.length === 0) return values;
+  throw contextInvalid(faults);
+}
+
+function contextInvalid(faults: Fault[]): HubError {
   const [first] = faults;
   const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
-  throw new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}${more}.`, {
+  return new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}${more}.`, {
     errors: faults,
     stage: 'prepare',
     retryable: false,
   });
+}
+
+/** Over REST it is always an object; whoever calls the executor itself writes the text. */
+function parseGiven(text: string): object | undefined {
+  if (text === '') return undefined;
+  if (text.trimStart().startsWith('{')) {
+    try {
+      return parseValue(text) as object;
+    } catch {
+      // Told below: the parser's words repeat parts of the text.
+    }
+  }
+  throw contextInvalid([{ pointer: '/context', detail: 'must be a JSON object' }]);
 }
 
 function own(from: object | undefined, name: string): { value: Value } | undefined {

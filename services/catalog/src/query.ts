@@ -121,8 +121,19 @@ function checkVariables(check: Checker, pointer: string, variables: Variable[]):
     if (seen.has(variable.key)) check.fault(`${at}/key`, 'stands in the list twice');
     seen.add(variable.key);
     if (variable.type !== undefined) check.oneOf(`${at}/type`, variable.type, allowedTypes);
+    if (parsed(variable.valueJson ?? 'null') === undefined) check.fault(`${at}/value`, 'must be JSON');
+    if (!Array.isArray(parsed(variable.enumJson ?? '[]'))) check.fault(`${at}/enum`, 'must be a JSON array');
     return toVariableDoc(variable);
   });
+}
+
+/** What came over REST is JSON; whoever calls the catalog itself writes the text. Undefined when it is none. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function toVariableDoc(variable: Variable): VariableDoc {
