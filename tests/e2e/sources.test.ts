@@ -93,6 +93,7 @@ describe.each(engines)('a %s source', (engine) => {
     );
     const refused = await run();
     expect([refused.status, refused.body.code]).toEqual([502, 'SOURCE_AUTH']);
+    expect(refused.body.detail).toBe('The source refuses the log-in. Check user, password and database.');
 
     const right = { connectionSettings: { password: database(engine).password } };
     await api.ok(api.put(`/v1/sources/${sourceId}`, right));

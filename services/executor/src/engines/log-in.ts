@@ -2,6 +2,9 @@
 
 import { logInBytesMax } from './bounds.ts';
 
+/** Servers say little of it, on purpose, and what they say holds hosts and users. */
+export const logInRefused = 'The source refuses the log-in. Check user, password and database.';
+
 /**
  * A driver's way to take bytes, bounded: what is too much and what the driver stumbles over both end in `onFault`, once,
  * instead of an exception that nobody catches.

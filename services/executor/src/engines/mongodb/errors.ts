@@ -2,6 +2,7 @@
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/error';
 import type { Document } from 'bson';
+import { logInRefused } from '../log-in.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -21,7 +22,7 @@ const otherServer: Rule = {
   retryable: true,
   text: 'This server of the source takes no such command now: it is not the primary of its replica set. Give the host of the primary, or of a mongos.',
 };
-const logIn: Rule = { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' };
+const logIn: Rule = { code: 'SOURCE_AUTH', retryable: false, text: logInRefused };
 const duplicate: Rule = {
   code: 'CONSTRAINT',
   retryable: false,
@@ -114,7 +115,7 @@ export function toConnectError(err: unknown): HubError {
 }
 
 export function logInError(cause: unknown): HubError {
-  return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', {
+  return new HubError('SOURCE_AUTH', logInRefused, {
     cause,
     stage: 'connect',
     retryable: false,

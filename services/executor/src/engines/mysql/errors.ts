@@ -1,6 +1,7 @@
 /** What MySQL and MariaDB say → our errors. Their own words pass only where the statement's text caused them, without values. */
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/error';
+import { logInRefused } from '../log-in.ts';
 import { noTlsError, tlsError } from '../tls.ts';
 
 interface Rule {
@@ -10,7 +11,7 @@ interface Rule {
   text?: string;
 }
 
-const auth: Rule = { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' };
+const auth: Rule = { code: 'SOURCE_AUTH', retryable: false, text: logInRefused };
 const constraint: Rule = { code: 'CONSTRAINT', retryable: false };
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 const contention: Rule = {
@@ -95,7 +96,7 @@ export function toConnectError(err: unknown): HubError {
     );
   }
   if (/AUTH/.test(code))
-    return new HubError('SOURCE_AUTH', 'The source refuses the log-in.', {
+    return new HubError('SOURCE_AUTH', logInRefused, {
       cause: err,
       stage: 'connect',
       retryable: false,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ByteWriter } from '../../rows/byte-writer.ts';
-import { encoderOf } from './values.ts';
+import { encoderOf, typeName } from './values.ts';
 
 const float = 0x04;
 const double = 0x05;
@@ -29,4 +29,12 @@ test('a float has the digits that read back, and no more', () => {
   for (const text of ['0.1', '16777216', '3.4028235e+38', '-1.5', '1e-10']) {
     expect(Number(write(float, Number(text)))).toBe(Number(text));
   }
+});
+
+test('a type is named as in its table, whatever its flags are', () => {
+  const unsigned = 0x20;
+  const nameOf = (type: number) =>
+    typeName({ name: 'v', type, charset: 63, length: 0, flags: unsigned, decimals: 0, extended: '' });
+  expect([3, 8, 246].map(nameOf)).toEqual(['int unsigned', 'bigint unsigned', 'decimal unsigned']);
+  expect([7, 13, 16].map(nameOf)).toEqual(['timestamp', 'year', 'bit']);
 });

@@ -193,9 +193,14 @@ const names: Record<number, string> = {
 const enumFlag = 0x100;
 const setFlag = 0x800;
 
+/** Types that have no sign and say unsigned all the same: TIMESTAMP, YEAR, BIT. */
+const signless = new Set([7, 13, 16]);
+
 export function typeName({ type, flags, charset, extended }: ColumnDefinition): string {
   const known = names[type];
-  if (known !== undefined) return (flags & unsignedFlag) !== 0 ? `${known} unsigned` : known;
+  if (known !== undefined) {
+    return (flags & unsignedFlag) !== 0 && !signless.has(type) ? `${known} unsigned` : known;
+  }
   if (extended !== '') return extended;
   if ((flags & enumFlag) !== 0) return 'enum';
   if ((flags & setFlag) !== 0) return 'set';

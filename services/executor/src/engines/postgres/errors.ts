@@ -1,6 +1,7 @@
 /** What PostgreSQL says → our errors. Its own words pass only where the statement's text caused them, without values. */
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/error';
+import { logInRefused } from '../log-in.ts';
 import { tlsError } from '../tls.ts';
 import { readFields } from './protocol.ts';
 
@@ -27,11 +28,11 @@ const rules: Record<string, Rule> = {
   '42501': { code: 'SQL_REJECTED', retryable: false },
   '53300': { code: 'SOURCE_BUSY', retryable: true, text: 'The database takes no more connections.' },
   '57P03': { code: 'SOURCE_UNREACHABLE', retryable: true, text: 'The source cannot be reached.' },
-  '3D000': { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' },
+  '3D000': { code: 'SOURCE_AUTH', retryable: false, text: logInRefused },
   '08': { code: 'SOURCE_BROKEN', retryable: true, text: 'The connection to the source broke.' },
   '22': { code: 'SQL_REJECTED', retryable: false },
   '23': { code: 'CONSTRAINT', retryable: false },
-  '28': { code: 'SOURCE_AUTH', retryable: false, text: 'The source refuses the log-in.' },
+  '28': { code: 'SOURCE_AUTH', retryable: false, text: logInRefused },
   '42': { code: 'SQL_REJECTED', retryable: false },
   '53': { code: 'SOURCE_BUSY', retryable: true, text: 'The database is short of resources.' },
   '57': { code: 'SOURCE_BROKEN', retryable: true, text: 'The database ended the connection.' },
@@ -85,7 +86,9 @@ export function toConnectError(err: unknown): HubError {
 export function logInError(body: Buffer): HubError {
   const fields = readFields(body);
   const [state = '', message = ''] = [fields.get('C'), fields.get('M')];
-  const options = { cause: new Error(`state ${state}`), stage: 'connect' as const };
+  // A server may send anything for a state, and this goes into the log.
+  const code = /^[0-9A-Z]{5}$/.test(state) ? state : undefined;
+  const options = { cause: Object.assign(new Error(`state ${state}`), { code }), stage: 'connect' as const };
   if (/no pg_hba.conf entry.*(no encryption|SSL off)/i.test(message)) {
     const text = 'The source takes this log-in over TLS only. Set the mode to require.';
     return new HubError('SOURCE_TLS', text, { ...options, retryable: false });
