@@ -1,5 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, engines, execute as runOnce } from '../support/hub.ts';
+import { read } from '../support/streaming.ts';
 
 const rows = [
   { id: 1, region: 'north', amount: '1234567890123456.78', note: null },
@@ -172,6 +173,27 @@ describe.each(engines)('executing on %s', (engine) => {
     expect((await run(queryId, undefined, { maxRows: 3 })).body).toEqual({
       data: [{ id: 1 }, { id: 2 }, { id: 3 }],
     });
+  });
+
+  it('cuts NDJSON and CSV as openly, however long they are', async () => {
+    const queryId = await store(
+      'SELECT a.id, a.note FROM sales a, sales b, sales c, sales d, sales e, sales f, sales g, sales h, sales i',
+    );
+    const as = async (accept: string, options: object) => {
+      const reader = read(inject('hub'), { queryId, accept, options });
+      await reader.begun;
+      reader.resume();
+      return reader.ended;
+    };
+    for (const maxRows of [2, 15_000]) {
+      const ndjson = await as('application/x-ndjson', { maxRows });
+      expect(ndjson.text.trimEnd().split('\n')).toHaveLength(maxRows + 1);
+      expect(ndjson.text).toMatch(/\n\{"truncated":true\}\n$/);
+      const csv = await as('text/csv', { maxRows });
+      expect([csv.status, csv.complete, csv.trailers]).toEqual([200, true, { 'x-truncated': 'true' }]);
+      expect(csv.text.trimEnd().split('\r\n')).toHaveLength(maxRows + 1);
+    }
+    expect((await as('text/csv', {})).trailers).toEqual({});
   });
 
   it('adds meta when asked', async () => {

@@ -7,6 +7,7 @@ export interface Answer {
   text: string;
   /** As HTTP tells: the answer came to its end. */
   complete: boolean;
+  trailers: Record<string, string | undefined>;
 }
 
 export interface Reader {
@@ -22,7 +23,10 @@ export interface Reader {
 
 export function read(
   hub: { url: string; key: string },
-  { accept = 'application/json', ...body }: { queryId: string; accept?: string; context?: object },
+  {
+    accept = 'application/json',
+    ...body
+  }: { queryId: string; accept?: string; context?: object; options?: object },
 ): Reader {
   const text = JSON.stringify(body);
   const chunks: Buffer[] = [];
@@ -36,6 +40,7 @@ export function read(
       status: response?.statusCode ?? 0,
       text: Buffer.concat(chunks).toString(),
       complete: response?.complete ?? false,
+      trailers: response?.trailers ?? {},
     });
   const call: ClientRequest = request(`${hub.url}/v1/queries/execute`, {
     method: 'POST',

@@ -15,6 +15,8 @@ export interface ExecutionReply {
   chunk(bytes: Buffer): boolean;
   /** One listener at a time, called each time the receiver has caught up. */
   onDrain(listener: () => void): void;
+  /** Said before the answer is whole: a bound cut the rows. For formats that have no place to say it in their bytes. */
+  truncated?(): void;
 }
 
 export interface Executor

@@ -107,10 +107,11 @@ export function openSession(
     }
   };
 
-  const take = ({ sequence, chunk, done, error }: SessionReply) => {
+  const take = ({ sequence, chunk, done, error, truncated }: SessionReply) => {
     const call = pending.get(sequence);
     if (call === undefined) return;
     if (chunk.length > 0) deliver(call, chunk);
+    if (truncated) call.reply.truncated?.();
     if (error !== undefined) call.settle(fromErrorDetail(error));
     else if (done) call.settle();
   };

@@ -150,7 +150,7 @@ function startCall(session: Session, call: SessionCall): void {
   running.add(own);
   const last = new LastChunk(own, replies);
   session.executor.execute(request, contextOf(call, controller), last).then(
-    () => finish({ sequence, chunk: last.rest(), done: true }),
+    () => finish({ sequence, chunk: last.rest(), done: true, ...last.cut }),
     (err) => {
       if (!(err instanceof HubError)) options.onFailure(err, requestId);
       finish(failed(sequence, toHubError(err)));
@@ -179,6 +179,7 @@ class LastChunk implements ExecutionReply {
   readonly #call: Running;
   readonly #replies: TurnQueue<SessionReply>;
   #held: Buffer | undefined;
+  cut: Pick<SessionReply, 'truncated'> | undefined;
 
   constructor(call: Running, replies: TurnQueue<SessionReply>) {
     this.#call = call;
@@ -195,6 +196,10 @@ class LastChunk implements ExecutionReply {
 
   onDrain(listener: () => void): void {
     this.#call.onDrain = listener;
+  }
+
+  truncated(): void {
+    this.cut = { truncated: true };
   }
 
   rest(): Buffer {
@@ -221,6 +226,7 @@ export async function* serveExecute(
   const chunks = createTurnQueue<Buffer>();
   let outstanding = 0;
   let onDrain = () => {};
+  let truncated = false;
   const reply: ExecutionReply = {
     chunk: (bytes) => {
       chunks.push(bytes);
@@ -229,6 +235,9 @@ export async function* serveExecute(
     },
     onDrain: (listener) => {
       onDrain = listener;
+    },
+    truncated: () => {
+      truncated = true;
     },
   };
   let failure: unknown;
@@ -248,4 +257,5 @@ export async function* serveExecute(
     }
   }
   if (failure !== undefined) throw failure;
+  if (truncated) yield { chunk: nothing, truncated };
 }

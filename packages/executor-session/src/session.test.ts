@@ -14,6 +14,10 @@ const behaviours: Record<string, Executor['execute']> = {
   small: async (request, _ctx, reply) => {
     reply.chunk(Buffer.from(request.contextJson));
   },
+  cut: async (_request, _ctx, reply) => {
+    reply.chunk(Buffer.from('rows'));
+    reply.truncated?.();
+  },
   broken: async (_request, _ctx, reply) => {
     reply.chunk(Buffer.from('half'));
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -58,7 +62,11 @@ const request = (queryId: string, contextJson = ''): ExecuteRequest => ({
 function collect(options: { slow?: boolean } = {}) {
   const chunks: Buffer[] = [];
   let drain = () => {};
+  let cut = false;
   const reply: ExecutionReply = {
+    truncated: () => {
+      cut = true;
+    },
     chunk: (bytes) => {
       chunks.push(bytes);
       return options.slow !== true;
@@ -67,7 +75,7 @@ function collect(options: { slow?: boolean } = {}) {
       drain = listener;
     },
   };
-  return { reply, drain: () => drain(), text: () => Buffer.concat(chunks).toString() };
+  return { reply, drain: () => drain(), cut: () => cut, text: () => Buffer.concat(chunks).toString() };
 }
 
 const context = (timeoutMs = 5_000) => createCallContext({ timeoutMs, principal });
@@ -117,6 +125,13 @@ afterEach(async () => {
 });
 
 describe('a session', () => {
+  it('says that an answer was cut, with its end', async () => {
+    const [whole, cut] = [collect(), collect()];
+    await remote.execute(request('small', 'all'), context(), whole.reply);
+    await remote.execute(request('cut'), context(), cut.reply);
+    expect([whole.text(), whole.cut(), cut.text(), cut.cut()]).toEqual(['all', false, 'rows', true]);
+  });
+
   it('answers many calls at once, each with its own bytes', async () => {
     await Promise.all(
       Array.from({ length: 500 }, async (_, i) => {
@@ -197,5 +212,22 @@ describe('a session', () => {
     const failure = await stranger.execute(request('small'), context(), collect().reply).catch((err) => err);
     expect(failure.code).toBe('UNAVAILABLE');
     stranger.close();
+  });
+});
+
+describe('a call with a stream of its own', () => {
+  it('says in its last message that the answer was cut', async () => {
+    const messages = async (queryId: string) => {
+      const execute = behaviours[queryId] as Executor['execute'];
+      const answer = [];
+      for await (const { chunk, truncated } of serveExecute({ execute }, request(queryId, 'all'), context()))
+        answer.push([chunk.toString(), truncated]);
+      return answer;
+    };
+    expect(await messages('small')).toEqual([['all', undefined]]);
+    expect(await messages('cut')).toEqual([
+      ['rows', undefined],
+      ['', true],
+    ]);
   });
 });

@@ -102,6 +102,7 @@ export class Execution implements ExecutionReply {
 
   ended(outcome: Outcome): void {
     this.outcome = outcome;
+    if (outcome.truncated) this.reply.truncated?.();
     this.durationMs = this.now() - this.runAt;
   }
 

@@ -79,13 +79,16 @@ export function chooseFormat(accept: string | undefined): Written {
 }
 
 const textBytesMax = 8_192;
+/** Where CSV says that a bound cut its rows. */
+const cutTrailer = 'x-truncated';
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 export function createExecuteHandler({ executor }: Upstreams, options: { stallTimeoutMs: number }): Handler {
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const { format, contentType } = chooseFormat(request.headers.accept);
-    const answer = new StreamedAnswer(request, reply, { contentType, ...options });
+    const trailer = format === Format.FORMAT_CSV;
+    const answer = new StreamedAnswer(request, reply, { contentType, trailer, ...options });
     await executor
       .execute(
         {
@@ -121,7 +124,8 @@ class StreamedAnswer implements ExecutionReply {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #response: ServerResponse;
-  readonly #options: { contentType: string; stallTimeoutMs: number };
+  readonly #options: { contentType: string; stallTimeoutMs: number; trailer: boolean };
+  #truncated = false;
   #held: Buffer | undefined;
   #streaming = false;
   #onDrain: () => void = () => {};
@@ -130,7 +134,7 @@ class StreamedAnswer implements ExecutionReply {
   constructor(
     request: FastifyRequest,
     reply: FastifyReply,
-    options: { contentType: string; stallTimeoutMs: number },
+    options: { contentType: string; stallTimeoutMs: number; trailer: boolean },
   ) {
     this.#request = request;
     this.#reply = reply;
@@ -153,6 +157,10 @@ class StreamedAnswer implements ExecutionReply {
     this.#onDrain = listener;
   }
 
+  truncated(): void {
+    this.#truncated = true;
+  }
+
   /** Before anything was sent the failure is the answer; after that the connection ends without completing the body. */
   fail(err: unknown): void {
     clearTimeout(this.#stall);
@@ -166,6 +174,9 @@ class StreamedAnswer implements ExecutionReply {
 
   finish(): FastifyReply {
     clearTimeout(this.#stall);
+    const cut = this.#truncated && this.#options.trailer;
+    // Only what is sent in chunks has a trailer.
+    if (cut) this.#startStream();
     const held = this.#held;
     this.#held = undefined;
     if (!this.#streaming) {
@@ -173,6 +184,7 @@ class StreamedAnswer implements ExecutionReply {
       const small = held === undefined ? '' : held.length <= textBytesMax ? held.toString() : held;
       return this.#reply.header('content-type', this.#options.contentType).send(small);
     }
+    if (cut) this.#response.addTrailers({ [cutTrailer]: 'true' });
     this.#response.end();
     return this.#reply;
   }
@@ -186,6 +198,7 @@ class StreamedAnswer implements ExecutionReply {
     for (const [name, value] of Object.entries(this.#reply.getHeaders())) {
       if (value !== undefined) this.#response.setHeader(name, value);
     }
+    if (this.#options.trailer) this.#response.setHeader('trailer', cutTrailer);
     this.#response.writeHead(200);
     this.#response.on('drain', () => {
       clearTimeout(this.#stall);

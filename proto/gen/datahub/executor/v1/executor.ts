@@ -54,6 +54,8 @@ export interface ExecuteRequest {
 
 export interface ExecuteResponse {
   chunk: Buffer;
+  /** In the last message, which has no chunk: a bound cut the rows, which CSV has no place to say. */
+  truncated?: boolean | undefined;
 }
 
 /** Envelopes of one event-loop turn. */
@@ -93,7 +95,11 @@ export interface SessionReply {
   chunk: Buffer;
   /** The answer is whole with this reply. */
   done: boolean;
-  error?: ErrorDetail | undefined;
+  error?:
+    | ErrorDetail
+    | undefined;
+  /** With `done`: a bound cut the rows, which CSV has no place to say. */
+  truncated?: boolean | undefined;
 }
 
 export interface TestSourceRequest {
@@ -329,13 +335,16 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
 };
 
 function createBaseExecuteResponse(): ExecuteResponse {
-  return { chunk: Buffer.alloc(0) };
+  return { chunk: Buffer.alloc(0), truncated: undefined };
 }
 
 export const ExecuteResponse: MessageFns<ExecuteResponse> = {
   encode(message: ExecuteResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.chunk.length !== 0) {
       writer.uint32(10).bytes(message.chunk);
+    }
+    if (message.truncated !== undefined) {
+      writer.uint32(16).bool(message.truncated);
     }
     return writer;
   },
@@ -359,6 +368,14 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
             }
 
             message.chunk = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.truncated = reader.bool();
             continue;
           }
         }
@@ -672,7 +689,7 @@ export const SessionResponse: MessageFns<SessionResponse> = {
 };
 
 function createBaseSessionReply(): SessionReply {
-  return { sequence: 0, chunk: Buffer.alloc(0), done: false, error: undefined };
+  return { sequence: 0, chunk: Buffer.alloc(0), done: false, error: undefined, truncated: undefined };
 }
 
 export const SessionReply: MessageFns<SessionReply> = {
@@ -688,6 +705,9 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.error !== undefined) {
       ErrorDetail.encode(message.error, writer.uint32(34).fork()).join();
+    }
+    if (message.truncated !== undefined) {
+      writer.uint32(40).bool(message.truncated);
     }
     return writer;
   },
@@ -735,6 +755,14 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.error = ErrorDetail.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.truncated = reader.bool();
             continue;
           }
         }
