@@ -204,8 +204,16 @@ async function stopAll(children: ChildProcess[], signal: 'SIGTERM' | 'SIGKILL' =
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { DATAHUB_DATA_DIR: dataDir = 'data', DATAHUB_API_KEY, DATAHUB_SERVICE_TOKEN } = process.env;
   const hub = await startDistributed(process.env);
-  process.stdout.write(`The hub listens on http://127.0.0.1:${hub.port}. Press Ctrl-C to stop it.\n`);
+  const where = (given: string | undefined, file: string) =>
+    given === undefined ? join(dataDir, file) : 'its setting';
+  const inner = Object.entries(hub.addresses).map(([name, address]) => `${name} ${address}`);
+  process.stdout.write(
+    `The hub listens on http://127.0.0.1:${hub.port}; the key is in ${where(DATAHUB_API_KEY, 'api-key')}.
+Over gRPC: ${inner.join(', ')}; the token is in ${where(DATAHUB_SERVICE_TOKEN, 'service-token')}.
+Press Ctrl-C to stop it.\n`,
+  );
   const stop = () => hub.close().then(() => process.exit(0));
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
