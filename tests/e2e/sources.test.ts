@@ -80,6 +80,17 @@ describe.each(engines)('a %s source', (engine) => {
     expect(await execute({ hubId, sourceId, query: 'SELECT 1 AS one' })).toEqual({ data: [{ one: 1 }] });
   });
 
+  it('says how long log-ins pause after too many were refused', async () => {
+    const body = sourceBody(hubId, engine);
+    const connectionSettings = { ...body.connectionSettings, password: 'not-the-password' };
+    const { sourceId } = await api.ok(create({ connectionSettings }));
+    const test = () => api.post(`/v1/sources/${sourceId}/test`);
+    for (let i = 0; i < 5; i++) expect((await test()).headers.get('retry-after')).toBeNull();
+    const paused = await test();
+    expect([paused.status, paused.body.code, paused.body.retryable]).toEqual([502, 'SOURCE_AUTH', true]);
+    expect(Number(paused.headers.get('retry-after'))).toBeGreaterThan(50);
+  });
+
   it('uses a new password from the very next execution on', async () => {
     const { sourceId } = await api.ok(create());
     const query = { hubId, sourceId, label: 'q', query: 'SELECT 1 AS one' };

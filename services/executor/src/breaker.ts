@@ -111,7 +111,7 @@ export function createLoginGuard(settings: BreakerSettings, now: () => number): 
       if (leftMs <= 0) return undefined;
       return new HubError(
         'SOURCE_AUTH',
-        'The source refused its user and password several times, so the hub pauses before it tries them again. Correct them meanwhile.',
+        'The source refused the log-in several times, so the hub pauses before it tries another, a corrected one, too.',
         { stage: 'connect', retryable: true, retryAfterMs: leftMs },
       );
     },

@@ -81,7 +81,7 @@ export function problemHeaders(err: HubError): Record<string, string> {
   const { status } = kinds[err.code];
   const headers: Record<string, string> = { 'content-type': 'application/problem+json; charset=utf-8' };
   if (status === 401) headers['www-authenticate'] = 'ApiKey header="x-service-api-key"';
-  if (status === 429 || status === 503) {
+  if (status === 429 || status === 503 || err.retryAfterMs !== undefined) {
     headers['retry-after'] = String(Math.max(1, Math.ceil((err.retryAfterMs ?? 1_000) / 1_000)));
   }
   return headers;
