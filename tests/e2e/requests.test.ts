@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { api, createSource, sourceBody } from '../support/hub.ts';
 
@@ -125,6 +126,11 @@ describe('bodies', () => {
       headers: { 'content-type': 'text/plain' },
     });
     expect([media.status, media.body.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    const zipped = await api.post('/v1/hubs', undefined, {
+      raw: new Uint8Array(gzipSync('{"label":"x"}')),
+      headers: { 'content-encoding': 'gzip' },
+    });
+    expect([zipped.status, zipped.body.detail]).toEqual([415, 'Send the body uncompressed.']);
     const large = await api.post('/v1/hubs', { label: 'x'.repeat(1_100_000) });
     expect([large.status, large.body.code]).toEqual([413, 'TOO_LARGE']);
   });
@@ -146,6 +152,18 @@ describe('paths and methods', () => {
     expect([method.status, method.body.code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
     expect(method.headers.get('allow')).toContain('POST');
     expect((await api.call('POST', `/v1/hubs/${hubId}`)).status).toBe(405);
+    const slash = await api.post('/v1/hubs/', { label: 'x' });
+    expect([slash.status, slash.body.code]).toEqual([404, 'NOT_FOUND']);
+  });
+
+  it('with a switch that is neither on nor off get 400', async () => {
+    const list = async (query: string) => (await api.get(`/v1/hubs?${query}`)).status;
+    for (const value of ['1', 'true', '0', 'false']) expect(await list(`archived=${value}`)).toBe(200);
+    for (const value of ['2', 'yes', '', '1&archived=1']) expect(await list(`archived=${value}`)).toBe(400);
+    const { hubId: kept } = await api.ok(api.post('/v1/hubs', { label: 'kept' }));
+    expect((await api.delete(`/v1/hubs/${kept}?recursive=yes`)).status).toBe(400);
+    expect((await api.delete(`/v1/hubs/${kept}?recursive=1`)).status).toBe(200);
+    expect((await api.get('/v1/queries/x?signature=on')).status).toBe(400);
   });
 
   it.each(['hubs', 'sources', 'queries', 'classifiers'])(

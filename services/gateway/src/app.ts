@@ -121,6 +121,9 @@ function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (body.length === 0) return done(null, undefined);
+    const { 'content-encoding': coding = 'identity' } = request.headers;
+    if (coding !== 'identity')
+      return done(new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.'));
     try {
       const parsed = parseJsonBody(body as Buffer);
       request.parsed = parsed;
@@ -254,7 +257,8 @@ function refuseUnknown(request: FastifyRequest, routes: Route[]): never {
 function matches(url: string, path: string): boolean {
   const [pattern, parts] = [url.split('/'), path.split('/')];
   return (
-    pattern.length === parts.length && pattern.every((part, i) => part.startsWith(':') || part === parts[i])
+    pattern.length === parts.length &&
+    pattern.every((part, i) => (part.startsWith(':') ? parts[i] !== '' : part === parts[i]))
   );
 }
 

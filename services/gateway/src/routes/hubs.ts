@@ -1,6 +1,7 @@
 /** Hubs and their trees. */
 
 import type { FastifyRequest } from 'fastify';
+import { readFlag } from '../flags.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
 import { expectedVersion, type Handler, setVersion } from '../request.ts';
 import { label, object, readOnly } from '../schemas.ts';
@@ -25,7 +26,7 @@ export function createHubHandlers({ catalog }: Upstreams) {
 
     list: async (request, reply) => {
       const page = readPage(request, paging);
-      const archived = (request.query as { archived?: string }).archived === '1';
+      const archived = readFlag(request, 'archived');
       const { hubs, total } = await catalog.listHubs({ page, archived }, request.context);
       setPageHeaders(reply, page, total);
       return hubs.map(toHubJson);
@@ -48,7 +49,7 @@ export function createHubHandlers({ catalog }: Upstreams) {
     },
 
     remove: async (request) => {
-      const recursive = (request.query as { recursive?: string }).recursive === 'true';
+      const recursive = readFlag(request, 'recursive');
       await catalog.deleteHub(
         { hubId: hubIdOf(request), recursive, expectedVersion: expectedVersion(request) },
         request.context,

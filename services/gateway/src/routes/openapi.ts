@@ -1,5 +1,6 @@
 /** OpenAPI 3.1, built from the very list that the routes are registered from. */
 
+import { flagWords } from '../flags.ts';
 import { kinds } from '../problems.ts';
 import type { Route } from './index.ts';
 
@@ -65,10 +66,18 @@ function pathParameters(url: string): object[] {
   }));
 }
 
-const numeric = new Set(['offset', 'limit']);
+const page = { type: 'integer', minimum: 0 };
+const flag = { type: 'string', enum: flagWords };
+const schemas = new Map<string, object>([
+  ['offset', page],
+  ['limit', page],
+  ['archived', flag],
+  ['recursive', flag],
+  ['signature', flag],
+]);
 
 function queryParameter(name: string): object {
-  const schema = numeric.has(name) ? { type: 'integer', minimum: 0 } : { type: 'string' };
+  const schema = schemas.get(name) ?? { type: 'string' };
   return { name, in: 'query', required: name === 'hubId', schema };
 }
 

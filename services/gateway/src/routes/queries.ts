@@ -4,6 +4,7 @@ import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { createDescriber } from '../describe.ts';
+import { readFlag } from '../flags.ts';
 import { parseExact } from '../json-body.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
 import { expectedVersion, type Handler, setVersion } from '../request.ts';
@@ -132,7 +133,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
     },
 
     get: async (request, reply) => {
-      const signature = (request.query as { signature?: string }).signature === '1';
+      const signature = readFlag(request, 'signature');
       const { query } = await catalog.getQuery({ queryId: queryIdOf(request), signature }, request.context);
       setVersion(reply, query?.version);
       if (query === undefined) return {};
