@@ -30,6 +30,21 @@ describe('a key', () => {
     expect(make().secret).not.toBe(secret);
   });
 
+  it('pins variables by names that they can have', () => {
+    const contextJson = '{"tenant":7,"_a1":null}';
+    expect(make({ limits: { contextJson } }).doc.limits).toEqual({ contextJson });
+    for (const name of ['1a', 'tenant ', 'a-b', '', 'x'.repeat(65)]) {
+      expect(() => make({ limits: { contextJson: JSON.stringify({ [name]: 1 }) } })).toThrow(
+        faultOf('/limits/context', 'holds a name that no variable can have'),
+      );
+    }
+    for (const none of ['[]', 'null', '1', '{']) {
+      expect(() => make({ limits: { contextJson: none } })).toThrow(
+        faultOf('/limits/context', 'must be a JSON object'),
+      );
+    }
+  });
+
   it('may be one that the operator brings', () => {
     const secret = 'x'.repeat(40);
     expect(make({ secret })).toMatchObject({

@@ -1,9 +1,10 @@
 /** API keys as documents: pure rules. */
 
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
-import { createChecker } from './check.ts';
+import { type Checker, createChecker } from './check.ts';
 import type { KeyDoc, KeyLimitsDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
+import { parsed, variableName } from './query.ts';
 
 export const scopes = [
   '*',
@@ -53,6 +54,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     if ((input.limits[list]?.length ?? 0) > listMax)
       check.fault(`/limits/${list}`, `must have at most ${listMax} entries`);
   }
+  checkPinned(check, input.limits.contextJson);
   check.done();
   const secret = input.secret ?? createApiKey();
   const doc: KeyDoc = {
@@ -69,4 +71,14 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     lastUsedAt: null,
   };
   return { doc, secret };
+}
+
+/** What can be no variable's name pins nothing, and whoever wrote it believes that it does. */
+function checkPinned(check: Checker, contextJson: string | undefined): void {
+  const pinned = parsed(contextJson ?? '{}');
+  if (typeof pinned !== 'object' || pinned === null || Array.isArray(pinned)) {
+    check.fault('/limits/context', 'must be a JSON object');
+  } else if (!Object.keys(pinned).every((name) => variableName.test(name))) {
+    check.fault('/limits/context', 'holds a name that no variable can have');
+  }
 }

@@ -20,7 +20,7 @@ export const variableTypes = [
 ] as const;
 
 const allowedTypes = variableTypes.flatMap((type) => [type, `${type}[]`]);
-const keyShape = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+export const variableName = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const queryCharactersMax = 262_144;
 const variablesMax = 200;
 
@@ -112,7 +112,7 @@ function checkVariables(check: Checker, pointer: string, variables: Variable[]):
   const seen = new Set<string>();
   return variables.slice(0, variablesMax).map((variable, index) => {
     const at = `${pointer}/${index}`;
-    if (!keyShape.test(variable.key)) {
+    if (!variableName.test(variable.key)) {
       check.fault(
         `${at}/key`,
         'must be a letter or underscore, then up to 63 letters, digits or underscores',
@@ -128,7 +128,7 @@ function checkVariables(check: Checker, pointer: string, variables: Variable[]):
 }
 
 /** What came over REST is JSON; whoever calls the catalog itself writes the text. Undefined when it is none. */
-function parsed(text: string): unknown {
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
