@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, engines, execute as runOnce } from '../support/hub.ts';
 import { read } from '../support/streaming.ts';
@@ -194,7 +195,23 @@ describe.each(engines)('executing on %s', (engine) => {
       expect(csv.text.trimEnd().split('\r\n')).toHaveLength(maxRows + 1);
     }
     expect((await as('text/csv', {})).trailers).toEqual({});
+    for (const maxRows of [2, 15_000]) {
+      const old = await overOldHttp({ queryId, options: { maxRows } });
+      expect(old.trimEnd().split('\r\n')).toHaveLength(maxRows + 1);
+    }
   });
+
+  /** A CSV over HTTP/1.0, whose answers end with their connection. */
+  async function overOldHttp(body: object): Promise<string> {
+    const { url, key } = inject('hub');
+    const text = JSON.stringify(body);
+    const head = ['POST /v1/queries/execute HTTP/1.0', `x-service-api-key: ${key}`, 'accept: text/csv'];
+    head.push('content-type: application/json', `content-length: ${text.length}`, '', text);
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(head.join('\r\n')));
+    let answer = '';
+    for await (const chunk of socket) answer += chunk;
+    return answer.slice(answer.indexOf('\r\n\r\n') + 4);
+  }
 
   it('adds meta when asked', async () => {
     const queryId = await store('SELECT id, region FROM sales ORDER BY id');

@@ -87,7 +87,8 @@ export function createExecuteHandler({ executor }: Upstreams, options: { stallTi
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const { format, contentType } = chooseFormat(request.headers.accept);
-    const trailer = format === Format.FORMAT_CSV;
+    // HTTP/1.0 has neither chunks nor trailers.
+    const trailer = format === Format.FORMAT_CSV && request.raw.httpVersion !== '1.0';
     const answer = new StreamedAnswer(request, reply, { contentType, trailer, ...options });
     await executor
       .execute(
