@@ -152,6 +152,12 @@ describe('paths and methods', () => {
     expect([method.status, method.body.code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
     expect(method.headers.get('allow')).toContain('POST');
     expect((await api.call('POST', `/v1/hubs/${hubId}`)).status).toBe(405);
+    for (const name of ['QUERY', 'PROPFIND', 'PATCH']) {
+      const answer = await api.call(name, `/v1/hubs/${hubId}/contents`);
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    }
+    const raw = { raw: 'x', headers: { 'content-type': 'text/plain' } };
+    expect((await api.post('/v1/nothing', undefined, raw)).status).toBe(404);
     const slash = await api.post('/v1/hubs/', { label: 'x' });
     expect([slash.status, slash.body.code]).toEqual([404, 'NOT_FOUND']);
   });

@@ -145,6 +145,11 @@ function registerV1(
     if (pending instanceof Promise) pending.then(() => done(), done);
     else done();
   });
+  // Before the framework asks what is unknown for a body.
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.is404) refuseUnknown(request, routes);
+    done();
+  });
   app.addHook('preValidation', (request, _reply, done) => {
     requireScope(request);
     requireBody(request);

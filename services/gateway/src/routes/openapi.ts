@@ -74,6 +74,7 @@ const schemas = new Map<string, object>([
   ['archived', flag],
   ['recursive', flag],
   ['signature', flag],
+  ['hubId', { type: 'string', minLength: 1 }],
 ]);
 
 function queryParameter(name: string): object {
