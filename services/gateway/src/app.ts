@@ -1,19 +1,16 @@
 /** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
 
 import { createServer, type RequestListener } from 'node:http';
-import { isIP } from 'node:net';
-import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Auth } from './auth.ts';
+import { type Admission, authenticate, requireScope } from './admission.ts';
 import { answerBroken } from './broken-requests.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
 import { createIdempotency } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
-import type { Limits } from './limits.ts';
 import { problemHeaders, toProblem } from './problems.ts';
 import { RequestContext, requestIdOf } from './request.ts';
 import { endSpan, startSpan } from './request-span.ts';
@@ -24,10 +21,8 @@ import type { Upstreams } from './upstreams.ts';
 import type { Usage } from './usage.ts';
 import { toValidationError } from './validation.ts';
 
-export interface AppDeps {
+export interface AppDeps extends Admission {
   upstreams: Upstreams;
-  auth: Auth;
-  limits: Limits;
   events: GatewayEvents;
   usage: Usage;
   tracing?: Tracing | undefined;
@@ -190,52 +185,6 @@ function registerV1(
 /** Fastify hands an absent body to the validator as null. */
 function bodySchema(route: Route): object {
   return route.bodyOptional ? { ...route.body, type: ['object', 'null'] } : (route.body as object);
-}
-
-/** The caller's, as far as trusted proxies tell it. */
-function addressOf({ ip, socket }: FastifyRequest): string {
-  return isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;
-}
-
-/** A promise only where something has to be waited for. */
-function authenticate(request: FastifyRequest, reply: FastifyReply, deps: AppDeps): void | Promise<void> {
-  const address = addressOf(request);
-  const refuse = async (err: unknown): Promise<never> => {
-    if (err instanceof HubError && err.code.startsWith('KEY_')) await deps.limits.noteRefusedKey(address);
-    throw err;
-  };
-  let found: Principal | Promise<Principal>;
-  try {
-    const key = request.headers['x-service-api-key'];
-    found = deps.auth.principalOf(key, () => deps.limits.requireTolerance(address));
-  } catch (err) {
-    return refuse(err);
-  }
-  if (!(found instanceof Promise)) return admit(request, reply, { principal: found, deps });
-  return found.then((principal) => admit(request, reply, { principal, deps }), refuse);
-}
-
-function admit(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { principal, deps }: { principal: Principal; deps: AppDeps },
-): void | Promise<void> {
-  request.context.principal = principal;
-  const origins = principal.limits?.origins ?? [];
-  const { origin } = request.headers;
-  if (origins.length > 0 && (origin === undefined || !origins.includes(origin))) {
-    throw new HubError('SCOPE_DENIED', 'This key may not be used from this origin.');
-  }
-  return deps.limits.admit(principal, reply);
-}
-
-function requireScope(request: FastifyRequest): void {
-  const { scope } = request.routeOptions.config;
-  const granted = request.context.principal?.scopes ?? [];
-  if (scope === undefined || granted.includes('*') || granted.includes(scope)) return;
-  // What a query does is known only where it runs: the executor looks for the scope of writes.
-  if (scope === 'queries:execute' && granted.includes('queries:execute:write')) return;
-  throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
 }
 
 /** A body where one is needed, said in a plain sentence rather than the validator's. */
