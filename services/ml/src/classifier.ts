@@ -1,12 +1,13 @@
 /**
  * The learner: naive Bayes on words and a sparse logistic regression on words and characters, blended and calibrated
- * on examples that the regression has not seen. One pass, one example at a time, with replay of earlier examples so
- * that the order of training hardly matters. AdaGrad: Duchi, Hazan, Singer, JMLR 12 (2011); smoothing after Jelinek and
+ * on examples that the regression has not seen; while examples are few, an exact model in the regression's place. One
+ * pass, one example at a time, with replay of earlier examples so that the order of training hardly matters. AdaGrad: Duchi, Hazan, Singer, JMLR 12 (2011); smoothing after Jelinek and
  * Mercer; reservoirs: Vitter, ACM TOMS 11 (1985).
  */
 
 import { deserialize, serialize } from 'node:v8';
 import { extractFeatures, type Features } from './features.ts';
+import { FewExamples, type FewExamplesState } from './few-examples.ts';
 import type { Learner, Score } from './learner.ts';
 import { createMemory, type Kept, type Memory, type MemoryState } from './memory.ts';
 import { type ClassNumbers, type Model, softmax } from './model.ts';
@@ -15,7 +16,7 @@ import { scoreRegression, stepRegression, toInputs } from './regression.ts';
 import type { LearnerFactory } from './replica-state.ts';
 import { Tables, type TablesState } from './tables.ts';
 
-const format = 2;
+const format = 3;
 const replaysMin = 4;
 const replaysMax = 32;
 /** Features that the replays of one call may cost. */
@@ -34,6 +35,7 @@ interface State {
   mass: number;
   blend: [number, number, number, number];
   memory: MemoryState;
+  few: FewExamplesState | null;
 }
 
 export const learners: LearnerFactory = {
@@ -45,8 +47,10 @@ class Blend implements Learner {
   readonly #model: Model = { tables: new Tables(), classes: [], examples: 0, mass: 0 };
   readonly #indexes = new Map<string, number>();
   /** ln a, ln b and their running squared gradients. */
-  #blend: [number, number, number, number] = [Math.log(2), Math.log(0.15), 0, 0];
+  #blend: [number, number, number, number] = [Math.log(2), Math.log(0.06), 0, 0];
   #memory: Memory = createMemory();
+  /** Absent once examples are many. */
+  #few: FewExamples | undefined = new FewExamples();
 
   static restore(bytes: Uint8Array): Blend {
     const state = deserialize(bytes) as State;
@@ -59,6 +63,7 @@ class Blend implements Learner {
     blend.#model.mass = state.mass;
     blend.#blend = state.blend;
     blend.#memory = createMemory(state.memory);
+    blend.#few = state.few === null ? undefined : new FewExamples(state.few);
     return blend;
   }
 
@@ -71,6 +76,7 @@ class Blend implements Learner {
       mass: this.#model.mass,
       blend: this.#blend,
       memory: this.#memory.state,
+      few: this.#few?.toState() ?? null,
     };
     return serialize(state);
   }
@@ -83,6 +89,7 @@ class Blend implements Learner {
     this.#model.examples++;
     const kept = this.#keep(features, index);
     countExample(this.#model, kept, 1);
+    if (this.#few?.add(this.#model, kept) === false) this.#few = undefined;
     const { learn } = this.#memory.add(kept, own.examples);
     for (const one of learn) stepRegression(this.#model, one);
     this.#replay(kept);
@@ -108,6 +115,8 @@ class Blend implements Learner {
     this.#model.mass -= this.#model.tables.dropClass(index);
     this.#model.examples -= own.examples;
     this.#memory.drop(index);
+    // To take examples out of it costs more than a call may; who forgets a class learns the others again anyway.
+    this.#few = undefined;
     this.#indexes.delete(classId);
     this.#model.classes[index] = null;
   }
@@ -133,11 +142,15 @@ class Blend implements Learner {
   #look({ hashes, weights, words }: Features): Kept {
     const rows = new Int32Array(hashes.length);
     const kept = new Float32Array(hashes.length);
+    const strange = { words: 0, characters: 0 };
     let size = 0;
     let wordsKept = 0;
     for (let i = 0; i < hashes.length; i++) {
       const row = this.#model.tables.find(hashes[i] as number);
-      if (row < 0) continue;
+      if (row < 0) {
+        strange[i < words ? 'words' : 'characters'] += (weights[i] as number) ** 2;
+        continue;
+      }
       rows[size] = row;
       kept[size++] = weights[i] as number;
       if (i < words) wordsKept = size;
@@ -147,6 +160,7 @@ class Blend implements Learner {
       weights: kept.subarray(0, size),
       words: wordsKept,
       classIndex: -1,
+      strange,
     };
   }
 
@@ -228,6 +242,7 @@ class Blend implements Learner {
 
   #probabilities(kept: Kept): number[] {
     if (kept.rows.length === 0) return this.#priors();
+    if (this.#few !== undefined) return [...this.#few.predict(this.#model, kept)];
     const { z } = this.#blended(kept);
     softmax(z);
     return [...z];

@@ -7,6 +7,8 @@ export interface Kept {
   /** The first so many rows are words, the rest characters. */
   words: number;
   classIndex: number;
+  /** Squared weights of the features that have no row; absent where all have one. */
+  strange?: { words: number; characters: number };
 }
 
 export interface MemoryState {

@@ -5,6 +5,8 @@ import type { ClassNumbers, Model } from './model.ts';
 
 /** Share of what all classes say against what the class says. */
 const lambda = 0.6;
+/** What 32-bit sums may leave of a word whose only example is taken out. */
+const roundingMax = 1e-6;
 
 /** Adds an example to naive Bayes' sums, or takes it out again. */
 export function countExample(model: Model, { rows, weights, words, classIndex }: Kept, sign: 1 | -1): void {
@@ -31,23 +33,43 @@ export function countExample(model: Model, { rows, weights, words, classIndex }:
 }
 
 /** Naive Bayes' log scores; `into` is by class index. */
-export function scoreBayes(model: Model, { rows, weights, words }: Kept, into: Float64Array): void {
+export function scoreBayes(model: Model, kept: Kept, into: Float64Array): void {
+  scoreLess(model, kept, { into, share: 0 });
+}
+
+/** The same for an example that was added, as if its words had not been; its class keeps its share. */
+export function scoreBayesWithout(model: Model, kept: Kept, into: Float64Array): void {
+  let norm = 0;
+  for (let i = 0; i < kept.words; i++) norm += (kept.weights[i] as number) ** 2;
+  scoreLess(model, kept, { into, share: norm === 0 ? 0 : 1 / Math.sqrt(norm) });
+}
+
+/** Takes so much of each word's weight out of the example's class first. */
+function scoreLess(
+  model: Model,
+  { rows, weights, words, classIndex }: Kept,
+  { into, share }: { into: Float64Array; share: number },
+): void {
   const tables = model.tables;
   const classes = model.classes;
   for (let c = 0; c < classes.length; c++) {
     const one = classes[c];
     into[c] = one && one.examples > 0 ? Math.log(one.examples / model.examples) : Number.NEGATIVE_INFINITY;
   }
+  let taken = 0;
+  for (let i = 0; i < words; i++) taken += share * (weights[i] as number);
   const uniform = 0.5 / Math.max(1, tables.rows);
   for (let i = 0; i < words; i++) {
     const row = rows[i] as number;
     const weight = weights[i] as number;
-    const background = (0.5 * (tables.mass[row] as number)) / model.mass + uniform;
+    const less = share * weight;
+    const background = (0.5 * ((tables.mass[row] as number) - less)) / (model.mass - taken) + uniform;
     for (let pair = tables.heads[row] as number; pair >= 0; pair = tables.next[pair] as number) {
-      const value = tables.bayes[pair] as number;
-      if (value <= 0) continue;
       const c = tables.classes[pair] as number;
-      const mass = (classes[c] as ClassNumbers).mass;
+      const own = c === classIndex;
+      const value = (tables.bayes[pair] as number) - (own ? less : 0);
+      if (value <= roundingMax) continue;
+      const mass = (classes[c] as ClassNumbers).mass - (own ? taken : 0);
       into[c] =
         (into[c] as number) + weight * Math.log1p(((1 - lambda) * value) / (lambda * mass * background));
     }

@@ -9,16 +9,23 @@ const biasRate = 0.07;
 /** Gradients under it are not worth a pair. */
 const gradientMin = 0.02;
 
+/** The regression's inputs; features that were seen once are left out early. */
+export function toInputs(model: Model, kept: Kept): Float32Array {
+  const late = model.examples >= Math.max(300, 20 * countClasses(model));
+  return weigh(model, kept, late ? 2 : 0);
+}
+
 /**
- * The regression's inputs: tf·idf, words to unit length and characters too; features that were seen once are left
- * out early. Where characters are fewer than words, as with a number in a Chinese text, they count by their share.
+ * tf·idf of the features that so many examples hold, words to unit length and characters too. Where characters are
+ * fewer than words, as with a number in a Chinese text, they count by their share. A feature that no example holds
+ * takes its part of the length, as it does in the examples: a text of mostly new words is like none of them.
  */
-export function toInputs(model: Model, { rows, weights, words }: Kept): Float32Array {
+export function weigh(model: Model, { rows, weights, words, strange }: Kept, least: number): Float32Array {
   const tables = model.tables;
   const total = model.examples + 1;
-  const rare = model.examples >= Math.max(300, 20 * countClasses(model));
+  const strangeSquare = least > 0 ? 0 : Math.log(1 + total / 0.5) ** 2;
   const inputs = new Float32Array(rows.length);
-  let norm = 0;
+  let norm = strangeSquare * (strange?.words ?? 0);
   let from = 0;
   for (let i = 0; i <= rows.length; i++) {
     if (i === words || i === rows.length) {
@@ -26,11 +33,11 @@ export function toInputs(model: Model, { rows, weights, words }: Kept): Float32A
       const scale = norm === 0 ? 0 : length / Math.sqrt(norm);
       for (let j = from; j < i; j++) inputs[j] = (inputs[j] as number) * scale;
       from = i;
-      norm = 0;
+      norm = strangeSquare * (strange?.characters ?? 0);
     }
     if (i === rows.length) break;
     const documents = tables.documents[rows[i] as number] as number;
-    if (rare && documents < 2) continue;
+    if (documents < least) continue;
     const value = (weights[i] as number) * Math.log(1 + total / (documents + 0.5));
     inputs[i] = value;
     norm += value * value;

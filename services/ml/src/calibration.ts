@@ -1,0 +1,126 @@
+/**
+ * How sure the model of few examples may be: three factors, fitted to what it says of examples that it leaves out. With
+ * a normal prior on each, few examples move them little (maximum a posteriori, by Newton's method with Fisher's
+ * information).
+ */
+
+import { softmax } from './model.ts';
+
+/** What is known of a text, each by class index. */
+export interface Terms {
+  machine: Float64Array;
+  bayes: Float64Array;
+  /** Logarithms of the classes' shares; minus infinity for none. */
+  priors: Float64Array;
+}
+
+export interface CalibrationState {
+  /** The logarithm of the scale of all, the logarithm of naive Bayes' part in it, and the weight of the priors. */
+  factors: [number, number, number];
+}
+
+export interface Calibration {
+  probabilities(terms: Terms): Float64Array;
+  /** One step towards the best factors, from examples that are such a share of all. */
+  fit(batch: readonly { terms: Terms; classIndex: number }[], share: number): void;
+  readonly state: CalibrationState;
+}
+
+const usual = [Math.log(10), Math.log(0.005), 0] as const;
+/** Reciprocal variances of the priors. */
+const firmness = [0.3, 0.5, 1] as const;
+const stepMax = 1;
+
+export function createCalibration(from?: CalibrationState): Calibration {
+  const state: CalibrationState = from ?? { factors: [...usual] };
+  return {
+    state,
+    probabilities: (terms) => combine(state, terms).probabilities,
+    fit: (batch, share) => {
+      if (batch.length === 0) return;
+      const gradient = [0, 0, 0];
+      const information = [0, 0, 0, 0, 0, 0, 0, 0, 0];
+      for (const { terms, classIndex } of batch)
+        addSlopes({ gradient, information }, combine(state, terms), classIndex);
+      for (let i = 0; i < 3; i++) {
+        const firm = firmness[i] as number;
+        gradient[i] =
+          (gradient[i] as number) / share + firm * ((state.factors[i] as number) - (usual[i] as number));
+        for (let j = 0; j < 3; j++) information[3 * i + j] = (information[3 * i + j] as number) / share;
+        information[4 * i] = (information[4 * i] as number) + firm;
+      }
+      // Shorter where only some of the examples are seen.
+      const rate = 0.5 * Math.sqrt(share);
+      for (const [i, step] of solve(information, gradient).entries()) {
+        state.factors[i] = (state.factors[i] as number) - rate * Math.min(stepMax, Math.max(-stepMax, step));
+      }
+    },
+  };
+}
+
+interface Combined {
+  /** The scores' derivatives by the factors. */
+  slopes: Float64Array[];
+  probabilities: Float64Array;
+}
+
+function combine({ factors }: CalibrationState, { machine, bayes, priors }: Terms): Combined {
+  const scale = Math.exp(factors[0]);
+  const part = scale * Math.exp(factors[1]);
+  const size = priors.length;
+  const slopes = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
+  const [all, some, shares] = slopes as [Float64Array, Float64Array, Float64Array];
+  const probabilities = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
+  for (let c = 0; c < size; c++) {
+    const prior = priors[c] as number;
+    if (prior === Number.NEGATIVE_INFINITY) continue;
+    some[c] = part * (bayes[c] as number);
+    all[c] = scale * (machine[c] as number) + (some[c] as number);
+    shares[c] = prior;
+    probabilities[c] = (all[c] as number) + factors[2] * prior;
+  }
+  softmax(probabilities);
+  return { slopes, probabilities };
+}
+
+function addSlopes(
+  { gradient, information }: { gradient: number[]; information: number[] },
+  { slopes, probabilities }: Combined,
+  classIndex: number,
+): void {
+  const means = slopes.map((slope) =>
+    slope.reduce((sum, value, c) => sum + value * (probabilities[c] as number), 0),
+  );
+  for (let i = 0; i < 3; i++) {
+    const slope = slopes[i] as Float64Array;
+    const mean = means[i] as number;
+    gradient[i] = (gradient[i] as number) + mean - (slope[classIndex] as number);
+    for (let j = 0; j <= i; j++) {
+      const other = slopes[j] as Float64Array;
+      let covariance = -mean * (means[j] as number);
+      for (let c = 0; c < slope.length; c++) {
+        covariance += (probabilities[c] as number) * (slope[c] as number) * (other[c] as number);
+      }
+      information[3 * i + j] = (information[3 * i + j] as number) + covariance;
+      if (i !== j) information[3 * j + i] = (information[3 * j + i] as number) + covariance;
+    }
+  }
+}
+
+/** Gauss' elimination for a positive definite 3 × 3 matrix, row by row; changes both. */
+function solve(matrix: number[], right: number[]): number[] {
+  for (let i = 0; i < 3; i++) {
+    for (let j = i + 1; j < 3; j++) {
+      const factor = (matrix[3 * j + i] as number) / (matrix[4 * i] as number);
+      for (let k = i; k < 3; k++)
+        matrix[3 * j + k] = (matrix[3 * j + k] as number) - factor * (matrix[3 * i + k] as number);
+      right[j] = (right[j] as number) - factor * (right[i] as number);
+    }
+  }
+  for (let i = 2; i >= 0; i--) {
+    for (let k = i + 1; k < 3; k++)
+      right[i] = (right[i] as number) - (matrix[3 * i + k] as number) * (right[k] as number);
+    right[i] = (right[i] as number) / (matrix[4 * i] as number);
+  }
+  return right;
+}
