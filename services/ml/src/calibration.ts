@@ -60,7 +60,7 @@ export function createCalibration(from?: CalibrationState): Calibration {
 
 interface Combined {
   /** The scores' derivatives by the factors. */
-  slopes: Float64Array[];
+  slopes: [all: Float64Array, some: Float64Array, shares: Float64Array];
   probabilities: Float64Array;
 }
 
@@ -68,8 +68,7 @@ function combine({ factors }: CalibrationState, { machine, bayes, priors }: Term
   const scale = Math.exp(factors[0]);
   const part = scale * Math.exp(factors[1]);
   const size = priors.length;
-  const slopes = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
-  const [all, some, shares] = slopes as [Float64Array, Float64Array, Float64Array];
+  const [all, some, shares] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
   const probabilities = new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
   for (let c = 0; c < size; c++) {
     const prior = priors[c] as number;
@@ -80,7 +79,7 @@ function combine({ factors }: CalibrationState, { machine, bayes, priors }: Term
     probabilities[c] = (all[c] as number) + factors[2] * prior;
   }
   softmax(probabilities);
-  return { slopes, probabilities };
+  return { slopes: [all, some, shares], probabilities };
 }
 
 function addSlopes(
@@ -88,23 +87,39 @@ function addSlopes(
   { slopes, probabilities }: Combined,
   classIndex: number,
 ): void {
-  const means = slopes.map((slope) =>
-    slope.reduce((sum, value, c) => sum + value * (probabilities[c] as number), 0),
-  );
-  for (let i = 0; i < 3; i++) {
-    const slope = slopes[i] as Float64Array;
-    const mean = means[i] as number;
-    gradient[i] = (gradient[i] as number) + mean - (slope[classIndex] as number);
-    for (let j = 0; j <= i; j++) {
-      const other = slopes[j] as Float64Array;
-      let covariance = -mean * (means[j] as number);
-      for (let c = 0; c < slope.length; c++) {
-        covariance += (probabilities[c] as number) * (slope[c] as number) * (other[c] as number);
-      }
-      information[3 * i + j] = (information[3 * i + j] as number) + covariance;
-      if (i !== j) information[3 * j + i] = (information[3 * j + i] as number) + covariance;
-    }
+  const [all, some, shares] = slopes;
+  let [a, b, d, aa, ab, ad, bb, bd, dd] = [0, 0, 0, 0, 0, 0, 0, 0, 0];
+  for (let c = 0; c < probabilities.length; c++) {
+    const probability = probabilities[c] as number;
+    const [x, y, z] = [all[c] as number, some[c] as number, shares[c] as number];
+    const [px, py, pz] = [probability * x, probability * y, probability * z];
+    a += px;
+    b += py;
+    d += pz;
+    aa += px * x;
+    ab += px * y;
+    ad += px * z;
+    bb += py * y;
+    bd += py * z;
+    dd += pz * z;
   }
+  const slopesOfOwn = [all[classIndex], some[classIndex], shares[classIndex]] as number[];
+  for (const [i, mean] of [a, b, d].entries()) {
+    gradient[i] = (gradient[i] as number) + mean - (slopesOfOwn[i] as number);
+  }
+  const covariances = [
+    aa - a * a,
+    ab - a * b,
+    ad - a * d,
+    ab - a * b,
+    bb - b * b,
+    bd - b * d,
+    ad - a * d,
+    bd - b * d,
+    dd - d * d,
+  ];
+  for (const [i, covariance] of covariances.entries())
+    information[i] = (information[i] as number) + covariance;
 }
 
 /** Gauss' elimination for a positive definite 3 × 3 matrix, row by row; changes both. */

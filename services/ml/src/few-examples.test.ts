@@ -76,11 +76,11 @@ describe('a classifier of few examples', () => {
   });
 
   it('goes on as one that was never put away, and so into many', () => {
-    const examples = makeExamples(700, createRandom(2));
+    const examples = makeExamples(500, createRandom(2));
     const [asked] = makeExamples(1, createRandom(3));
-    const learner = train(examples.slice(0, 450));
+    const learner = train(examples.slice(0, 300));
     const restored = learners.restore(learner.toBytes());
-    for (const { label, text } of examples.slice(450)) {
+    for (const { label, text } of examples.slice(300)) {
       expect(restored.predict(asked?.text ?? '')).toEqual(learner.predict(asked?.text ?? ''));
       for (const one of [learner, restored]) one.learn(label, text);
     }

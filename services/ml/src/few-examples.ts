@@ -12,13 +12,14 @@ import { scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
 import { weigh } from './regression.ts';
 
 /** A call costs the square of them; by then the regression is about as good. */
-const fewExamplesMax = 512;
+const fewExamplesMax = 400;
 /** Their features together, so that long texts end it earlier. */
-const featuresMax = 300_000;
+const featuresMax = 250_000;
 /** Up to here all inputs are made anew when examples have doubled: the first know little of what is rare. */
 const renewedMax = 16;
-/** Examples that one call calibrates with, and the words that these may have. */
-const calibrations = 32;
+/** Examples that one call calibrates with, fewer where classes are many; and the words that these may have. */
+const calibrationsMax = 32;
+const calibratedClassesMax = 2_000;
 const calibrationWordsMax = 8_000;
 
 export interface FewExamplesState {
@@ -83,8 +84,11 @@ export class FewExamples {
   #calibrate(model: Model): void {
     const { supports } = this.#machine;
     const batch: { terms: Terms; classIndex: number }[] = [];
+    const priors = logShares(model, 2);
+    const affordable = Math.max(4, Math.floor(calibratedClassesMax / model.classes.length));
+    const wanted = Math.min(calibrationsMax, affordable, supports.length);
     let [seen, words] = [0, 0];
-    while (seen < Math.min(calibrations, supports.length) && words < calibrationWordsMax) {
+    while (seen < wanted && words < calibrationWordsMax) {
       const at = this.#cursor++ % supports.length;
       const { kept } = supports[at] as Support;
       seen++;
@@ -92,7 +96,7 @@ export class FewExamples {
       // Of a class of which it is the only example nothing could be said; such classes are no rivals either, or all
       // would speak for those that have more.
       if ((model.classes[kept.classIndex] as ClassNumbers).examples < 2) continue;
-      batch.push({ terms: this.#termsWithout(model, at), classIndex: kept.classIndex });
+      batch.push({ terms: { ...this.#termsWithout(model, at), priors }, classIndex: kept.classIndex });
     }
     this.#calibration.fit(batch, seen / supports.length);
   }
@@ -101,25 +105,28 @@ export class FewExamples {
    * What is said of an example leaving it out. The shares of the classes stay as they are: with few examples, that a
    * class has one less would tell which it was.
    */
-  #termsWithout(model: Model, at: number): Terms {
+  #termsWithout(model: Model, at: number): Omit<Terms, 'priors'> {
     const { kept } = this.#machine.supports[at] as Support;
-    const { examples } = model;
-    const machine = new Float64Array(model.classes.length);
-    const bayes = new Float64Array(model.classes.length);
+    const { classes, examples } = model;
+    const machine = new Float64Array(classes.length);
+    const bayes = new Float64Array(classes.length);
     this.#machine.scoreWithout(at, machine);
-    for (const [c, one] of model.classes.entries()) {
-      const count = one?.examples ?? 0;
+    for (let c = 0; c < machine.length; c++) {
+      const count = classes[c]?.examples ?? 0;
       const left = count - (c === kept.classIndex ? 1 : 0);
       machine[c] = (machine[c] as number) + count / examples - left / (examples - 1);
     }
     scoreBayesWithout(model, kept, bayes);
-    return { machine, bayes, priors: logShares(model, 2) };
+    return { machine, bayes };
   }
 }
 
 /** Of the classes that have so many examples. */
 function logShares({ classes, examples }: Model, least: number): Float64Array {
-  return Float64Array.from(classes, (one) =>
-    one !== null && one.examples >= least ? Math.log(one.examples / examples) : Number.NEGATIVE_INFINITY,
-  );
+  const shares = new Float64Array(classes.length).fill(Number.NEGATIVE_INFINITY);
+  for (let c = 0; c < shares.length; c++) {
+    const own = classes[c]?.examples ?? 0;
+    if (own >= least) shares[c] = Math.log(own / examples);
+  }
+  return shares;
 }
