@@ -47,7 +47,7 @@ class Blend implements Learner {
   readonly #model: Model = { tables: new Tables(), classes: [], examples: 0, mass: 0 };
   readonly #indexes = new Map<string, number>();
   /** ln a, ln b and their running squared gradients. */
-  #blend: [number, number, number, number] = [Math.log(2), Math.log(0.06), 0, 0];
+  #blend: [number, number, number, number] = [Math.log(2), Math.log(0.15), 0, 0];
   #memory: Memory = createMemory();
   /** Absent once examples are many. */
   #few: FewExamples | undefined = new FewExamples();

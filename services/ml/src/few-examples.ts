@@ -19,7 +19,7 @@ const featuresMax = 250_000;
 const renewedMax = 16;
 /** Examples that one call calibrates with, fewer where classes are many; and the words that these may have. */
 const calibrationsMax = 32;
-const calibratedClassesMax = 2_000;
+const calibratedClassesMax = 1_000;
 const calibrationWordsMax = 8_000;
 
 export interface FewExamplesState {
