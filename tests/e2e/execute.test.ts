@@ -233,6 +233,7 @@ describe.each(engines)('executing on %s', (engine) => {
     const csv = await as('text/csv');
     expect(csv.headers.get('content-type')).toContain('text/csv');
     expect(csv.text.split('\r\n').slice(0, 3)).toEqual(['id,note', '1,', '2,a:b {{c}}']);
+    expect((await as('text/*;q=0.9, application/*;q=0.1')).text).toBe(csv.text);
     expect((await as('image/png')).status).toBe(406);
   });
 

@@ -24,6 +24,12 @@ describe('bodies', () => {
     );
   });
 
+  it('that name a member twice are refused, for one of the two would be lost', async () => {
+    const raw = '{"label":"first","label":"second"}';
+    const { status, body } = await api.post('/v1/hubs', undefined, { raw });
+    expect([status, body.code, pointers(body)]).toEqual([400, 'VALIDATION', ['/label']]);
+  });
+
   const required: [string, () => Record<string, unknown>][] = [
     ['/v1/hubs', () => ({ label: 'x' })],
     ['/v1/sources', () => sourceBody(hubId)],

@@ -54,6 +54,11 @@ describe('POST /v1/ai/summarize', () => {
     },
   );
 
+  it('refuses more passages than it takes', async () => {
+    const { status, body } = await summarize([Array.from({ length: 100_001 }, () => 'Word.')]);
+    expect([status, body.code]).toEqual([413, 'TOO_LARGE']);
+  });
+
   it.each([[[]], [[[]]], [[['']]], [[[' ', '\n']]], ['text'], [[1]]])('refuses %j', async (context) => {
     const { status, body } = await summarize(context);
     expect([status, body.code]).toEqual([400, 'VALIDATION']);

@@ -65,6 +65,23 @@ describe('a body', () => {
     },
   );
 
+  it.each([
+    ['{"a":1,"a":2}', '/a'],
+    ['{"a":1,"b":{"a":1},"a":2}', '/a'],
+    ['{"context":{"x":[1,{"y":1},{"y":[],"z":"y\\"","\\u0079":2}]}}', '/context/x/2/y'],
+    ['{"a/b~":null , "a/b~" :null}', '/a~1b~0'],
+    ['{"":{},"":{}}', '/'],
+    ['{"__proto__":1,"__proto__":2}', '/__proto__'],
+  ])('is refused where a member stands twice: %s', (text, pointer) => {
+    const errors = [{ pointer, detail: 'stands there twice' }];
+    expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'VALIDATION', errors }));
+  });
+
+  it('may hold a name again elsewhere', () => {
+    const value = { a: { a: [{ a: 'a' }, { a: ',"a":1' }, 'a', 'a'] }, b: '{"a":1,"a":2}', '"a': 1, '\\': 2 };
+    expect(parse(JSON.stringify(value)).value).toEqual(value);
+  });
+
   it('may hold brackets in its strings', () => {
     expect(parse(JSON.stringify({ a: '[{'.repeat(500) })).value).toEqual({ a: '[{'.repeat(500) });
   });

@@ -1,8 +1,8 @@
-/** Bodies: strict UTF-8, bounded depth, and numbers that keep their digits where variables are concerned. */
+/** Bodies: strict UTF-8, bounded depth, no member twice, and numbers that keep their digits where variables are concerned. */
 
 import { HubError } from '@datahub/service-kit/error';
+import { malformed, requireShape } from './json-shape.ts';
 
-const depthMax = 64;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -19,7 +19,7 @@ export interface ParsedBody {
 
 export function parseJsonBody(bytes: Buffer): ParsedBody {
   const text = decode(bytes);
-  if (text.length > depthMax) requireShallow(text);
+  requireShape(text);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -55,34 +55,12 @@ function decode(bytes: Buffer): string {
   }
 }
 
-function malformed(why: string, cause: unknown): HubError {
-  return new HubError('VALIDATION', `The body is not valid JSON: ${why}.`, {
-    errors: [{ pointer: '', detail: why }],
-    cause,
-  });
-}
-
 /** Only the position: the engine's own text repeats parts of the body. */
 function whereJsonBreaks(err: unknown): string {
   const position = /position (\d+)/.exec(String(err))?.[1];
   return position === undefined
     ? 'it ends too early or holds an unexpected token'
     : `unexpected token at position ${position}`;
-}
-
-function requireShallow(text: string): void {
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 0x5c) i++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) inString = true;
-    else if (code === 0x7b || code === 0x5b) {
-      if (++depth > depthMax) throw malformed(`it is nested deeper than ${depthMax} levels`, undefined);
-    } else if (code === 0x7d || code === 0x5d) depth--;
-  }
 }
 
 type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;

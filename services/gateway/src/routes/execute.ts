@@ -45,13 +45,15 @@ interface Written {
 }
 
 const json: Written = { format: Format.FORMAT_JSON, contentType: 'application/json; charset=utf-8' };
+const csv: Written = { format: Format.FORMAT_CSV, contentType: 'text/csv; charset=utf-8; header=present' };
 const formats = new Map<string, Written>([
   ['application/json', json],
   [
     'application/x-ndjson',
     { format: Format.FORMAT_NDJSON, contentType: 'application/x-ndjson; charset=utf-8' },
   ],
-  ['text/csv', { format: Format.FORMAT_CSV, contentType: 'text/csv; charset=utf-8; header=present' }],
+  ['text/csv', csv],
+  ['text/*', csv],
   ['application/*', json],
   ['*/*', json],
 ]);

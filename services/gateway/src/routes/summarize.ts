@@ -6,11 +6,12 @@ import { object } from '../schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 /** A document, or its only passage. */
-const part = { type: ['array', 'string'], maxItems: 100_000, items: { type: 'string' } } as const;
+const part = { type: ['array', 'string'], items: { type: 'string' } } as const;
+const passagesMax = 100_000;
 
 export const summarizeBody = object(
   {
-    context: { type: 'array', minItems: 1, maxItems: 100_000, items: part },
+    context: { type: 'array', minItems: 1, items: part },
     options: object({
       sentences: { type: 'integer', minimum: 1, maximum: 1_000 },
       maxWords: { type: 'integer', minimum: 1, maximum: 100_000 },
@@ -31,6 +32,9 @@ export function createSummarizeHandler({ ml }: Upstreams): Handler {
     if (context.some((part) => typeof part !== typeof context[0]))
       throw refused('must hold arrays or texts, not both');
     const documents = context.map((part) => ({ passages: typeof part === 'string' ? [part] : part }));
+    if (documents.reduce((sum, { passages }) => sum + Math.max(1, passages.length), 0) > passagesMax) {
+      throw new HubError('TOO_LARGE', `At most ${passagesMax} passages are summarized at once.`);
+    }
     if (!documents.some(({ passages }) => passages.some((text) => text.trim() !== ''))) {
       throw refused('holds no text');
     }
