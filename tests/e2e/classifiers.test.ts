@@ -35,6 +35,25 @@ describe('a classifier', () => {
     expect(name).toMatch(/^classifier-[0-9a-z]{6}$/);
   });
 
+  it('changes its ETag with what it learns and forgets, and goes only at the version that was seen', async () => {
+    const etagOf = async () => (await api.get(path)).headers.get('etag') as string;
+    const first = await etagOf();
+    expect(first).toBe('"1"');
+    const { classId } = await train('a', 'one');
+    await train('b', 'two');
+    const second = await etagOf();
+    expect(second).toBe('"3"');
+    const at = (etag: string) => ({ headers: { 'if-match': etag } });
+    for (const gone of [path, `${path}/classes/${classId}`]) {
+      const { status, body } = await api.delete(gone, at(first));
+      expect([status, body.code]).toEqual([412, 'VERSION_MISMATCH']);
+    }
+    expect((await api.delete(`${path}/classes/${classId}`, at(second))).status).toBe(200);
+    expect(await etagOf()).toBe('"4"');
+    expect((await api.delete(path, at(second))).status).toBe(412);
+    expect((await api.delete(path, at('"4"'))).status).toBe(200);
+  });
+
   it('learns from each example as it comes', async () => {
     const refused = await api.post(`${path}/predict`, { context: 'x' });
     expect([refused.status, refused.body.code]).toEqual([409, 'NOT_TRAINED']);

@@ -1,6 +1,7 @@
 /** One classifier in memory: classes and counts, the learner, the evaluation; all of it made from the log alone. */
 
 import { deserialize, serialize } from 'node:v8';
+import { HubError } from '@datahub/service-kit/error';
 import type { EventDoc } from './documents.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import type { Learner, Score } from './learner.ts';
@@ -92,6 +93,20 @@ export class ReplicaState {
     } catch {
       return undefined;
     }
+  }
+
+  /** 1 before the first event; of the state that the log makes, so the same on every replica. */
+  get version(): number {
+    return this.applied + 1;
+  }
+
+  /** Throws VERSION_MISMATCH. */
+  requireVersion(expected: number): void {
+    if (expected === this.version) return;
+    throw new HubError(
+      'VERSION_MISMATCH',
+      'It was changed since it was read. Read it again, then repeat the change.',
+    );
   }
 
   toBytes(): Uint8Array {

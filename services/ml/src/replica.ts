@@ -82,10 +82,11 @@ export class Replica {
     });
   }
 
-  deleteClass(classId: string): Promise<void> {
+  deleteClass(classId: string, expectedVersion?: number): Promise<void> {
     return this.#inTurn(async (state) => {
       for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
         if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
+        if (expectedVersion !== undefined) state.requireVersion(expectedVersion);
         if (await this.#append(state, { at: this.#deps.nowMs(), deletedClassId: classId })) return;
         await this.#catchUp(state);
       }

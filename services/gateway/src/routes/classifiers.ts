@@ -4,7 +4,7 @@ import type { Prediction } from '@datahub/proto/ml/v1/ml';
 import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../paging.ts';
-import type { Handler } from '../request.ts';
+import { expectedVersion, type Handler, setVersion } from '../request.ts';
 import { object, readOnly } from '../schemas.ts';
 import { toClassifierJson, toListedClassifierJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -48,10 +48,11 @@ const classifierIdOf = (request: FastifyRequest) => (request.params as { classif
 
 export function createClassifierHandlers({ ml }: Upstreams) {
   return {
-    create: async (request) => {
+    create: async (request, reply) => {
       const { name } = (request.body ?? {}) as { name?: string | null };
       const { classifier } = await ml.createClassifier({ name: name ?? '' }, request.context);
       request.madeId = classifier?.classifierId;
+      setVersion(reply, classifier?.version);
       return { id: classifier?.classifierId };
     },
 
@@ -62,16 +63,18 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       return classifiers.map(toListedClassifierJson);
     },
 
-    get: async (request) => {
+    get: async (request, reply) => {
       const { classifier } = await ml.getClassifier(
         { classifierId: classifierIdOf(request) },
         request.context,
       );
+      setVersion(reply, classifier?.version);
       return classifier === undefined ? {} : toClassifierJson(classifier);
     },
 
     remove: async (request) => {
-      await ml.deleteClassifier({ classifierId: classifierIdOf(request) }, request.context);
+      const classifierId = classifierIdOf(request);
+      await ml.deleteClassifier({ classifierId, expectedVersion: expectedVersion(request) }, request.context);
       return {};
     },
 
@@ -107,7 +110,10 @@ export function createClassifierHandlers({ ml }: Upstreams) {
 
     removeClass: async (request) => {
       const { classId } = request.params as { classId: string };
-      await ml.deleteClass({ classifierId: classifierIdOf(request), classId }, request.context);
+      await ml.deleteClass(
+        { classifierId: classifierIdOf(request), classId, expectedVersion: expectedVersion(request) },
+        request.context,
+      );
       return {};
     },
 

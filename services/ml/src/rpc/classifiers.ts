@@ -49,7 +49,7 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       const id = deps.createId('clfr', createdAt);
       const doc = { id, accountId, version: 1, name: checkName(name), createdAt };
       await store.classifiers.insert(doc);
-      return { classifier: toClassifier(doc, { updatedAt: null, classes: [] }) };
+      return { classifier: toClassifier(doc, { updatedAt: null, classes: [], version: 1 }) };
     },
 
     listClassifiers: async ({ offset, limit }, ctx) => {
@@ -69,16 +69,19 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
     getClassifier: async ({ classifierId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const doc = await load(principal, classifierId);
-      const state = await replicas.of(principal.accountId, classifierId).read(({ updatedAt, classes }) => ({
+      const replica = replicas.of(principal.accountId, classifierId);
+      const state = await replica.read(({ updatedAt, classes, version }) => ({
         updatedAt,
+        version,
         classes: [...classes.values()].map((one) => ({ ...one })),
       }));
       return { classifier: toClassifier(doc, state) };
     },
 
-    deleteClassifier: async ({ classifierId }, ctx) => {
+    deleteClassifier: async ({ classifierId, expectedVersion }, ctx) => {
       const principal = requirePrincipal(ctx);
-      await load(principal, classifierId);
+      const replica = await replicaOf(principal, classifierId);
+      if (expectedVersion !== undefined) await replica.read((state) => state.requireVersion(expectedVersion));
       await store.classifiers.delete(principal.accountId, classifierId);
       replicas.drop(classifierId);
       await sweepLog(store, principal.accountId, classifierId);
@@ -107,9 +110,9 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       return { predictions: predictions.map((scores) => ({ scores })) };
     },
 
-    deleteClass: async ({ classifierId, classId }, ctx) => {
+    deleteClass: async ({ classifierId, classId, expectedVersion }, ctx) => {
       const replica = await replicaOf(requirePrincipal(ctx), classifierId);
-      await replica.deleteClass(classId);
+      await replica.deleteClass(classId, expectedVersion);
       return {};
     },
 

@@ -6,7 +6,7 @@ import type { ClassState } from '../replica-state.ts';
 
 export function toClassifier(
   doc: ClassifierDoc,
-  state: { updatedAt: number | null; classes: ClassState[] },
+  state: { updatedAt: number | null; classes: ClassState[]; version?: number },
 ): Classifier {
   return {
     classifierId: doc.id,
@@ -14,5 +14,6 @@ export function toClassifier(
     createdAt: new Date(doc.createdAt),
     updatedAt: state.updatedAt === null ? undefined : new Date(state.updatedAt),
     classes: state.classes,
+    version: state.version ?? 0,
   };
 }

@@ -31,6 +31,8 @@ export interface Classifier {
     | undefined;
   /** Only in GetClassifier. */
   classes: Class[];
+  /** Moves as updated_at does. Not in ListClassifiers. */
+  version: number;
 }
 
 export interface CreateClassifierRequest {
@@ -62,6 +64,8 @@ export interface GetClassifierResponse {
 
 export interface DeleteClassifierRequest {
   classifierId: string;
+  /** Another one than the classifier's fails with VERSION_MISMATCH. */
+  expectedVersion?: number | undefined;
 }
 
 export interface DeleteClassifierResponse {
@@ -109,6 +113,8 @@ export interface PredictResponse {
 export interface DeleteClassRequest {
   classifierId: string;
   classId: string;
+  /** Another one than the classifier's fails with VERSION_MISMATCH. */
+  expectedVersion?: number | undefined;
 }
 
 export interface DeleteClassResponse {
@@ -218,7 +224,7 @@ export const Class: MessageFns<Class> = {
 };
 
 function createBaseClassifier(): Classifier {
-  return { classifierId: "", name: "", createdAt: undefined, updatedAt: undefined, classes: [] };
+  return { classifierId: "", name: "", createdAt: undefined, updatedAt: undefined, classes: [], version: 0 };
 }
 
 export const Classifier: MessageFns<Classifier> = {
@@ -237,6 +243,9 @@ export const Classifier: MessageFns<Classifier> = {
     }
     for (const v of message.classes) {
       Class.encode(v!, writer.uint32(42).fork()).join();
+    }
+    if (message.version !== 0) {
+      writer.uint32(48).uint32(message.version);
     }
     return writer;
   },
@@ -292,6 +301,14 @@ export const Classifier: MessageFns<Classifier> = {
             }
 
             message.classes.push(Class.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.version = reader.uint32();
             continue;
           }
         }
@@ -606,13 +623,16 @@ export const GetClassifierResponse: MessageFns<GetClassifierResponse> = {
 };
 
 function createBaseDeleteClassifierRequest(): DeleteClassifierRequest {
-  return { classifierId: "" };
+  return { classifierId: "", expectedVersion: undefined };
 }
 
 export const DeleteClassifierRequest: MessageFns<DeleteClassifierRequest> = {
   encode(message: DeleteClassifierRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.classifierId !== "") {
       writer.uint32(10).string(message.classifierId);
+    }
+    if (message.expectedVersion !== undefined) {
+      writer.uint32(16).uint32(message.expectedVersion);
     }
     return writer;
   },
@@ -636,6 +656,14 @@ export const DeleteClassifierRequest: MessageFns<DeleteClassifierRequest> = {
             }
 
             message.classifierId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.expectedVersion = reader.uint32();
             continue;
           }
         }
@@ -1075,7 +1103,7 @@ export const PredictResponse: MessageFns<PredictResponse> = {
 };
 
 function createBaseDeleteClassRequest(): DeleteClassRequest {
-  return { classifierId: "", classId: "" };
+  return { classifierId: "", classId: "", expectedVersion: undefined };
 }
 
 export const DeleteClassRequest: MessageFns<DeleteClassRequest> = {
@@ -1085,6 +1113,9 @@ export const DeleteClassRequest: MessageFns<DeleteClassRequest> = {
     }
     if (message.classId !== "") {
       writer.uint32(18).string(message.classId);
+    }
+    if (message.expectedVersion !== undefined) {
+      writer.uint32(24).uint32(message.expectedVersion);
     }
     return writer;
   },
@@ -1116,6 +1147,14 @@ export const DeleteClassRequest: MessageFns<DeleteClassRequest> = {
             }
 
             message.classId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.expectedVersion = reader.uint32();
             continue;
           }
         }
