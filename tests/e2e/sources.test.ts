@@ -11,6 +11,23 @@ describe.each(engines)('a %s source', (engine) => {
   const create = (change: object = {}) =>
     api.post('/v1/sources', { ...sourceBody(hubId, engine), ...change });
 
+  it('takes what may be absent, and lets go of it where it is null', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'absent' }));
+    const body = sourceBody(hubId, engine);
+    const optional = { statementTimeoutMs: 5_000, pool: { max: 3, idleTimeoutMs: 60_000 } };
+    const connectionSettings = { ...body.connectionSettings, ...optional };
+    const { sourceId } = await api.ok(api.post('/v1/sources', { ...body, connectionSettings }));
+    const path = `/v1/sources/${sourceId}`;
+    const changed = async (settings: object) => {
+      await api.ok(api.put(path, { connectionSettings: settings }));
+      return (await api.ok(api.get(path))).connectionSettings;
+    };
+    expect(await changed({})).toMatchObject(optional);
+    const { statementTimeoutMs, pool } = await changed({ statementTimeoutMs: null, pool: { max: null } });
+    expect([statementTimeoutMs, pool]).toEqual([undefined, { idleTimeoutMs: 60_000 }]);
+    expect(await changed({ pool: { idleTimeoutMs: null } })).not.toHaveProperty('pool');
+  });
+
   it('is created without echoing its connection settings', async () => {
     const { status, body } = await create({ label: 'orders' });
     expect(status).toBe(200);

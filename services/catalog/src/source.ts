@@ -214,7 +214,7 @@ function checkPlain(
     statementTimeoutMs:
       checkOptional(check, {
         name: 'statementTimeoutMs',
-        value: settings.statementTimeoutMs ?? current?.statementTimeoutMs ?? undefined,
+        value: inForce(settings.statementTimeoutMs, current?.statementTimeoutMs),
         within: bounds.statementTimeoutMs,
       }) ?? null,
     ...checkAuthSource(check, settings, current),
@@ -227,7 +227,7 @@ function checkAuthSource(
   current: SourceDoc | undefined,
 ): Pick<SourceDoc, 'authSource'> {
   const authSource = settings.authSource ?? current?.authSource;
-  return authSource === undefined
+  return authSource === undefined || authSource === ''
     ? {}
     : { authSource: check.text(pointerOf('authSource'), authSource, bounds.text) };
 }
@@ -270,15 +270,20 @@ function checkPool(
 ): SourceDoc['pool'] {
   const max = checkOptional(check, {
     name: 'pool.max',
-    value: settings.pool?.max ?? current?.pool.max,
+    value: inForce(settings.pool?.max, current?.pool.max),
     within: bounds.poolMax,
   });
   const idleTimeoutMs = checkOptional(check, {
     name: 'pool.idleTimeoutMs',
-    value: settings.pool?.idleTimeoutMs ?? current?.pool.idleTimeoutMs,
+    value: inForce(settings.pool?.idleTimeoutMs, current?.pool.idleTimeoutMs),
     within: bounds.idleTimeoutMs,
   });
   return { ...(max === undefined ? {} : { max }), ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }) };
+}
+
+/** What is absent stays as it is; 0 takes it away. */
+function inForce(given: number | undefined, current: number | null | undefined): number | undefined {
+  return given === 0 ? undefined : (given ?? current ?? undefined);
 }
 
 function checkOptional(

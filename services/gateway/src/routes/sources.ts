@@ -1,6 +1,6 @@
 /** Sources: connections to the users' databases. */
 
-import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
+import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../paging.ts';
@@ -12,7 +12,8 @@ import type { Upstreams } from '../upstreams.ts';
 const paging = { limitMax: 10_000 };
 
 const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb', 'mongodb'] } as const;
-const pem = { type: 'string', maxLength: 65_536 } as const;
+/** Null takes away what may be absent. */
+const pem = { type: ['string', 'null'], maxLength: 65_536 } as const;
 const settings = {
   host: { type: 'string', minLength: 1, maxLength: 253 },
   port: { type: 'integer', minimum: 1, maximum: 65_535 },
@@ -26,11 +27,11 @@ const settings = {
     key: pem,
   }),
   pool: object({
-    max: { type: 'integer', minimum: 1, maximum: 100 },
-    idleTimeoutMs: { type: 'integer', minimum: 1_000, maximum: 3_600_000 },
+    max: { type: ['integer', 'null'], minimum: 1, maximum: 100 },
+    idleTimeoutMs: { type: ['integer', 'null'], minimum: 1_000, maximum: 3_600_000 },
   }),
-  statementTimeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
-  authSource: { type: 'string', minLength: 1, maxLength: 255 },
+  statementTimeoutMs: { type: ['integer', 'null'], minimum: 1, maximum: 3_600_000 },
+  authSource: { type: ['string', 'null'], minLength: 1, maxLength: 255 },
 } as const;
 
 const driver = { type: 'null' } as const;
@@ -65,13 +66,35 @@ interface SourceBody {
   parentNodeId?: string;
 }
 
-type SettingsBody = Omit<ConnectionSettings, 'tls'> & {
-  tls?: { mode?: string; ca?: string; cert?: string; key?: string };
-};
+type Nullable<T> = { [N in keyof T]?: T[N] | null };
 
-/** A TLS object without a mode leaves the mode as it is; the contract says so with an empty text. */
+type SettingsBody = Omit<ConnectionSettings, 'tls' | 'pool' | 'statementTimeoutMs' | 'authSource'> &
+  Nullable<Pick<ConnectionSettings, 'statementTimeoutMs' | 'authSource'>> & {
+    tls?: { mode?: string } & Nullable<Omit<Tls, 'mode'>>;
+    pool?: Nullable<PoolSettings>;
+  };
+
+/** What is null is taken away; the contract says so with 0 or an empty text. A TLS object without a mode leaves it. */
 function toSettings(body: SettingsBody): ConnectionSettings {
-  return { ...body, tls: body.tls && { mode: '', ...body.tls } };
+  const { tls, pool, statementTimeoutMs, authSource, ...rest } = body;
+  return {
+    ...rest,
+    ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs: statementTimeoutMs ?? 0 }),
+    ...(authSource === undefined ? {} : { authSource: authSource ?? '' }),
+    tls: tls && { mode: tls.mode ?? '', ...filled(tls, ['ca', 'cert', 'key'], '') },
+    pool: pool && filled(pool, ['max', 'idleTimeoutMs'], 0),
+  };
+}
+
+/** The members that were given, with `absent` for null. */
+function filled<N extends string, V>(
+  from: Partial<Record<N, V | null>>,
+  names: N[],
+  absent: V,
+): Partial<Record<N, V>> {
+  const given: Partial<Record<N, V>> = {};
+  for (const name of names) if (from[name] !== undefined) given[name] = from[name] ?? absent;
+  return given;
 }
 
 const sourceIdOf = (request: FastifyRequest) => (request.params as { sourceId: string }).sourceId;

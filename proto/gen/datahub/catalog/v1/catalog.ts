@@ -155,8 +155,8 @@ export interface PoolSettings {
 }
 
 /**
- * In requests the credentials are plain and an absent member is left as it is; in answers user, password and tls.key
- * are masks, never more.
+ * In requests the credentials are plain and an absent member is left as it is; what may be absent is taken away by 0 or
+ * an empty text. In answers user, password and tls.key are masks, never more.
  */
 export interface ConnectionSettings {
   host?: string | undefined;
