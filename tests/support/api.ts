@@ -25,7 +25,11 @@ export interface Api {
   ok(answer: Promise<Answer>): Promise<any>;
 }
 
-export function createApi(hub: { url: string; key: string }): Api {
+/** `check` is given each answer before the caller gets it. */
+export function createApi(
+  hub: { url: string; key: string },
+  check?: (method: string, path: string, answer: Answer) => void,
+): Api {
   const call: Api['call'] = async (method, path, body, options = {}) => {
     const hasBody = body !== undefined || options.raw !== undefined;
     const key = options.key === undefined ? hub.key : options.key;
@@ -39,7 +43,9 @@ export function createApi(hub: { url: string; key: string }): Api {
       ...(hasBody ? { body: options.raw ?? JSON.stringify(body) } : {}),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parse(text) };
+    const answer = { status: response.status, headers: response.headers, text, body: parse(text) };
+    check?.(method, path, answer);
+    return answer;
   };
   return {
     call,

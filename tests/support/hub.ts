@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { createApi } from './api.ts';
 import type { DatabaseAccess } from './databases.ts';
+import { createCheck } from './described.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -19,7 +20,10 @@ declare module 'vitest' {
   }
 }
 
-export const api = createApi(inject('hub'));
+const check = await createCheck(inject('hub').url);
+
+/** Every answer that a test gets is held against the hub's own description of it. */
+export const api = createApi(inject('hub'), check);
 
 export const timestamp = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 export const idShape = (kind: string) => new RegExp(`^[a-z][a-z0-9-]*\\.${kind}\\.[A-Za-z0-9_-]{20,}$`);

@@ -4,6 +4,8 @@
 export const label = { type: 'string', minLength: 1, maxLength: 1_000 } as const;
 export const id = { type: 'string', minLength: 1, maxLength: 256 } as const;
 
+export const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb', 'mongodb'] } as const;
+
 export const object = <P extends Record<string, unknown>>(
   properties: P,
   required: (keyof P & string)[] = [],

@@ -2,6 +2,7 @@
 
 import { flagWords } from '../flags.ts';
 import { kinds } from '../problems.ts';
+import { execution, node } from './answers.ts';
 import type { Route } from './index.ts';
 
 export function buildOpenApi(routes: Route[]): object {
@@ -22,7 +23,7 @@ export function buildOpenApi(routes: Route[]): object {
     paths,
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
-      schemas: { Problem: problem() },
+      schemas: { Problem: problem(), Node: node },
     },
   };
 }
@@ -42,13 +43,20 @@ function operation(route: Route): object {
           },
         }),
     responses: {
-      200: { description: 'Done', content: { 'application/json': {} } },
+      200: { description: 'Done', content: contentOf(route) },
       default: {
         description: 'A problem',
         content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     },
   };
+}
+
+/** Rows come in other formats too. */
+function contentOf({ answer }: Route): Record<string, object> {
+  const content = { 'application/json': { schema: answer } };
+  const text = { schema: { type: 'string' } };
+  return answer === execution ? { ...content, 'application/x-ndjson': text, 'text/csv': text } : content;
 }
 
 function operationId({ method, url }: Route): string {

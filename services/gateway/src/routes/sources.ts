@@ -5,13 +5,12 @@ import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../paging.ts';
 import { expectedVersion, type Handler, setVersion } from '../request.ts';
-import { id, label, object, readOnly } from '../schemas.ts';
+import { engine, id, label, object, readOnly } from '../schemas.ts';
 import { toCreatedSourceJson, toListedSourceJson, toSourceJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
 
-const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb', 'mongodb'] } as const;
 /** Null takes away what may be absent. */
 const pem = { type: ['string', 'null'], maxLength: 65_536 } as const;
 const settings = {

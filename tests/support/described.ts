@@ -1,0 +1,46 @@
+/** Holds what the hub answers against what /openapi.json says of it. */
+
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Answer } from './api.ts';
+
+interface Operation {
+  responses: Record<string, { content?: Record<string, { schema: object }> }>;
+}
+
+interface Described {
+  pattern: RegExp;
+  answers: Map<string, ValidateFunction>;
+}
+
+export type Check = (method: string, path: string, answer: Answer) => void;
+
+/** Throws where a success is of no described path and method, or not as its schema says. */
+export async function createCheck(url: string): Promise<Check> {
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, Operation>>;
+    components: object;
+  };
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+  ajv.addSchema({ $id: 'hub', components: document.components });
+  const compile = ({ responses }: Operation) =>
+    ajv.compile(fromHub(responses['200']?.content?.['application/json']?.schema ?? {}));
+  const described: Described[] = Object.entries(document.paths).map(([path, operations]) => ({
+    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    answers: new Map(Object.entries(operations).map(([method, one]) => [method.toUpperCase(), compile(one)])),
+  }));
+  return (method, path, { status, headers, body }) => {
+    const [pathname = ''] = path.split('?');
+    const isJson = headers.get('content-type')?.startsWith('application/json');
+    if (status !== 200 || !isJson || !pathname.startsWith('/v1/')) return;
+    const [found] = described.filter(({ pattern, answers }) => pattern.test(pathname) && answers.has(method));
+    const validate = found?.answers.get(method);
+    if (validate === undefined) throw new Error(`${method} ${pathname} is not described.`);
+    if (!validate(body)) {
+      throw new Error(`${method} ${pathname} is not as described: ${ajv.errorsText(validate.errors)}`);
+    }
+  };
+}
+
+/** References name the document's own components. */
+const fromHub = (schema: object): object =>
+  JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"hub#/'));
