@@ -4,9 +4,10 @@
  */
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
-import type { SqlFault } from '@datahub/service-kit/error';
-import { type Dialect, lineAndColumn, type Token, tokenize } from './lexer.ts';
+import { HubError, type SqlFault } from '@datahub/service-kit/error';
+import { type Dialect, rejectAt, type Token, tokenize } from './lexer.ts';
 import { compileCommand } from './mongodb/command.ts';
+import { toStored } from './stored-place.ts';
 import {
   type Declaration,
   declare,
@@ -82,7 +83,7 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const all = tokenize(text, options.dialect, (name) => declared.has(name));
   const { verb, kind, tokens } = checkShape(text, all, options);
-  const names = [...new Set(tokens.filter((token) => token.kind === 'variable').map((token) => token.text))];
+  const names = variableNames(text, tokens);
   const declarations = names.map((name) => declare(name, declared.get(name)));
   const end = tokens.at(-1)?.end ?? 0;
   const source: Source = { text: text.slice(0, end), places: findPlaces(tokens, names), declarations };
@@ -98,6 +99,7 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
   const toParams = options.dialect === 'postgres' ? postgresParams : mysqlParams;
   const lists = source.places.filter((place) => place.list !== undefined).map((place) => place.variable);
   const bindValues = (values: Value[]): BoundStatement => {
+    if (options.dialect !== 'postgres') requireFew(source.places, values);
     const key = lists.length === 0 ? '' : keyOf(values, lists, options.dialect);
     return { key, text: textFor(key, values), params: toParams(source, values) };
   };
@@ -117,6 +119,17 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
   };
 }
 
+/** What the protocols of the engines can number in one statement. */
+const placeholdersMax = 65_535;
+
+/** In the order of the text, each once. */
+function variableNames(text: string, tokens: Token[]): string[] {
+  const variables = tokens.filter((token) => token.kind === 'variable');
+  const beyond = variables[placeholdersMax];
+  if (beyond === undefined) return [...new Set(variables.map((token) => token.text))];
+  throw rejectAt(text, beyond.start, `Variables stand in more than ${placeholdersMax} places.`);
+}
+
 /** Texts kept of one statement; lists of more lengths are written anew. */
 const textsMax = 64;
 
@@ -127,11 +140,10 @@ interface Source {
 }
 
 function findPlaces(tokens: Token[], names: string[]): Place[] {
-  return tokens.flatMap((token, i) => {
-    if (token.kind !== 'variable') return [];
-    return [
-      { variable: names.indexOf(token.text), start: token.start, end: token.end, list: findList(tokens, i) },
-    ];
+  const numbers = new Map(names.map((name, number) => [name, number]));
+  return tokens.flatMap(({ text, start, end }, i) => {
+    const variable = tokens[i]?.kind === 'variable' ? numbers.get(text) : undefined;
+    return variable === undefined ? [] : [{ variable, start, end, list: findList(tokens, i) }];
   });
 }
 
@@ -156,6 +168,21 @@ function keyOf(values: Value[], lists: number[], dialect: Dialect): string {
     .join(',');
 }
 
+/** Lists may stand in many places: what no server takes is not even written. */
+function requireFew(places: Place[], values: Value[]): void {
+  let count = 0;
+  for (const { variable, list } of places) {
+    const value = values[variable];
+    count += list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
+  }
+  if (count <= placeholdersMax) return;
+  throw new HubError(
+    'CONTEXT_INVALID',
+    `With lists of these lengths the statement has more than ${placeholdersMax} placeholders.`,
+    { stage: 'prepare', retryable: false },
+  );
+}
+
 /** The next power of two, so that few texts are prepared whatever the lengths are. */
 function paddedLength(length: number): number {
   return length === 0 ? 0 : 2 ** Math.ceil(Math.log2(length));
@@ -163,22 +190,21 @@ function paddedLength(length: number): number {
 
 /** One number a name; declared types are casts; a list is compared with ANY or ALL. */
 function writePostgres({ text, places, declarations }: Source, values: Value[]): string {
-  let written = '';
+  const pieces: string[] = [];
   let at = 0;
   for (const { variable, start, end, list } of places) {
     const isList = list !== undefined && Array.isArray(values[variable]);
     const placeholder = `$${variable + 1}${castOf(declarations[variable] as Declaration, values[variable])}`;
-    if (list !== undefined && isList) {
-      written += `${text.slice(at, list.from)}${list.not ? '<> ALL' : '= ANY'} (${placeholder}`;
-    } else {
-      // A dollar sign right after a word, as in LIMIT:n, would be part of it.
-      written += text.slice(at, start);
-      written += endsInWord.test(written.slice(-1)) ? ` ${placeholder}` : placeholder;
-    }
+    const before = text.slice(at, isList ? list.from : start);
+    pieces.push(before);
+    if (isList) pieces.push(`${list.not ? '<> ALL' : '= ANY'} (`);
+    // A dollar sign right after a word, as in LIMIT:n, would be part of it.
+    else if (endsInWord.test(before === '' ? (pieces.at(-2) ?? '') : before)) pieces.push(' ');
+    pieces.push(placeholder);
     at = end;
-    if (beginsWord.test(text.slice(at, at + 1))) written += ' ';
+    if (beginsWord.test(text.charAt(at))) pieces.push(' ');
   }
-  return written + text.slice(at);
+  return pieces.join('') + text.slice(at);
 }
 
 const beginsWord = /^[\w\u0080-\uffff]/;
@@ -248,42 +274,4 @@ function toArrayLiteral(values: Value[], type: string | undefined): string {
     return `"${String(toScalar(value, type)).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
   });
   return `{${elements.join(',')}}`;
-}
-
-/**
- * The place is found by what the two texts share before it: placeholders are shorter or longer than names, the rest is
- * the same. Where the database tells a place inside a placeholder, it is the variable's.
- */
-function toStored(stored: string, run: string, fault: SqlFault): SqlFault {
-  if (fault.line === undefined || fault.column === undefined) return fault;
-  const offset = offsetOf(run, fault.line, fault.column);
-  return { ...fault, ...lineAndColumn(stored, storedOffset(stored, run, offset)) };
-}
-
-function offsetOf(text: string, line: number, column: number): number {
-  const lines = text.split('\n').slice(0, line - 1);
-  const start = lines.reduce((sum, one) => sum + one.length + 1, 0);
-  return start + [...text.slice(start)].slice(0, column - 1).join('').length;
-}
-
-const placeholderAt = / ?\$\d+(::(double precision|[a-z]+)(\[\])?)?|= ANY \(|<> ALL \(|\?(,\?)*/y;
-const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(\s*/iy;
-
-function storedOffset(stored: string, run: string, target: number): number {
-  let [s, r] = [0, 0];
-  while (r < target && s < stored.length) {
-    if (stored[s] === run[r]) {
-      s++;
-      r++;
-      continue;
-    }
-    placeholderAt.lastIndex = r;
-    variableAt.lastIndex = s;
-    const placeholder = placeholderAt.exec(run);
-    const variable = variableAt.exec(stored);
-    if (placeholder === null || variable === null || r + placeholder[0].length > target) return s;
-    r += placeholder[0].length;
-    s += variable[0].length;
-  }
-  return s;
 }

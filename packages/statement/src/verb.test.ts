@@ -117,6 +117,13 @@ const refused: [dialects: Dialect[], texts: string[]][] = [
 const leaving: [dialects: Dialect[], texts: string[]][] = [
   [all, ['SELECT 1 INTO t', 'SELECT * INTO t FROM s', 'WITH a AS (SELECT 1) SELECT * INTO t FROM a']],
   [mysql, ["SELECT 1 INTO OUTFILE '/tmp/x'", "SELECT 1 INTO DUMPFILE '/tmp/x'", 'SELECT 1 INTO @x']],
+  // Names that look like the verbs that INTO may follow.
+  [
+    mysql,
+    ['SELECT 1 merge', 'SELECT t.insert', 'SELECT @insert', 'SELECT 1insert', 'SELECT t.1replace']
+      .concat(['EXPLAIN SELECT @insert', 'EXPLAIN ANALYZE SELECT t.replace', 'TABLE 1insert'])
+      .map((text) => `${text} INTO OUTFILE '/tmp/x'`),
+  ],
 ];
 
 const spread = (rows: [Dialect[], string[]][]) =>
@@ -150,5 +157,12 @@ it.each(spread(refused))('$dialect refuses $text under every command', ({ dialec
 });
 
 it.each(spread(leaving))('$dialect refuses $text', ({ dialect, text }) => {
-  expect(judge(text, dialect, 'SELECT')).toBe('SQL_REJECTED');
+  expect(judge(text, dialect, text.startsWith('EXPLAIN') ? 'EXPLAIN' : 'SELECT')).toBe('SQL_REJECTED');
 });
+
+it.each(['EXPLAIN INSERT', 'DESC REPLACE', 'EXPLAIN FORMAT = JSON INSERT'])('MySQL explains %s', (text) => {
+  for (const dialect of mysql)
+    expect(judge(`${text} INTO t VALUES (1)`, dialect, commandOf(text))).toBe('read');
+});
+
+const commandOf = (text: string) => text.split(' ')[0] as string;

@@ -89,7 +89,7 @@ export function checkShape(
       { stage: 'prepare', retryable: false, sql: lineAndColumn(text, verb.start) },
     );
   }
-  if (kind === 'read') refuseInto(text, own);
+  if (kind === 'read') refuseInto(text, own, options.dialect);
   return { verb: verb.text, kind, tokens: own };
 }
 
@@ -138,11 +138,27 @@ function agree(command: string, verb: string, startsWith: boolean): boolean {
 
 const article = (word: string) => (/^[AEIOU]/.test(word) ? 'an' : 'a');
 
-/** SELECT … INTO makes a table, a file or a variable; INSERT INTO in a list of queries is for the read-only session to stop. */
-function refuseInto(text: string, tokens: Token[]): void {
+/** What may stand before the INSERT that MySQL and MariaDB are asked to explain. */
+const explainWords = new Set([
+  ...['EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE', 'EXTENDED', 'PARTITIONS'],
+  ...['FORMAT', '=', 'JSON', 'TREE', 'TRADITIONAL'],
+]);
+
+/**
+ * True where INTO belongs to a statement that inserts, which the read-only session stops. On MySQL and MariaDB that is
+ * the one explained alone: its words may be names (`t.insert`, `@insert`, `1insert`), and INTO after them writes a file.
+ */
+function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
+  const verb = tokens[at - 1]?.text ?? '';
+  if (dialect === 'postgres') return verb === 'INSERT' || verb === 'MERGE';
+  const inserts = verb === 'INSERT' || verb === 'REPLACE';
+  return inserts && tokens.slice(0, at - 1).every(({ text }) => explainWords.has(text));
+}
+
+/** SELECT … INTO makes a table, a file or a variable. */
+function refuseInto(text: string, tokens: Token[], dialect: Dialect): void {
   const into = tokens.find(
-    ({ kind, text: word }, i) =>
-      kind === 'word' && word === 'INTO' && !writeVerbs.has(tokens[i - 1]?.text ?? ''),
+    ({ kind, text: word }, i) => kind === 'word' && word === 'INTO' && !isInserting(tokens, i, dialect),
   );
   if (into === undefined) return;
   throw rejectAt(text, into.start, 'INTO makes a table, a file or a variable of what is read; leave it out.');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compileStatement } from '../statement.ts';
+import { verbOf } from './command.ts';
 import { bind, find } from './command-fixture.ts';
 
 describe('a command', () => {
@@ -65,6 +66,11 @@ describe('a command', () => {
       { aggregate: 'o', pipeline: [{ $currentOp: {} }] },
       'is no stage that the hub runs',
     ],
+    [
+      'a stage by the name of what every object has',
+      { aggregate: 'o', pipeline: [{ constructor: { $out: 'x' } }] },
+      'is no stage that the hub runs',
+    ],
     ['two stages in one', { aggregate: 'o', pipeline: [{ $limit: 1, $out: 'x' }] }, 'must have one name'],
     ['a whole filter from the caller', find(':filter'), '/filter must be an object'],
     ['filters from the caller', find({ $or: ':filters' }), '/filter/$or must be a list'],
@@ -114,6 +120,16 @@ describe('a command', () => {
     );
     expect(bind(remove, {}, { command: 'DELETE' })).toEqual(remove);
     expect(bind(find({}), {}, { command: 'FIND' })).toEqual(find({}));
+  });
+
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])('is none by the name of %s', (name) => {
+    const text = `{${JSON.stringify(name)}: "o"}`;
+    expect(verbOf(text)).toBeUndefined();
+    for (const command of ['SELECT', name.toUpperCase()]) {
+      expect(() => compileStatement(text, { dialect: 'mongodb', command, variables: [] })).toThrow(
+        expect.objectContaining({ code: 'SQL_REJECTED' }),
+      );
+    }
   });
 
   it('that is nested beyond all measure is refused', () => {

@@ -13,20 +13,20 @@ import { isObject, Positions, type Walk } from './positions.ts';
 import { below, refuse, TemplateWriter } from './template.ts';
 
 /** The hub's word for what each command does. */
-const verbs: Record<string, string> = {
-  find: 'SELECT',
-  aggregate: 'SELECT',
-  count: 'SELECT',
-  distinct: 'SELECT',
-  insert: 'INSERT',
-  update: 'UPDATE',
-  delete: 'DELETE',
-};
+const verbs = new Map([
+  ['find', 'SELECT'],
+  ['aggregate', 'SELECT'],
+  ['count', 'SELECT'],
+  ['distinct', 'SELECT'],
+  ['insert', 'INSERT'],
+  ['update', 'UPDATE'],
+  ['delete', 'DELETE'],
+]);
 
 /** The command that goes with a text, for those who leave it out. */
 export function verbOf(text: string): string | undefined {
   try {
-    return verbs[Object.keys(JSON.parse(text))[0] ?? ''];
+    return verbs.get(Object.keys(JSON.parse(text))[0] ?? '');
   } catch {
     return undefined;
   }
@@ -40,7 +40,7 @@ export function compileCommand(
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const command = parseCommand(text);
   const [name = ''] = Object.keys(command);
-  const verb = verbs[name];
+  const verb = verbs.get(name);
   if (verb === undefined) throw unknownCommand(name);
   if (options.command !== verb && options.command !== name.toUpperCase())
     throw mismatch(name, verb, options.command);
@@ -48,13 +48,14 @@ export function compileCommand(
   writeCommand(command, name, out);
   const { pieces, places } = out.template;
   const names = [...new Set(places.map(({ variable }) => variable))];
+  const numbers = new Map(names.map((key, number) => [key, number]));
   const declarations = names.map((key) => declare(key, declared.get(key)));
   const kind: StatementKind = verb === 'SELECT' ? 'read' : 'standalone';
 
   const write = (values: Value[]) => {
     const faults: Fault[] = [];
     const texts = places.map(({ variable, form }) => {
-      const i = names.indexOf(variable);
+      const i = numbers.get(variable) as number;
       const written = valueText(values[i] ?? null, form, declarations[i]?.type);
       if (typeof written === 'string') return written;
       faults.push({ pointer: `/context/${variable}`, detail: (written as Misfit).detail });
@@ -171,7 +172,7 @@ function fieldsOf(at: Positions): Record<string, Record<string, Walk>> {
 }
 
 function unknownCommand(name: string): HubError {
-  const known = Object.keys(verbs).join(', ');
+  const known = [...verbs.keys()].join(', ');
   return refuse(
     'The query',
     `begins with ${JSON.stringify(name)}, which is none of the commands that the hub runs: ${known}`,

@@ -110,7 +110,7 @@ export class Positions {
     if (name === '$out' || name === '$merge') {
       throw refuse(pointer, 'writes what was read; the hub writes with insert, update and delete only');
     }
-    const known = this.#stages[name];
+    const known = Object.hasOwn(this.#stages, name) ? this.#stages[name] : undefined;
     if (known === undefined) throw refuse(pointer, 'is no stage that the hub runs');
     return known;
   }
