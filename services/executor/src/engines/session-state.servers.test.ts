@@ -88,6 +88,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
   setUp: [
     'DROP TABLE IF EXISTS hub_state_written',
     'CREATE TABLE hub_state_written (id BIGINT AUTO_INCREMENT PRIMARY KEY, a INT)',
+    ...(engine === 'mariadb' ? ['CREATE OR REPLACE SEQUENCE hub_state_next'] : []),
     ...functionOf('sets', 'SET @hub_seen = 42'),
     ...functionOf('takes', 'SELECT 42 INTO @hub_taken'),
     'DROP FUNCTION IF EXISTS hub_state_reads',
@@ -110,7 +111,14 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     ['read', 'SELECT @hub_seen := 42'],
     ['read', "SELECT /* it's */ @hub_seen := 42 /* ' */"],
     ['read', "SELECT GET_LOCK('hub_state', 0)"],
+    ['read', "SELECT 1 --\u0001'\n, @hub_seen := 42 -- '"],
     ['read', 'SELECT LAST_INSERT_ID(42)'],
+    ...(engine === 'mariadb'
+      ? ([['write', 'INSERT INTO hub_state_written (a) VALUES (NEXTVAL(hub_state_next))']] as [
+          Statement['kind'],
+          string,
+        ][])
+      : []),
     ['read', 'SELECT hub_state_sets(), hub_state_locks(), hub_state_fails()'],
     ['write', 'INSERT INTO hub_state_written (a) SELECT hub_state_sets() + hub_state_fails()'],
     ['standalone', 'CREATE TEMPORARY TABLE hub_state_temp (a INT)'],
@@ -118,6 +126,8 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
   observers: [
     'SELECT hub_state_reads() AS seen, IS_FREE_LOCK(\'hub_state\') AS free, FROM_UNIXTIME(0) AS zone, "a" AS quoted',
     'SELECT @hub_seen AS seen, @hub_taken AS taken, @@sql_mode AS mode, @@time_zone AS zone, LAST_INSERT_ID() AS id',
+    'SELECT `last_insert_id`() AS id, `found_rows`() AS found',
+    ...(engine === 'mariadb' ? ['SELECT LASTVAL(hub_state_next) AS last'] : []),
   ],
   slow: (ms) => [
     ['read', `SELECT SLEEP(${ms / 1_000}), hub_state_locks(), hub_state_sets()`],
@@ -127,6 +137,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
   refused: 'SELECT * FROM hub_state_temp',
   tearDown: [
     'DROP TABLE hub_state_written',
+    ...(engine === 'mariadb' ? ['DROP SEQUENCE hub_state_next'] : []),
     ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps', 'reads', 'fails'].map(
       (name) => `DROP FUNCTION hub_state_${name}`,
     ),

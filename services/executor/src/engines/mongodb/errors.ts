@@ -92,11 +92,17 @@ export function unknownOutcome(): HubError {
   );
 }
 
+/** Messages are shorter; a server that sends more wants to see how long it is looked at. */
+const messageCharactersMax = 2_000;
+
+/** From the first mark to the last, for a value holds marks of its own; to the end where a line break is in the value. */
+const marked = /\{(?:.*\}|.*$)|\[(?:.*\]|.*$)|"(?:.*"|.*$)|(?<![a-z])'(?:.*'|.*$)/gi;
+
 /** Values stand in braces, in quotes, or as numbers after a colon. */
 function mask(message: string): string {
-  const [line = ''] = message.split('\n');
+  const [line = ''] = message.slice(0, messageCharactersMax).split('\n');
   const words = line
-    .replace(/\{.*\}|\[.*\]|"[^"]*"|'[^']*'/g, '…')
+    .replace(marked, '…')
     .replace(/: -?\d[\d.]*/g, ': …')
     .replace(/\.$/, '')
     .slice(0, 300);

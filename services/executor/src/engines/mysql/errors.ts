@@ -64,10 +64,16 @@ const quotesText = new Set([
   1054, 1064, 1146, 1305, 1051, 1109, 1091, 1364, 1366, 1136, 1052, 1060, 1061, 1072, 1630, 1049,
 ]);
 
+/** From the first quote to the last, or to the end; the apostrophe of a word is none. */
+const quoted = /(?<![a-z])'(?:.*'|.*$)|"(?:.*"|.*$)/i;
+
+/** Messages are shorter; a server that sends more wants to see how long it is looked at. */
+const messageCharactersMax = 2_000;
+
+/** A value stands in its quotes as it is, with the quotes that it has itself. */
 function mask(number: number, message: string): string {
-  const [line = ''] = message.split('\n');
-  const shown =
-    quotesText.has(number) && number !== 1366 ? line : line.replace(/'(?:[^'\\]|\\.)*'|"[^"]*"/g, '…');
+  const [line = ''] = message.slice(0, messageCharactersMax).split('\n');
+  const shown = quotesText.has(number) && number !== 1366 ? line : line.replace(quoted, '…');
   // Tables are named with their database, which the caller need not know.
   const named = shown
     .replace(/`[^`]+`\.(`[^`]+`\.`[^`]+`)/g, '$1')

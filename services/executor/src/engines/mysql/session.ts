@@ -15,7 +15,24 @@ export const track = packets.query('SET session_track_state_change = ON');
 export const unlock = packets.query('DO RELEASE_ALL_LOCKS()');
 
 const sessionWords =
-  /@|\b(get_lock|last_insert_id|found_rows|row_count)\s*\(|^\s*show\s+(count|warnings|errors)/i;
-const quotesAndComments = /\/\*.*?\*\/|(?:#|--\s)[^\n]*|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`/gs;
+  /@|\b(get_lock|last_insert_id|found_rows|row_count|lastval)`?\s*\(|\bprevious\s+value\b|^\s*show\s+(count|warnings|errors)/i;
+/**
+ * As the server reads them: after two dashes a control character begins a comment as well as a blank. What is never
+ * closed ends with the text, so that it is looked at once.
+ */
+const quotesAndComments = new RegExp(
+  [
+    /\/\*.*?(?:\*\/|$)/,
+    /(?:#|--(?![!-~\u0080-\uffff]))[^\n]*/,
+    /'(?:[^'\\]|\\.?|'')*(?:'|$)/,
+    /"(?:[^"\\]|\\.?|"")*(?:"|$)/,
+    /`[^`]*(?:`|$)/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'gs',
+);
 /** What sets or reads something of the session by its text: it is run on a fresh one, and leaves none behind. */
-export const usesSession = (text: string) => sessionWords.test(text.replace(quotesAndComments, ' '));
+export const usesSession = (text: string) =>
+  // A name in quotes may be that of a function.
+  sessionWords.test(text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')));
