@@ -61,6 +61,14 @@ describe.each(['postgres', 'mysql', 'mariadb'] as const)('on %s', (dialect) => {
   });
 });
 
+it('of values that are missing some are told, and how many more there are', () => {
+  const { bind } = compileStatement(manyNames, { dialect: 'postgres', command: 'SELECT', variables: [] });
+  const call = () => bind({ pinnedJson: '', contextJson: '' });
+  expect(call).toThrow(expect.objectContaining({ code: 'CONTEXT_INVALID' }));
+  expect(call).toThrow(expect.toSatisfy(({ errors }) => errors.length === 200));
+  expect(call).toThrow(/^\/context\/v0 is missing, and \d{5} more\.$/);
+});
+
 it.each(['mysql', 'mariadb'] as const)('lists that no %s takes are not written out', (dialect) => {
   const long = Array.from({ length: 9_000 }, (_, i) => i);
   expect(timed(() => run(lists, dialect, long))).toBe('CONTEXT_INVALID');

@@ -15,6 +15,9 @@ export type Value = string | number | boolean | null | ExactNumber | Value[] | {
 
 export const listMax = 10_000;
 
+/** Faults told of one call: as many as a query declares variables at most. */
+export const faultsMax = 200;
+
 const risky = /\d[\d.]{15}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
 
 type Reviver = (key: string, value: Value, context: { source?: string }) => Value;
@@ -95,7 +98,7 @@ function contextInvalid(faults: Fault[]): HubError {
   const [first] = faults;
   const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
   return new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}${more}.`, {
-    errors: faults,
+    errors: faults.slice(0, faultsMax),
     stage: 'prepare',
     retryable: false,
   });

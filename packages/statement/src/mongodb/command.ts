@@ -7,7 +7,7 @@ import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { type Fault, HubError } from '@datahub/service-kit/error';
 import { lineAndColumn } from '../lexer.ts';
 import type { CompiledStatement, StatementKind } from '../statement.ts';
-import { declare, parseValue, resolveValues, type Value } from '../values.ts';
+import { declare, faultsMax, parseValue, resolveValues, type Value } from '../values.ts';
 import { type Misfit, valueText } from './extended-json.ts';
 import { isObject, Positions, type Walk } from './positions.ts';
 import { below, refuse, TemplateWriter } from './template.ts';
@@ -190,7 +190,7 @@ function mismatch(name: string, verb: string, command: string): HubError {
 function unfit(faults: Fault[]): HubError {
   const [first] = faults;
   return new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}.`, {
-    errors: faults,
+    errors: faults.slice(0, faultsMax),
     stage: 'prepare',
     retryable: false,
   });
