@@ -232,6 +232,17 @@ describe('every answer', () => {
     const odd = await api.get('/v1/hubs', { headers: { 'x-request-id': 'a b{}' } });
     expect(odd.headers.get('x-request-id')).not.toBe('a b{}');
   });
+
+  it('are answered with what no cache keeps and no browser takes for something else', async () => {
+    for (const path of ['/v1/hubs', '/v1/keys', '/v1/hubs/none', '/v1/none', '/v1/hubs?limit=x']) {
+      const { headers } = await api.get(path);
+      expect([path, headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual([
+        path,
+        'no-store',
+        'nosniff',
+      ]);
+    }
+  });
 });
 
 describe('without a key', () => {

@@ -76,10 +76,16 @@ export function toProblem(err: HubError, request: { path: string; id: string }):
   };
 }
 
+/** On every answer about somebody's things: not to be kept by caches, nor taken for anything but what it says it is. */
+export const unstoredHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
 /** The headers that belong to a problem. */
 export function problemHeaders(err: HubError): Record<string, string> {
   const { status } = kinds[err.code];
-  const headers: Record<string, string> = { 'content-type': 'application/problem+json; charset=utf-8' };
+  const headers: Record<string, string> = {
+    ...unstoredHeaders,
+    'content-type': 'application/problem+json; charset=utf-8',
+  };
   if (status === 401) headers['www-authenticate'] = 'ApiKey header="x-service-api-key"';
   if (status === 429 || status === 503 || err.retryAfterMs !== undefined) {
     headers['retry-after'] = String(Math.max(1, Math.ceil((err.retryAfterMs ?? 1_000) / 1_000)));

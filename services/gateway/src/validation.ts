@@ -11,22 +11,52 @@ interface Finding {
 }
 
 const faultsMax = 50;
+/** A body can hold a million things that do not fit; most are alike, and nobody reads them. */
+const findingsMax = 1_000;
 
 export function toValidationError(findings: Finding[], where: string): HubError {
   const prefix = where === 'body' ? '' : `${where}`;
-  const faults = dedupe(findings.map((finding) => toFault(finding, prefix))).slice(0, faultsMax);
+  return validationError(dedupe(findings.slice(0, findingsMax).map((finding) => toFault(finding, prefix))));
+}
+
+/** `found` is not empty. */
+function validationError(found: Fault[]): HubError {
+  const faults = found.slice(0, faultsMax);
   const [first] = faults;
   const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
   const at = first?.pointer === '' ? 'The body' : first?.pointer;
   return new HubError('VALIDATION', `${at} ${first?.detail}${more}.`, { errors: faults });
 }
 
+export interface ItemRule {
+  fits(item: unknown): boolean;
+  /** Of an item that does not fit; at least one. */
+  faultsOf(item: unknown, pointer: string): Fault[];
+}
+
+/**
+ * Looks at a long list by hand, as far as faults are told. The validator notes every one: a body of some megabytes can
+ * hold millions, which cost seconds and a gigabyte.
+ */
+export function requireItems(list: readonly unknown[], pointer: string, { fits, faultsOf }: ItemRule): void {
+  const faults: Fault[] = [];
+  for (let i = 0; i < list.length && faults.length < faultsMax; i++) {
+    if (!fits(list[i])) faults.push(...faultsOf(list[i], `${pointer}/${i}`));
+  }
+  if (faults.length > 0) throw validationError(faults);
+}
+
+export const texts: ItemRule = {
+  fits: (item) => typeof item === 'string',
+  faultsOf: (_item, pointer) => [{ pointer, detail: 'must be a string' }],
+};
+
 function toFault({ instancePath, keyword, message, params }: Finding, prefix: string): Fault {
   const at = `${prefix}${instancePath}`;
   if (keyword === 'required') return { pointer: `${at}/${params.missingProperty}`, detail: 'is missing' };
   if (keyword === 'additionalProperties') {
     return {
-      pointer: `${at}/${escapePointer(String(params.additionalProperty))}`,
+      pointer: pointerTo(at, String(params.additionalProperty)),
       detail: 'is not known here',
     };
   }
@@ -62,8 +92,8 @@ const inWords: Record<string, (params: Record<string, unknown>) => string | unde
 };
 
 /** RFC 6901; a member's name is the caller's own, shortened so that the answer stays small. */
-function escapePointer(name: string): string {
-  return name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1');
+export function pointerTo(at: string, name: string): string {
+  return `${at}/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
 function dedupe(faults: Fault[]): Fault[] {

@@ -1,39 +1,34 @@
 /** Classifiers: trained one example at a time, at any time. */
 
 import type { Prediction } from '@datahub/proto/ml/v1/ml';
-import { HubError } from '@datahub/service-kit/error';
+import { type Fault, HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../paging.ts';
 import { expectedVersion, type Handler, setVersion } from '../request.ts';
 import { object, readOnly } from '../schemas.ts';
 import { toClassifierJson, toListedClassifierJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { type ItemRule, pointerTo, requireItems, texts } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 const batchMax = 10_000;
 const text = { type: 'string' } as const;
-const label = { type: 'string', minLength: 1, maxLength: 1_000 } as const;
+const labelCharactersMax = 1_000;
+const label = { type: 'string', minLength: 1, maxLength: labelCharactersMax } as const;
 
 export const createClassifierBody = object({
   name: { type: ['string', 'null'], maxLength: 1_000 },
   ...readOnly('classifierId', 'createdAt', 'updatedAt', 'classes'),
 });
 
-export const trainBody = object({
-  label,
-  context: text,
-  examples: {
-    type: 'array',
-    minItems: 1,
-    maxItems: batchMax,
-    items: object({ label, context: text }, ['label', 'context']),
-  },
-});
+/** What is in the lists is looked at by hand. */
+const list = { type: 'array', minItems: 1, maxItems: batchMax } as const;
+const example = object({ label, context: text }, ['label', 'context']);
 
-export const predictBody = object({
-  context: text,
-  contexts: { type: 'array', minItems: 1, maxItems: batchMax, items: text },
-});
+export const trainBody = object({ label, context: text, examples: list });
+export const trainDocumented = object({ label, context: text, examples: { ...list, items: example } });
+export const predictBody = object({ context: text, contexts: list });
+export const predictDocumented = object({ context: text, contexts: { ...list, items: text } });
 
 /** The reference lists a text here that nothing uses. */
 export const deleteClassBody = object({ context: {} });
@@ -43,6 +38,43 @@ interface TrainBody {
   context?: string;
   examples?: { label: string; context: string }[];
 }
+
+const isLabel = (value: unknown) =>
+  typeof value === 'string' &&
+  value !== '' &&
+  value.length <= 2 * labelCharactersMax &&
+  [...value].length <= labelCharactersMax;
+
+/** The first name that an example does not have. */
+function unknownIn(example: object): string | undefined {
+  for (const name in example) if (name !== 'label' && name !== 'context') return name;
+  return undefined;
+}
+
+const examples: ItemRule = {
+  fits: (item) => {
+    if (typeof item !== 'object' || item === null) return false;
+    const { label, context } = item as Record<string, unknown>;
+    return isLabel(label) && typeof context === 'string' && unknownIn(item) === undefined;
+  },
+  faultsOf: (item, pointer) => {
+    if (typeof item !== 'object' || item === null) return [{ pointer, detail: 'must be an object' }];
+    const { label, context } = item as Record<string, unknown>;
+    const faults: Fault[] = [];
+    if (!isLabel(label)) {
+      const detail = label === undefined ? 'is missing' : `must be 1 to ${labelCharactersMax} characters`;
+      faults.push({ pointer: `${pointer}/label`, detail });
+    }
+    if (typeof context !== 'string') {
+      const detail = context === undefined ? 'is missing' : 'must be a string';
+      faults.push({ pointer: `${pointer}/context`, detail });
+    }
+    const unknown = unknownIn(item);
+    if (unknown !== undefined)
+      faults.push({ pointer: pointerTo(pointer, unknown), detail: 'is not known here' });
+    return faults;
+  },
+};
 
 const classifierIdOf = (request: FastifyRequest) => (request.params as { classifierId: string }).classifierId;
 
@@ -83,6 +115,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       const classifierId = classifierIdOf(request);
       if (body.examples !== undefined) {
         requireAlone(body, 'examples', ['label', 'context']);
+        requireItems(body.examples, '/examples', examples);
         const { classes } = await ml.train(
           { classifierId, examples: body.examples, eventId: '' },
           request.context,
@@ -100,6 +133,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       const classifierId = classifierIdOf(request);
       if (body.contexts !== undefined) {
         requireAlone(body, 'contexts', ['context']);
+        requireItems(body.contexts, '/contexts', texts);
         const { predictions } = await ml.predict({ classifierId, contexts: body.contexts }, request.context);
         return { predictions: predictions.map(toPredictionJson) };
       }

@@ -1,5 +1,6 @@
 /** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
 
+import { unstoredHeaders } from '../problems.ts';
 import type { Handler } from '../request.ts';
 import type { Upstreams } from '../upstreams.ts';
 import * as answers from './answers.ts';
@@ -9,7 +10,9 @@ import {
   createClassifierHandlers,
   deleteClassBody,
   predictBody,
+  predictDocumented,
   trainBody,
+  trainDocumented,
 } from './classifiers.ts';
 import { createExecuteHandler, executeBody } from './execute.ts';
 import { createFolderBody, createFolderHandlers, updateFolderBody } from './folders.ts';
@@ -17,7 +20,7 @@ import { createHubBody, createHubHandlers, updateHubBody } from './hubs.ts';
 import { createKeyBody, createKeyHandlers, rotateKeyBody } from './keys.ts';
 import { createQueryBody, createQueryHandlers, updateQueryBody } from './queries.ts';
 import { createSourceBody, createSourceHandlers, updateSourceBody } from './sources.ts';
-import { createSummarizeHandler, summarizeBody } from './summarize.ts';
+import { createSummarizeHandler, summarizeBody, summarizeDocumented } from './summarize.ts';
 
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -28,6 +31,8 @@ export interface Route {
   /** What it answers with 200. */
   answer: object;
   body?: object;
+  /** The same in full, where the handler looks at a part of the body by itself. */
+  documented?: object;
   /** The body may be left out. */
   bodyOptional?: boolean;
   /** Names of members of the query string, for the documentation. */
@@ -53,7 +58,7 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
   const paged = ['offset', 'limit'];
 
   // biome-ignore format: one line a route.
-  return [
+  const routes: Route[] = [
     { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', body: createHubBody, answer: answers.hub, handler: hubs.create },
     { method: 'GET', url: '/v1/hubs', scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: answers.hubs, handler: hubs.list },
     { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: answers.hub, handler: hubs.get },
@@ -86,12 +91,12 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: answers.classifiers, handler: classifiers.list },
     { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: answers.classifier, handler: classifiers.get },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', answer: answers.nothing, handler: classifiers.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, largeBody: true, counted: 'classifier.train', answer: answers.training, handler: classifiers.train },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, largeBody: true, counted: 'classifier.predict', answer: answers.predictions, handler: classifiers.predict },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, documented: trainDocumented, largeBody: true, counted: 'classifier.train', answer: answers.training, handler: classifiers.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, documented: predictDocumented, largeBody: true, counted: 'classifier.predict', answer: answers.predictions, handler: classifiers.predict },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, counted: 'class.delete', answer: answers.nothing, handler: classifiers.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: answers.evaluation, handler: classifiers.evaluation },
 
-    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, largeBody: true, counted: 'text.summarize', answer: answers.summary, handler: summarize },
+    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, documented: summarizeDocumented, largeBody: true, counted: 'text.summarize', answer: answers.summary, handler: summarize },
 
     { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: createKeyBody, secretAnswer: true, answer: answers.createdKey, handler: keys.create },
     { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: answers.keys, handler: keys.list },
@@ -99,4 +104,13 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', answer: answers.nothing, handler: keys.revoke },
     { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: answers.audit, handler: audit },
   ];
+  return routes.map((route) => ({ ...route, handler: unstored(route.handler) }));
+}
+
+/** No cache on the way keeps an answer: it is one account's alone, and caches do not look at the header of the key. */
+function unstored(handler: Handler): Handler {
+  return (request, reply) => {
+    reply.headers(unstoredHeaders);
+    return handler(request, reply);
+  };
 }

@@ -39,7 +39,7 @@ function operation(route: Route): object {
       : {
           requestBody: {
             required: route.bodyOptional !== true,
-            content: { 'application/json': { schema: route.body } },
+            content: { 'application/json': { schema: route.documented ?? route.body } },
           },
         }),
     responses: {
