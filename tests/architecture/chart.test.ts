@@ -106,6 +106,21 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(checksumOf(after, 'catalog')).toBe(checksumOf(before, 'catalog'));
   });
 
+  it.each([
+    ['as many as the autoscaler starts', [], '5'],
+    ['more than it starts', ['catalog.replicas=6'], '7'],
+    ['one', ['catalog.replicas=1', 'catalog.autoscaling.enabled=false'], '2'],
+  ])('tells catalogs that there may be %s, and one more while they roll', (_name, set, replicas) => {
+    const { data } = find(read(render([manifestsValues], set)), 'ConfigMap', 'catalog');
+    expect(data.DATAHUB_CATALOG_REPLICAS).toBe(replicas);
+  });
+
+  it('has the figures of all four read where a PodMonitor is asked for', () => {
+    const objects = read(render([manifestsValues], ['podMonitor.enabled=true']));
+    const watched = objects.filter(({ kind }) => kind === 'PodMonitor').map(({ metadata }) => metadata.name);
+    expect(watched).toEqual(['gateway', 'catalog', 'executor', 'ml'].map((name) => `data-hub-${name}`));
+  });
+
   it('gives a longer drain the time it takes', () => {
     const objects = read(render([manifestsValues], ['drainMs=50000']));
     expect(find(objects, 'Deployment', 'gateway').spec.template.spec.terminationGracePeriodSeconds).toBe(60);

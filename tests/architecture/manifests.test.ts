@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { readSettings, type SettingsReader } from '../../packages/service-kit/src/settings.ts';
+import { readCatalogConfig } from '../../services/catalog/src/config.ts';
+import { readExecutorConfig } from '../../services/executor/src/config.ts';
+import { readGatewayConfig } from '../../services/gateway/src/config.ts';
+import { readMlConfig } from '../../services/ml/src/config.ts';
 import { manifestsFile } from '../../tools/render-manifests.ts';
 import { faultsOf, type Manifest } from './manifest-policy.ts';
 
@@ -120,7 +125,19 @@ const oneService: [string, (objects: Manifest[]) => void][] = [
   ],
 ];
 
+const readers: [(typeof services)[number], (reader: SettingsReader) => object][] = [
+  ['gateway', (reader) => readGatewayConfig(reader, { edge: 'express-gateway', env: {} })],
+  ['catalog', readCatalogConfig],
+  ['executor', (reader) => readExecutorConfig(reader, { embedded: false })],
+  ['ml', readMlConfig],
+];
+
 describe('deploy/k8s/manifests', () => {
+  it.each(readers)('gives %s settings that it takes', (service, read) => {
+    const env = { ...find(objects, 'ConfigMap', service).data, DATAHUB_STORE_URL: 'mongodb://mongodb/hub' };
+    expect(readSettings(env, read)).toBeDefined();
+  });
+
   it('meets the restricted standard, closes its networks and names its secrets', () => {
     expect(faultsOf(objects)).toEqual([]);
   });

@@ -115,8 +115,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- with include "datahub.metricsPort" $service }}{{ $_ := set $own "DATAHUB_METRICS_PORT" . }}{{ end -}}
 {{- if eq $service "catalog" -}}
-{{- $catalog := $root.Values.catalog -}}
-{{- $_ := set $own "DATAHUB_CATALOG_REPLICAS" (printf "%d" (int (ternary $catalog.autoscaling.maxReplicas $catalog.replicas $catalog.autoscaling.enabled))) -}}
+{{- /* The most there may be: what the autoscaler goes up to, and one more while a rollout has the new beside the old. */ -}}
+{{- $replicas := int $root.Values.catalog.replicas -}}
+{{- with $root.Values.catalog.autoscaling }}{{ if .enabled }}{{ $replicas = max $replicas .replicasMax }}{{ end }}{{ end -}}
+{{- $_ := set $own "DATAHUB_CATALOG_REPLICAS" (printf "%d" (add1 $replicas)) -}}
 {{- end -}}
 {{- if eq $service "executor" -}}
 {{- $names := list -}}
