@@ -73,6 +73,24 @@ export function faultOfKey(text: string): string | undefined {
   }
 }
 
+/** The same for a public key, which must be the one that its id is made from: nothing opens what is sealed to another. */
+export function faultOfPublicKey(text: string): string | undefined {
+  const fault = faultOfKey(text);
+  if (fault !== undefined) return fault;
+  const { id, bytes } = parseKey(text);
+  if (id === idOf(bytes)) return undefined;
+  return `The text after ${id} is not its public key: it is the private one, or was mistyped.`;
+}
+
+/** The same for a private key. */
+export async function faultOfPrivateKey(text: string): Promise<string | undefined> {
+  const fault = faultOfKey(text);
+  if (fault !== undefined) return fault;
+  const { id } = parseKey(text);
+  if (id === parseKey(await publicKeyOf(text)).id) return undefined;
+  return `The text after ${id} is not its private key: it is the public one, or was mistyped.`;
+}
+
 export function parseKey(text: string): { id: string; bytes: Buffer } {
   const [id = '', key = '', ...rest] = text.split(':');
   const bytes = Buffer.from(key, 'base64url');

@@ -5,7 +5,15 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { pad, parseEnvelope, type SealBinding, unpad } from './envelope.ts';
-import { faultOfKey, generateKeyPair, type KeyPair, loadKeyFile, publicKeyOf } from './key-pair.ts';
+import {
+  faultOfKey,
+  faultOfPrivateKey,
+  faultOfPublicKey,
+  generateKeyPair,
+  type KeyPair,
+  loadKeyFile,
+  publicKeyOf,
+} from './key-pair.ts';
 import { createOpener, keyIdOf, type Opener } from './opener.ts';
 import { createSealer, type Seal } from './sealer.ts';
 
@@ -182,6 +190,19 @@ describe('keys', () => {
     await expect(createOpener([id])).rejects.toThrow('A sealing key has the form');
     await expect(createSealer([])).rejects.toThrow('no public key');
     await expect(createOpener([])).rejects.toThrow('no private key');
+  });
+
+  test('the half of a pair in the place of the other is named, without being shown', async () => {
+    expect(faultOfPublicKey(pair.publicKey)).toBeUndefined();
+    expect(await faultOfPrivateKey(pair.privateKey)).toBeUndefined();
+    const [id] = pair.publicKey.split(':');
+    const swapped = [faultOfPublicKey(pair.privateKey), await faultOfPrivateKey(pair.publicKey)];
+    expect(swapped).toEqual([
+      `The text after ${id} is not its public key: it is the private one, or was mistyped.`,
+      `The text after ${id} is not its private key: it is the public one, or was mistyped.`,
+    ]);
+    expect(faultOfPublicKey('a')).toMatch('A sealing key has the form');
+    expect(await faultOfPrivateKey('a')).toMatch('A sealing key has the form');
   });
 
   test('a key file is never readable by others, not even as a draft', async () => {

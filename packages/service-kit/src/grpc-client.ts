@@ -9,6 +9,7 @@ import {
   type Metadata,
 } from '@grpc/grpc-js';
 import type { CallContext, Calls, ServiceDescription } from './call.ts';
+import { HubError } from './error.ts';
 import { fromStatus } from './error-wire.ts';
 import { toMetadata } from './grpc-metadata.ts';
 
@@ -100,7 +101,7 @@ function unary(client: Client, method: Descriptor, options: GrpcClientOptions) {
         callOptions,
         (err, response) => {
           ctx.signal.removeEventListener('abort', cancel);
-          if (err) reject(fromStatus(err));
+          if (err) reject(toError(err, ctx));
           else resolve(response);
         },
       );
@@ -160,12 +161,23 @@ async function* readAll(
   try {
     for await (const message of stream) yield message;
   } catch (err) {
-    throw fromStatus(err);
+    throw toError(err, ctx);
   } finally {
     ctx.signal.removeEventListener('abort', cancel);
     stream.on('error', () => {});
     stream.cancel();
   }
+}
+
+/**
+ * A call that runs out of time ends as cancelled where the other side, or the signal of this one, is the first to see
+ * it. The caller has gone only when the signal says something else.
+ */
+function toError(err: unknown, { signal }: CallContext): HubError {
+  const error = fromStatus(err);
+  const left = signal.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError';
+  if (error.code !== 'CANCELLED' || left) return error;
+  return new HubError('UNAVAILABLE', 'A service did not answer in time.', { cause: err, retryable: true });
 }
 
 async function writeAll(

@@ -20,6 +20,7 @@ import { flowControlWindowBytes, keepalive, messageBytesMax } from './grpc-clien
 import { fromMetadata } from './grpc-metadata.ts';
 import { addReflection } from './grpc-reflection.ts';
 import type { RpcMetrics } from './metrics.ts';
+import { cannotListen } from './start-failure.ts';
 import type { Span, Tracing } from './tracing.ts';
 
 export interface ServedService {
@@ -31,6 +32,8 @@ export interface ServedService {
 export interface GrpcServerOptions {
   /** `host:port`; port 0 takes a free one. */
   address: string;
+  /** The setting that the port comes from; DATAHUB_GRPC_PORT unless said otherwise. */
+  portSetting?: string;
   services: ServedService[];
   /** Callers must show it, health checks excepted. Undefined only where the transport authenticates them. */
   serviceTokens?: readonly string[];
@@ -45,7 +48,7 @@ export interface GrpcServerOptions {
   metrics?: RpcMetrics;
   /** Has a span for every call that belongs to a request. */
   tracing?: Tracing | undefined;
-  /** Hears of every handler's unexpected failure, for the log. */
+  /** Hears of every handler's unexpected failure, and of a store that is away, for the log. */
   onFailure?: (err: unknown, requestId: string, path: string) => void;
 }
 
@@ -79,17 +82,19 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   health.addToServer(server);
   if (options.reflect?.length) await addReflection(server, options.reflect);
   const authenticate = createAuthenticator(options.serviceTokens ?? []);
+  const onFailure = selectFailures(options.onFailure ?? (() => {}));
   for (const { definition, handlers } of options.services) {
     server.addService(
       definition as ServiceDefinition,
-      adapt(definition, handlers, { authenticate, ...options }),
+      adapt(definition, handlers, { ...options, authenticate, onFailure }),
     );
   }
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(
       options.address,
       options.credentials ?? serverCredentials.createInsecure(),
-      (err, bound) => (err ? reject(err) : resolve(bound)),
+      (err, bound) =>
+        err ? reject(cannotListen(options.portSetting ?? 'DATAHUB_GRPC_PORT', err)) : resolve(bound),
     );
   });
   return {
@@ -132,7 +137,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
       options.authenticate(call);
       reply(null, await (handler(call.request, ctx) as Promise<unknown>));
     } catch (err) {
-      if (!(err instanceof HubError)) options.onFailure?.(err, ctx.requestId, descriptor.path);
+      options.onFailure?.(err, ctx.requestId, descriptor.path);
       error = toHubError(err).code;
       reply(toStatus(err));
     } finally {
@@ -167,7 +172,7 @@ function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapte
       }
       call.end();
     } catch (err) {
-      if (!(err instanceof HubError)) options.onFailure?.(err, ctx.requestId, descriptor.path);
+      options.onFailure?.(err, ctx.requestId, descriptor.path);
       call.emit('error', toStatus(err));
     } finally {
       release();
@@ -200,6 +205,24 @@ function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
     signal: controller.signal,
   };
   return { ctx, release: () => call.off('cancelled', cancelled) };
+}
+
+const awayEveryMs = 1_000;
+
+/**
+ * What handlers throw on purpose is the caller's to know, not the log's. A store that is away is both: callers are not
+ * told its cause, and one call a second is enough to tell of all that fail.
+ */
+function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>): typeof onFailure {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  return (err, requestId, path) => {
+    if (err instanceof HubError) {
+      if (err.code !== 'UNAVAILABLE' || err.cause === undefined) return;
+      if (performance.now() - toldAt < awayEveryMs) return;
+      toldAt = performance.now();
+    }
+    onFailure(err, requestId, path);
+  };
 }
 
 function createAuthenticator(serviceTokens: readonly string[]): (call: AnyCall) => void {

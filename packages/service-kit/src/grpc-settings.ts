@@ -1,8 +1,11 @@
 /** Settings that every service behind gRPC shares: where it listens, where the others are, and how callers prove who they are. */
 
 import { readFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
 import type { SettingsReader } from './settings.ts';
+
+const addressShape = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 
 /** How a service shows itself to the others. */
 export interface CallerSettings {
@@ -63,6 +66,25 @@ function readTls(reader: SettingsReader): CallerSettings['tls'] {
     }
   };
   return { ca: read(paths.ca), cert: read(paths.cert), key: read(paths.key) };
+}
+
+/** Where another service listens: `host:port`, several by commas. */
+export function readAddresses(reader: SettingsReader, name: string, fallback: string[]): string[] {
+  const addresses = reader.list(name, fallback);
+  for (const address of addresses) {
+    if (!addressShape.test(address)) reader.fault(`${name} must be host:port, and "${address}" is not.`);
+  }
+  return addresses;
+}
+
+/** The same for clients of `targetOf`, which looks up one name and takes several addresses as they are. */
+export function readTargets(reader: SettingsReader, name: string, fallback: string[]): string[] {
+  const addresses = readAddresses(reader, name, fallback);
+  const named = addresses.filter((address) => !isIPv4(address.replace(/:\d+$/, '')));
+  if (addresses.length > 1 && named.length > 0) {
+    reader.fault(`${name}: several must be IPv4 addresses; one name stands for all that it resolves to.`);
+  }
+  return addresses;
 }
 
 export function serverCredentialsOf({ tls }: CallerSettings): ServerCredentials {

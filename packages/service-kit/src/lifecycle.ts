@@ -1,8 +1,7 @@
 /** The life of a process: start, wait for a signal, close in reverse order, within a bound. */
 
-import { HubError } from './error.ts';
 import { tuneHeap } from './heap.ts';
-import { SettingsError } from './settings.ts';
+import { describeStartFailure } from './start-failure.ts';
 
 export interface Closable {
   close(): Promise<void> | void;
@@ -32,26 +31,9 @@ export function createClosers(): Closable & { add(closable: Closable): void } {
 /** Longer than any setting lets a service drain. */
 const graceDefaultMs = 660_000;
 
-/** What keeps a process from starting, in words that say what to do. */
-export function whyNotStarted(err: unknown): string {
-  if (err instanceof SettingsError) return err.message;
-  if (!(err instanceof Error)) return String(err);
-  if (err.message.includes('EADDRINUSE')) {
-    const at = /(\S+:\d+)\]?$/.exec(err.message)?.[1]?.replace(/\]$/, '');
-    return `The port ${at} is taken by another program. End that one, or choose another port: PORT is the hub's own, DATAHUB_METRICS_PORT that of its figures; docs/configuration.md has them all.`;
-  }
-  if (err instanceof HubError && err.code !== 'INTERNAL') {
-    const because = err.cause instanceof Error ? ` (${err.cause.message})` : '';
-    return `It cannot start. ${err.message}${because}`;
-  }
-  // A file or an address that the system refuses: its own words name it.
-  if (typeof (err as NodeJS.ErrnoException).syscall === 'string') return `It cannot start. ${err.message}`;
-  return err.stack ?? err.message;
-}
-
 /**
  * Runs a service as this process: `start` opens it; SIGTERM or SIGINT closes it; a second signal, or `graceMs` gone by,
- * ends the process at once. Why it does not start is printed for whoever starts it, with a stack only where the fault is ours.
+ * ends the process at once. What keeps it from starting is printed, without a stack where the program is not at fault.
  */
 export async function runProcess(options: {
   start: () => Promise<Closable>;
@@ -62,7 +44,7 @@ export async function runProcess(options: {
   try {
     running = await options.start();
   } catch (err) {
-    process.stderr.write(`${whyNotStarted(err)}\n`);
+    process.stderr.write(`${describeStartFailure(err)}\n`);
     process.exitCode = 1;
     process.exit();
   }

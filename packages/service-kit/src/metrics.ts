@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Histogram, type Registry } from 'prom-client';
 import type { Closable } from './lifecycle.ts';
+import { cannotListen } from './start-failure.ts';
 
 export interface MetricsServerOptions {
   host: string;
@@ -26,7 +27,7 @@ export async function serveMetrics(
     return response.end(await read());
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (err) => reject(cannotListen('DATAHUB_METRICS_PORT', err)));
     server.listen(port, host, resolve);
   });
   return {

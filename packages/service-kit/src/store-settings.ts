@@ -9,7 +9,10 @@ import type { SettingsReader } from './settings.ts';
 export function readStoreUrl(reader: SettingsReader, service: string): string {
   const dataDir = reader.text('DATAHUB_DATA_DIR', 'data');
   const url = reader.text('DATAHUB_STORE_URL', `sqlite:${dataDir}`);
-  if (url.startsWith('sqlite:')) return `${url.replace(/\/+$/, '')}/${service}.db`;
+  if (url.startsWith('sqlite:')) {
+    if (url === 'sqlite:') reader.fault('DATAHUB_STORE_URL names no directory after sqlite:.');
+    return `${url.replace(/\/+$/, '')}/${service}.db`;
+  }
   if (!/^mongodb(\+srv)?:\/\//.test(url)) {
     reader.fault('DATAHUB_STORE_URL must be sqlite:<directory> or mongodb://….');
   }

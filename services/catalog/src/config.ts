@@ -1,6 +1,7 @@
 /** The catalog's settings. */
 
 import { dirname, join } from 'node:path';
+import { faultOfPublicKey } from '@datahub/sealing/key-pair';
 import { isGivenKeyShape, isPossibleKey } from '@datahub/service-kit/api-key';
 import type { SettingsReader } from '@datahub/service-kit/settings';
 import { readStoreUrl } from '@datahub/service-kit/store-settings';
@@ -23,7 +24,8 @@ export interface CatalogConfig {
   leaseMs: number;
 }
 
-export function readCatalogConfig(reader: SettingsReader): CatalogConfig {
+/** `apart`: as a process of its own, which no data directory gives its sealing keys. */
+export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}): CatalogConfig {
   const dataDir = reader.text('DATAHUB_DATA_DIR', 'data');
   const storeUrl = readStoreUrl(reader, 'catalog');
   const apiKey = reader.optional('DATAHUB_API_KEY');
@@ -43,11 +45,23 @@ export function readCatalogConfig(reader: SettingsReader): CatalogConfig {
     namespace,
     apiKey,
     keyFile: `${dataDir}/api-key`,
-    sealingPublicKeys: reader.list('DATAHUB_SEALING_PUBLIC_KEYS', []),
+    sealingPublicKeys: readPublicKeys(reader, apart),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', { fallback: 90, min: 1, max: 36_500 }) * 86_400_000,
     replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', { fallback: 1, min: 1, max: 1_000 }),
     leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
   };
+}
+
+function readPublicKeys(reader: SettingsReader, apart: boolean): string[] {
+  const name = 'DATAHUB_SEALING_PUBLIC_KEYS';
+  const keys = reader.list(name, []);
+  for (const fault of keys.map(faultOfPublicKey)) if (fault !== undefined) reader.fault(`${name}: ${fault}`);
+  if (apart && keys.length === 0) {
+    reader.fault(
+      `${name} is not set: without it no credential can be stored. \`npm run datahub -- sealing-keys\` makes a pair.`,
+    );
+  }
+  return keys;
 }
 
 /** Windows has no sockets with a mode. */

@@ -2,7 +2,6 @@
 
 import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
-import { faultOfKey } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
 import { startGrpcServer } from '@datahub/service-kit/grpc-server';
 import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc-settings';
@@ -13,7 +12,7 @@ import { type Environment, readSettings, type SettingsReader } from '@datahub/se
 import { openTracing } from '@datahub/service-kit/tracing';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { checkStatement } from './check-statement.ts';
-import { type CatalogConfig, readCatalogConfig } from './config.ts';
+import { readCatalogConfig } from './config.ts';
 import { openCatalog } from './service.ts';
 
 const portDefault = 7071;
@@ -22,7 +21,7 @@ const internalPortDefault = 7074;
 
 export async function startCatalogProcess(env: Environment): Promise<Closable> {
   const { config, grpc, internalPort, metricsPort, log } = readSettings(env, (reader) => ({
-    config: requireSealingKeys(reader, readCatalogConfig(reader)),
+    config: readCatalogConfig(reader, { apart: true }),
     grpc: readGrpcSettings(reader, { portDefault }),
     metricsPort: reader.integer('DATAHUB_METRICS_PORT', {
       fallback: metricsPortDefault,
@@ -61,6 +60,7 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
   const internal = await startGrpcServer({
     ...common,
     address: `${grpc.host}:${internalPort}`,
+    portSetting: 'DATAHUB_INTERNAL_PORT',
     services: [{ definition: CatalogInternalServiceService, handlers: catalog.internal }],
   });
   let serving = true;
@@ -82,19 +82,4 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
       await tracing?.close();
     },
   };
-}
-
-/** In one process they are those of the data directory; a catalog apart is told them. */
-function requireSealingKeys(reader: SettingsReader, config: CatalogConfig): CatalogConfig {
-  const name = 'DATAHUB_SEALING_PUBLIC_KEYS';
-  if (config.sealingPublicKeys.length === 0) {
-    reader.fault(
-      `${name} is not set: without one no credential can be sealed. \`npm run datahub -- sealing-keys\` makes a pair.`,
-    );
-  }
-  for (const key of config.sealingPublicKeys) {
-    const fault = faultOfKey(key);
-    if (fault !== undefined) reader.fault(`${name}: ${fault}`);
-  }
-  return config;
 }

@@ -149,6 +149,19 @@ test('says that it serves once it has met its catalog', async () => {
   }
 });
 
+test('does not start with a public key in the place of a private one, nor with a file without keys', async () => {
+  const { publicKey } = await generateKeyPair();
+  const start = (env: Record<string, string>) =>
+    startExecutorProcess(
+      { DATAHUB_SERVICE_TOKEN: token, ...env },
+      { engines: [], compile: () => undefined as never, createAnswer: () => undefined as never },
+    );
+  const swapped = start({ DATAHUB_SEALING_PRIVATE_KEYS: publicKey });
+  await expect(swapped).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS: .*it is the public one/);
+  const empty = start({ DATAHUB_SEALING_KEY_FILE: '/dev/null' });
+  await expect(empty).rejects.toThrow('DATAHUB_SEALING_KEY_FILE names a file without a key');
+});
+
 test('does not start without what it needs, and says all of it', async () => {
   const start = startExecutorProcess(
     {},

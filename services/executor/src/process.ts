@@ -2,11 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import { executorService } from '@datahub/executor-session/session-wire';
-import { readKeyFile } from '@datahub/sealing/key-pair';
+import { faultOfPrivateKey, readKeyFile } from '@datahub/sealing/key-pair';
 import { createOpener } from '@datahub/sealing/opener';
 import { startGrpcServer } from '@datahub/service-kit/grpc-server';
 import {
   clientCredentialsOf,
+  readAddresses,
   readGrpcSettings,
   serverCredentialsOf,
 } from '@datahub/service-kit/grpc-settings';
@@ -36,7 +37,7 @@ function readProcess(reader: SettingsReader) {
     config: readExecutorConfig(reader, { embedded: false }),
     sealing: readSealing(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
-    catalogAddresses: reader.list('DATAHUB_CATALOG_INTERNAL_ADDRESS', ['127.0.0.1:7074']),
+    catalogAddresses: readAddresses(reader, 'DATAHUB_CATALOG_INTERNAL_ADDRESS', ['127.0.0.1:7074']),
     metricsPort: reader.integer('DATAHUB_METRICS_PORT', {
       fallback: metricsPortDefault,
       min: 0,
@@ -116,10 +117,27 @@ export async function startExecutorProcess(
 }
 
 async function loadKeys({ privateKeys, keyFile }: SealingSettings): Promise<string[]> {
-  if (keyFile === undefined) return privateKeys;
+  const inFile = keyFile === undefined ? [] : await readKeys(keyFile);
+  const faults = [
+    ...(await faultsOf('DATAHUB_SEALING_PRIVATE_KEYS', privateKeys)),
+    ...(await faultsOf('DATAHUB_SEALING_KEY_FILE', inFile)),
+  ];
+  if (keyFile !== undefined && inFile.length === 0) {
+    faults.push('DATAHUB_SEALING_KEY_FILE names a file without a key.');
+  }
+  if (faults.length > 0) throw new SettingsError(faults);
+  return [...privateKeys, ...inFile];
+}
+
+async function readKeys(keyFile: string): Promise<string[]> {
   try {
-    return [...privateKeys, ...(await readKeyFile(keyFile))];
+    return await readKeyFile(keyFile);
   } catch {
     throw new SettingsError(['DATAHUB_SEALING_KEY_FILE names a file that cannot be read.']);
   }
+}
+
+async function faultsOf(setting: string, keys: string[]): Promise<string[]> {
+  const faults = await Promise.all(keys.map(faultOfPrivateKey));
+  return faults.filter((fault) => fault !== undefined).map((fault) => `${setting}: ${fault}`);
 }

@@ -172,6 +172,35 @@ describe('what is known of a key', () => {
     expect(await auth.principalOf(key, free)).toEqual(changed);
   });
 
+  it('keeps nobody waiting for a catalog that was found away, and asks it again behind their backs', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    vi.advanceTimersByTime(1_000);
+    authenticate.mockRejectedValueOnce(new HubError('UNAVAILABLE', 'away'));
+    expect(await auth.principalOf(key, free)).toEqual(principal);
+    const question = Promise.withResolvers<unknown>();
+    authenticate.mockReturnValue(question.promise);
+    vi.advanceTimersByTime(999);
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    vi.advanceTimersByTime(2_000);
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    expect(authenticate).toHaveBeenCalledTimes(3);
+    question.resolve({ principal: changed, expiresAt: undefined });
+    await settle();
+    expect(await auth.principalOf(key, free)).toEqual(changed);
+  });
+
+  it('has a request wait for the catalog when it was found away long ago', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    vi.advanceTimersByTime(1_000);
+    authenticate.mockRejectedValueOnce(new HubError('UNAVAILABLE', 'away'));
+    await auth.principalOf(key, free);
+    vi.advanceTimersByTime(1_000);
+    authenticate.mockRejectedValueOnce(new HubError('KEY_INVALID', 'gone'));
+    await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'KEY_INVALID' });
+  });
+
   it('is not trusted where the catalog failed in another way', async () => {
     const auth = create();
     await auth.principalOf(key, free);

@@ -36,9 +36,13 @@ interface Entry {
   /** By the monotonic clock. */
   checkedAt: number;
   refreshing: boolean;
+  /** When the catalog was last found away, by the same clock. */
+  awayAt: number;
 }
 
 const lookUpTimeoutMs = 5_000;
+/** After a failed question the catalog counts as away for this long, and meanwhile nobody waits for the next one. */
+const awayPauseMs = 1_000;
 
 export function createAuth(options: AuthOptions): Auth {
   const { catalog, cacheMs, awayMs, keysMax = 10_000, nowMs = Date.now } = options;
@@ -54,7 +58,13 @@ export function createAuth(options: AuthOptions): Auth {
     if (answer.principal === undefined) throw new HubError('INTERNAL', 'The catalog named no principal.');
     const expiresAtMs = answer.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
     entries.delete(hash);
-    entries.set(hash, { principal: answer.principal, expiresAtMs, checkedAt: askedAt, refreshing: false });
+    entries.set(hash, {
+      principal: answer.principal,
+      expiresAtMs,
+      checkedAt: askedAt,
+      refreshing: false,
+      awayAt: Number.NEGATIVE_INFINITY,
+    });
     if (entries.size > keysMax) entries.delete(entries.keys().next().value as string);
     return answer.principal;
   };
@@ -73,7 +83,10 @@ export function createAuth(options: AuthOptions): Auth {
       return await askOnce(hash);
     } catch (err) {
       const away = err instanceof HubError && err.code === 'UNAVAILABLE';
-      if (away && performance.now() - entry.checkedAt < awayMs) return entry.principal;
+      if (away && performance.now() - entry.checkedAt < awayMs) {
+        entry.awayAt = performance.now();
+        return entry.principal;
+      }
       entries.delete(hash);
       throw err;
     }
@@ -86,6 +99,13 @@ export function createAuth(options: AuthOptions): Auth {
       .finally(() => {
         entry.refreshing = false;
       });
+  };
+
+  /** True while whoever waited for the catalog would only learn that it is still away. */
+  const isTrusted = ({ checkedAt, awayAt, refreshing }: Entry): boolean => {
+    const now = performance.now();
+    if (now - checkedAt >= awayMs) return false;
+    return now - awayAt < awayPauseMs || (refreshing && awayAt > checkedAt);
   };
 
   return {
@@ -106,7 +126,7 @@ export function createAuth(options: AuthOptions): Auth {
       }
       if (entry.expiresAtMs <= nowMs()) throw new HubError('KEY_EXPIRED', 'This key has expired.');
       const age = performance.now() - entry.checkedAt;
-      if (age >= cacheMs) return askOrTrust(hash, entry);
+      if (age >= cacheMs && !isTrusted(entry)) return askOrTrust(hash, entry);
       if (age >= cacheMs / 2 && !entry.refreshing) refresh(hash, entry);
       return entry.principal;
     },

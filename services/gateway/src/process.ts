@@ -5,7 +5,7 @@ import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { createGrpcClient, type GrpcClientOptions, targetOf } from '@datahub/service-kit/grpc-client';
 import { createHealthProbe } from '@datahub/service-kit/grpc-health';
-import { clientCredentialsOf, readCallerSettings } from '@datahub/service-kit/grpc-settings';
+import { clientCredentialsOf, readCallerSettings, readTargets } from '@datahub/service-kit/grpc-settings';
 import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
@@ -21,9 +21,9 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
     config: readGatewayConfig(reader, { edge: 'express-gateway', env }),
     caller: readCallerSettings(reader),
     addresses: {
-      catalog: reader.list('DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
-      executor: reader.list('DATAHUB_EXECUTOR_ADDRESS', ['127.0.0.1:7072']),
-      ml: reader.list('DATAHUB_ML_ADDRESS', ['127.0.0.1:7073']),
+      catalog: readTargets(reader, 'DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
+      executor: readTargets(reader, 'DATAHUB_EXECUTOR_ADDRESS', ['127.0.0.1:7072']),
+      ml: readTargets(reader, 'DATAHUB_ML_ADDRESS', ['127.0.0.1:7073']),
     },
     log: readLoggerSettings(reader),
   }));

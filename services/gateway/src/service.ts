@@ -2,6 +2,7 @@
 
 import type { Logger } from '@datahub/service-kit/logger';
 import { serveMetrics } from '@datahub/service-kit/metrics';
+import { cannotListen } from '@datahub/service-kit/start-failure';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import { createApp } from './app.ts';
 import { createAuth } from './auth.ts';
@@ -60,7 +61,9 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     readiness,
     inFront: edge?.inFront,
   });
-  await app.listen({ host: config.host, port: config.port });
+  await app.listen({ host: config.host, port: config.port }).catch((err) => {
+    throw cannotListen('PORT', err);
+  });
   const metrics = await serveMetrics(
     async () => (await events.registry.metrics()) + (deps.otherMetrics?.() ?? ''),
     { host: config.host, port: config.metricsPort },

@@ -1,0 +1,45 @@
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { afterEach, expect, it } from 'vitest';
+import { createCallContext } from './call.ts';
+import { HubError } from './error.ts';
+import { createGrpcClient, type GrpcClient } from './grpc-client.ts';
+import { type RunningGrpcServer, startGrpcServer } from './grpc-server.ts';
+
+let server: RunningGrpcServer | undefined;
+let client: GrpcClient<typeof MlServiceService> | undefined;
+afterEach(async () => {
+  client?.close();
+  await server?.close(0);
+});
+
+async function serve(handler: (request: unknown, ctx: { signal: AbortSignal }) => Promise<unknown>) {
+  const handlers = new Proxy({}, { get: () => handler });
+  const services = [{ definition: MlServiceService, handlers }];
+  server = await startGrpcServer({ address: '127.0.0.1:0', services });
+  client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
+  return client.calls;
+}
+
+it('has a service that gave up before the deadline answer as one that cannot be reached, not as if the caller had gone', async () => {
+  const calls = await serve(() => Promise.reject(new HubError('CANCELLED', 'The caller has gone.')));
+  const asked = calls.listClassifiers(
+    { offset: 0, limit: undefined },
+    createCallContext({ timeoutMs: 5_000 }),
+  );
+  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+});
+
+it('tells a deadline from a caller who has gone', async () => {
+  const calls = await serve(() => new Promise(() => {}));
+  const asked = calls.listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 100 }));
+  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+});
+
+it('knows a caller who has gone', async () => {
+  const calls = await serve(() => new Promise(() => {}));
+  const leaving = new AbortController();
+  const ctx = { ...createCallContext({ timeoutMs: 5_000 }), signal: leaving.signal };
+  const asked = calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
+  setTimeout(() => leaving.abort(), 50);
+  await expect(asked).rejects.toMatchObject({ code: 'CANCELLED' });
+});
