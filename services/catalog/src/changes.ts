@@ -25,13 +25,15 @@ export interface ChangeFeedOptions {
   leaseMs: number;
   /** True when holders may exist that do not watch here: then every change waits for the leases to run out. */
   mayMissHolders: () => boolean;
+  /** True when executors may hold what another process gave them before this one started. */
+  holdersBefore?: boolean | undefined;
 }
 
 export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const watchers = new Set<Watcher>();
   const waiting = new Set<() => void>();
   let sequence = 0;
-  let lastLossAt = Number.NEGATIVE_INFINITY;
+  let lastLossAt = options.holdersBefore ? performance.now() : Number.NEGATIVE_INFINITY;
   let closed = false;
 
   const settle = () => {

@@ -37,7 +37,13 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
   }));
   const logger = createLogger({ service: 'catalog', ...log });
   const seal = await createSealer(config.sealingPublicKeys);
-  const catalog = await openCatalog(config, { logger, nowMs: Date.now, seal, checkStatement });
+  const catalog = await openCatalog(config, {
+    logger,
+    nowMs: Date.now,
+    seal,
+    checkStatement,
+    executorsApart: true,
+  });
   const tracing = await openTracing(env, 'catalog');
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

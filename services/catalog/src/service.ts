@@ -29,6 +29,8 @@ export interface CatalogDeps {
   nowMs: () => number;
   seal: Seal;
   checkStatement: CheckStatement;
+  /** True where executors outlive this process. */
+  executorsApart?: boolean;
 }
 
 export interface CatalogService {
@@ -52,6 +54,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     leaseMs: config.leaseMs,
     // An executor may hold what another replica gave it before it follows this one.
     mayMissHolders: () => config.replicas > 1,
+    holdersBefore: deps.executorsApart,
   });
   const { namespace, auditKeptMs } = config;
   const catalog: Catalog = { store, createId, changes, namespace, auditKeptMs, ...deps };
