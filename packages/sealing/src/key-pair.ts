@@ -3,6 +3,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { HubError } from '@datahub/service-kit/error';
 import { createSuite } from './envelope.ts';
 
 export interface KeyPair {
@@ -45,7 +46,11 @@ export async function readKeyFile(path: string): Promise<string[]> {
 export async function loadKeyFile(path: string): Promise<string[]> {
   await makeKeyFile(path);
   await chmod(path, 0o600);
-  return readKeyFile(path);
+  const keys = await readKeyFile(path);
+  const fault =
+    keys.length === 0 ? 'It holds no key.' : keys.map(faultOfKey).find((one) => one !== undefined);
+  if (fault !== undefined) throw new HubError('VALIDATION', `${path} cannot be used: ${fault}`);
+  return keys;
 }
 
 /** Whole or not at all, and never over a file that is there: whoever starts beside us reads the same keys. */

@@ -205,6 +205,16 @@ describe('keys', () => {
     expect(await faultOfPrivateKey('a')).toMatch('A sealing key has the form');
   });
 
+  test('a key file that holds something else is named', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
+    const path = join(dir, 'keys');
+    for (const text of ['', 'something else\n']) {
+      await writeFile(path, text);
+      await expect(loadKeyFile(path)).rejects.toThrow(`${path} cannot be used`);
+    }
+    await rm(dir, { recursive: true });
+  });
+
   test('a key file is never readable by others, not even as a draft', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
     const modes = new Set<number>();

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
 import type { SettingsReader } from './settings.ts';
 
@@ -49,6 +50,10 @@ export function readCallerSettings(reader: SettingsReader): CallerSettings {
   if (serviceTokens.some((token) => token.length < 32)) {
     reader.fault('DATAHUB_SERVICE_TOKEN must have at least 32 characters.');
   }
+  // It travels in a header, which refuses others at the first call.
+  if (serviceTokens.some((token) => !/^[!-~]*$/.test(token))) {
+    reader.fault('DATAHUB_SERVICE_TOKEN must have visible ASCII characters only.');
+  }
   return { serviceToken, serviceTokens, tls };
 }
 
@@ -58,6 +63,7 @@ function readTls(reader: SettingsReader): CallerSettings['tls'] {
   if (given.length === 0) return undefined;
   const read = (name: string) => {
     const path = reader.required(name, 'mutual TLS needs a CA, a certificate and its key, each as a file.');
+    if (path === '') return Buffer.alloc(0);
     try {
       return readFileSync(path);
     } catch {
@@ -65,7 +71,22 @@ function readTls(reader: SettingsReader): CallerSettings['tls'] {
       return Buffer.alloc(0);
     }
   };
-  return { ca: read(paths.ca), cert: read(paths.cert), key: read(paths.key) };
+  const tls = { ca: read(paths.ca), cert: read(paths.cert), key: read(paths.key) };
+  if (Object.values(tls).every((file) => file.length > 0)) {
+    const fault = faultOfTls(tls);
+    if (fault !== undefined) reader.fault(`${Object.values(paths).join(', ')}: ${fault}`);
+  }
+  return tls;
+}
+
+/** Asked of OpenSSL at the start, whose words hold nothing of the files. */
+function faultOfTls(tls: { ca: Buffer; cert: Buffer; key: Buffer }): string | undefined {
+  try {
+    createSecureContext(tls);
+    return undefined;
+  } catch (err) {
+    return `they are no CA, certificate and key that go together (${(err as Error).message}).`;
+  }
 }
 
 /** Where another service listens: `host:port`, several by commas. */

@@ -8,7 +8,7 @@ import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc
 import type { Closable } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { createRpcMetrics, serveMetrics } from '@datahub/service-kit/metrics';
-import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings';
+import { type Environment, readSettings } from '@datahub/service-kit/settings';
 import { openTracing } from '@datahub/service-kit/tracing';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { checkStatement } from './check-statement.ts';

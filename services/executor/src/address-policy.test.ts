@@ -177,7 +177,20 @@ test('entries of the lists are checked', () => {
   for (const bad of ['10.0.0.0/x1', '10.0.0.0/0008', '10.0.0.0/ 8', '10.0.0.0/-1', '10.0.0.0/1.5']) {
     expect(faultOfEntry(bad)).toBe(`${bad} has no valid prefix length.`);
   }
-  for (const bad of ['a b', '*', 'http://x', '', 'a..b', '.a', 'a.', '*a', 'x.*']) {
+  for (const bad of [
+    'a b',
+    '*',
+    'http://x',
+    '',
+    'a..b',
+    '.a',
+    'a.',
+    '*a',
+    'x.*',
+    '999',
+    '10.0.0',
+    '1.2.3.400',
+  ]) {
     expect(faultOfEntry(bad)).toBe(`${bad} is neither a name nor a CIDR.`);
   }
 });

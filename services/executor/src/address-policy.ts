@@ -139,7 +139,9 @@ export function faultOfEntry(entry: string): string | undefined {
   const [address = '', prefix, ...rest] = entry.split('/');
   const family = isIP(address);
   if (family === 0) {
-    return /^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(entry) ? undefined : `${entry} is neither a name nor a CIDR.`;
+    // What ends in a number is meant as an address: as a name it would allow, and deny, nothing.
+    const isName = /^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(entry) && !/(^|\.)\d+$/.test(entry);
+    return isName ? undefined : `${entry} is neither a name nor a CIDR.`;
   }
   const bits = Number(prefix ?? 0);
   const fits = rest.length === 0 && /^\d{1,3}$/.test(prefix ?? '0') && bits <= (family === 4 ? 32 : 128);

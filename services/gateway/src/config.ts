@@ -50,7 +50,7 @@ export function readGatewayConfig(
     edge: reader.oneOf('DATAHUB_EDGE', { values: ['express-gateway', 'none'] as const, fallback: edge }),
     edgeVariables: env,
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', edgeConfigPath),
-    corsOrigins: reader.list('DATAHUB_CORS_ORIGINS', ['*']),
+    corsOrigins: readOrigins(reader),
     bodyBytesMax: reader.integer('DATAHUB_BODY_BYTES_MAX', {
       fallback: 1_048_576,
       min: 1_024,
@@ -95,4 +95,14 @@ function readTrustedProxies(reader: SettingsReader): string[] {
     );
   }
   return entries;
+}
+
+/** Browsers name an origin without a path and with its scheme; one that is written otherwise is never met. */
+function readOrigins(reader: SettingsReader): string[] {
+  const origins = reader.list('DATAHUB_CORS_ORIGINS', ['*']);
+  for (const origin of origins) {
+    if (origin === '*' || origin === 'null' || URL.parse(origin)?.origin === origin) continue;
+    reader.fault(`DATAHUB_CORS_ORIGINS: ${origin} is no origin, such as https://app.example.`);
+  }
+  return origins;
 }

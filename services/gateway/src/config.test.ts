@@ -1,0 +1,16 @@
+import { readSettings } from '@datahub/service-kit/settings';
+import { expect, test } from 'vitest';
+import { readGatewayConfig } from './config.ts';
+
+const originsOf = (text: string) =>
+  readSettings(
+    { DATAHUB_CORS_ORIGINS: text },
+    (reader) => readGatewayConfig(reader, { edge: 'none', env: {} }).corsOrigins,
+  );
+
+test('origins are taken as browsers write them, and others are refused: they would never be met', () => {
+  expect(originsOf('https://app.example, http://127.0.0.1:3000')).toHaveLength(2);
+  expect(originsOf('*')).toEqual(['*']);
+  for (const bad of ['app.example', 'https://app.example/', 'https://App.example', 'https://*.example/x'])
+    expect(() => originsOf(bad)).toThrow('DATAHUB_CORS_ORIGINS');
+});
