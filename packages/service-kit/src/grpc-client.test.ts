@@ -2,7 +2,7 @@ import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { afterEach, expect, it } from 'vitest';
 import { createCallContext } from './call.ts';
 import { HubError } from './error.ts';
-import { createGrpcClient, type GrpcClient } from './grpc-client.ts';
+import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from './grpc-client.ts';
 import { type RunningGrpcServer, startGrpcServer } from './grpc-server.ts';
 
 let server: RunningGrpcServer | undefined;
@@ -12,11 +12,17 @@ afterEach(async () => {
   await server?.close(0);
 });
 
-async function serve(handler: (request: unknown, ctx: { signal: AbortSignal }) => Promise<unknown>) {
+const token = 't'.repeat(32);
+
+async function serve(
+  handler: () => Promise<unknown>,
+  options: Partial<GrpcClientOptions> = { serviceToken: token },
+) {
   const handlers = new Proxy({}, { get: () => handler });
   const services = [{ definition: MlServiceService, handlers }];
-  server = await startGrpcServer({ address: '127.0.0.1:0', services });
-  client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
+  server = await startGrpcServer({ address: '127.0.0.1:0', services, serviceTokens: [token] });
+  const address = `127.0.0.1:${server.port}`;
+  client = createGrpcClient(MlServiceService, { address, ...options });
   return client.calls;
 }
 
@@ -42,4 +48,20 @@ it('knows a caller who has gone', async () => {
   const asked = calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
   setTimeout(() => leaving.abort(), 50);
   await expect(asked).rejects.toMatchObject({ code: 'CANCELLED' });
+});
+
+it('does not tell callers of a gateway with another service token that they showed no key', async () => {
+  const refused = async (forOthers: boolean) => {
+    const calls = await serve(async () => ({}), { serviceToken: 'o'.repeat(32), forOthers });
+    const ctx = createCallContext({ timeoutMs: 5_000 });
+    const told = await calls.listClassifiers({ offset: 0, limit: undefined }, ctx).catch((err) => err);
+    client?.close();
+    await server?.close(0);
+    return told;
+  };
+  expect(await refused(true)).toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining('service token'),
+  });
+  expect(await refused(false)).toMatchObject({ code: 'KEY_MISSING' });
 });

@@ -19,6 +19,8 @@ export interface GrpcClientOptions {
   /** Authenticates this caller at the other side. */
   serviceToken?: string | undefined;
   credentials?: ChannelCredentials | undefined;
+  /** True where a refused `serviceToken` is told as a service that cannot be reached: whoever asked has shown a key. */
+  forOthers?: boolean | undefined;
   /** False where the other side has it off. */
   keepalive?: false | undefined;
   /** The name in the other side's certificate, where `address` is an IP address. */
@@ -101,7 +103,7 @@ function unary(client: Client, method: Descriptor, options: GrpcClientOptions) {
         callOptions,
         (err, response) => {
           ctx.signal.removeEventListener('abort', cancel);
-          if (err) reject(toError(err, ctx));
+          if (err) reject(toError(err, ctx, options));
           else resolve(response);
         },
       );
@@ -121,7 +123,7 @@ function streamed(client: Client, method: Descriptor, options: GrpcClientOptions
       metadata,
       callOptions,
     );
-    return readAll(stream, ctx);
+    return readAll(stream, ctx, options);
   };
 }
 
@@ -136,7 +138,7 @@ function duplex(client: Client, method: Descriptor, options: GrpcClientOptions) 
       callOptions,
     );
     writeAll(stream, requests).catch(() => stream.cancel());
-    return readAll(stream, ctx);
+    return readAll(stream, ctx, options);
   };
 }
 
@@ -154,6 +156,7 @@ function callParts(
 async function* readAll(
   stream: ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>,
   ctx: CallContext,
+  options: GrpcClientOptions,
 ): AsyncIterable<unknown> {
   const cancel = () => stream.cancel();
   if (ctx.signal.aborted) cancel();
@@ -161,7 +164,7 @@ async function* readAll(
   try {
     for await (const message of stream) yield message;
   } catch (err) {
-    throw toError(err, ctx);
+    throw toError(err, ctx, options);
   } finally {
     ctx.signal.removeEventListener('abort', cancel);
     stream.on('error', () => {});
@@ -173,8 +176,12 @@ async function* readAll(
  * A call that runs out of time ends as cancelled where the other side, or the signal of this one, is the first to see
  * it. The caller has gone only when the signal says something else.
  */
-function toError(err: unknown, { signal }: CallContext): HubError {
+function toError(err: unknown, { signal }: CallContext, { forOthers }: GrpcClientOptions): HubError {
   const error = fromStatus(err);
+  if (forOthers && error.code === 'KEY_MISSING') {
+    const message = 'A service refuses this one. The operator must check the service token of both.';
+    return new HubError('UNAVAILABLE', message, { cause: err, retryable: true });
+  }
   const left = signal.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError';
   if (error.code !== 'CANCELLED' || left) return error;
   return new HubError('UNAVAILABLE', 'A service did not answer in time.', { cause: err, retryable: true });

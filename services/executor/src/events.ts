@@ -1,6 +1,6 @@
 /** What happens in the executor, as typed events: the one place that makes log lines and metrics of them. */
 
-import type { HubError } from '@datahub/service-kit/error';
+import { type HubError, toHubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import { createMetrics } from './events-metrics.ts';
@@ -81,7 +81,7 @@ export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: Eve
 
     watchLost: (err) => {
       logger.warn(
-        { event: 'watch.lost', cause: causeOf(err) },
+        { event: 'watch.lost', reason: toHubError(err).message, cause: causeOf(err) },
         'the catalog’s news stopped; following again',
       );
     },

@@ -60,6 +60,7 @@ export async function startExecutorProcess(
     addresses: catalogAddresses,
     instanceId: randomUUID(),
     serviceToken: grpc.serviceToken,
+    forOthers: true,
     credentials: clientCredentialsOf(grpc),
   });
   const service = openExecutor(config, {

@@ -31,7 +31,11 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
   const closers = createClosers();
   const tracing = await openTracing(env, 'gateway');
   if (tracing) closers.add(tracing);
-  const credentials = { serviceToken: caller.serviceToken, credentials: clientCredentialsOf(caller) };
+  const credentials = {
+    serviceToken: caller.serviceToken,
+    forOthers: true,
+    credentials: clientCredentialsOf(caller),
+  };
   const toAddress = (all: string[]): GrpcClientOptions => ({ ...credentials, address: targetOf(all) });
 
   const catalog = createGrpcClient(CatalogServiceService, toAddress(addresses.catalog));
