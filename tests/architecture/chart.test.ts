@@ -61,6 +61,11 @@ describe.skipIf(helm === '')('the chart', () => {
     ['nobody authenticated', 'serviceToken.enabled=false', /must authenticate their callers/],
     ['mutual TLS without certificates', 'mutualTls.enabled=true', /secrets\.tls\.name is not set/],
     ['a secret among the settings', 'settings.all.DATAHUB_STORE_URL=mongodb://x', /is a secret/],
+    [
+      'a setting that the chart makes itself',
+      'settings.executor.DATAHUB_SOURCES_PRIVATE=1',
+      /sources\.allowCidrs/,
+    ],
     ['a value that is not known', 'replicaCount=3', /replicaCount/],
     ['root', 'runAsUser=0', /runAsUser/],
     ['no limits', 'executor.resources.limits=null', /limits/],

@@ -58,9 +58,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) -}}
 {{- $faults = append $faults "ingress.host is not set: the ingress needs the name it answers to." -}}
 {{- end -}}
+{{- $own := dict
+  "DATAHUB_CATALOG_REPLICAS" "catalog.replicas and catalog.autoscaling"
+  "DATAHUB_DRAIN_MS" "drainMs"
+  "DATAHUB_EDGE" "edge.enabled"
+  "DATAHUB_SOURCES_LOOPBACK" "nothing: loopback is the pod itself"
+  "DATAHUB_SOURCES_PRIVATE" "sources.allowCidrs" -}}
 {{- range $group, $settings := .Values.settings -}}
 {{- range $name, $_ := $settings -}}
-{{- if has $name (list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY") -}}
+{{- if hasKey $own $name -}}
+{{- $faults = append $faults (printf "settings.%s.%s would be overruled: the chart sets it by %s." $group $name (get $own $name)) -}}
+{{- end -}}
+{{- if has $name (list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY") -}}
 {{- $faults = append $faults (printf "settings.%s.%s is a secret: name a secret under `secrets` instead." $group $name) -}}
 {{- end -}}
 {{- end -}}
