@@ -93,7 +93,7 @@ async function open(
   const gateway = await openGateway(settings.gateway, {
     logger,
     upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
-    readiness: { missing: () => unhealthy({ catalog, ml }) },
+    readiness: { parts: ['catalog', 'ml'], missing: () => unhealthy({ catalog, ml }) },
     otherMetrics: executor.metrics,
     tracing,
   });

@@ -52,6 +52,7 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
   ];
   for (const closable of [catalog, ml, executor, ...probes.map(({ probe }) => probe)]) closers.add(closable);
   const readiness: Readiness = {
+    parts: probes.map(({ name }) => name),
     missing: async () => {
       const serving = await Promise.all(probes.map(({ probe }) => probe.serving(readinessTimeoutMs)));
       return probes.filter((_, i) => !serving[i]).map(({ name }) => name);

@@ -50,7 +50,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     ? createSharedLimits({ catalog, ratePerMinute, unknownKeysPerMinute, local })
     : local;
   let draining = false;
-  const readiness: Readiness = { missing: async () => (draining ? ['gateway'] : deps.readiness.missing()) };
+  const readiness: Readiness = { ...deps.readiness, draining: () => draining };
   const edge = await openEdge(config, deps.logger);
   const app = await createApp(config, {
     ...deps,

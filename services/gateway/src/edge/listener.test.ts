@@ -39,7 +39,7 @@ describe('the listener of the app', () => {
         limits: createLimits(config),
         events: createGatewayEvents(logger),
         usage: { answered: () => {}, close: async () => {} },
-        readiness: { missing: async () => [] },
+        readiness: { parts: [], missing: async () => [] },
         // What is asked here ends before it reaches a service.
         upstreams: {} as never,
         inFront,
