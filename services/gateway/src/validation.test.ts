@@ -50,7 +50,7 @@ describe('a body with a fault in every place', () => {
       '/examples/0/context must be a string.',
     ],
     ['texts to predict', predict, { contexts: wrong }, '/contexts/0 must be a string, and 49 more.'],
-    ['documents', summarize, { context: wrong }, '/context/0 must be an array, and 49 more.'],
+    ['documents', summarize, { context: wrong }, '/context/0 must be an array or a string, and 49 more.'],
     [
       'passages',
       summarize,
@@ -63,8 +63,18 @@ describe('a body with a fault in every place', () => {
       { context: [wrong] },
       '/context/0/0 must be a string, and 49 more.',
     ],
-    ['texts and lists', summarize, { context: ['a', ['b']] }, '/context/1 must be a string.'],
-    ['lists and texts', summarize, { context: [['a'], 'b'] }, '/context/1 must be an array.'],
+    [
+      'texts and lists',
+      summarize,
+      { context: ['a', ['b']] },
+      '/context must hold arrays or texts, not both.',
+    ],
+    [
+      'lists and texts',
+      summarize,
+      { context: [['a'], 'b'] },
+      '/context must hold arrays or texts, not both.',
+    ],
   ])('is told some of them at once: %s', async (_name, handler, body, message) => {
     const refusal = await refusalOf(handler, body);
     expect(refusal).toMatchObject({ code: 'VALIDATION', message });

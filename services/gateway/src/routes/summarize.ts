@@ -22,18 +22,22 @@ export const summarizeDocumented = object(
   ['context'],
 );
 
-const documentLists: ItemRule = {
-  fits: (item) => Array.isArray(item),
-  faultsOf: (_item, pointer) => [{ pointer, detail: 'must be an array' }],
+const parts: ItemRule = {
+  fits: (item) => Array.isArray(item) || typeof item === 'string',
+  faultsOf: (_item, pointer) => [{ pointer, detail: 'must be an array or a string' }],
 };
 
 /** Texts, or lists of texts, and not both. */
 function requireTexts(context: unknown[]): void {
-  const flat = typeof context[0] === 'string';
-  requireItems(context, '/context', flat ? texts : documentLists);
-  if (flat) return;
-  for (const [i, document] of context.entries()) requireItems(document as unknown[], `/context/${i}`, texts);
+  requireItems(context, '/context', parts);
+  if (context.some((part) => typeof part !== typeof context[0]))
+    throw refused('must hold arrays or texts, not both');
+  for (const [i, part] of context.entries())
+    if (Array.isArray(part)) requireItems(part, `/context/${i}`, texts);
 }
+
+const refused = (detail: string) =>
+  new HubError('VALIDATION', `/context ${detail}.`, { errors: [{ pointer: '/context', detail }] });
 
 interface SummarizeBody {
   context: string[][] | string[];
@@ -49,9 +53,7 @@ export function createSummarizeHandler({ ml }: Upstreams): Handler {
       throw new HubError('TOO_LARGE', `At most ${passagesMax} passages are summarized at once.`);
     }
     if (!documents.some(({ passages }) => passages.some((text) => text.trim() !== ''))) {
-      throw new HubError('VALIDATION', '/context holds no text.', {
-        errors: [{ pointer: '/context', detail: 'holds no text' }],
-      });
+      throw refused('holds no text');
     }
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);
     return { generated, generator };
