@@ -36,6 +36,8 @@ export interface DistributedHub {
     replica: number,
     signal?: 'SIGTERM' | 'SIGKILL',
   ): Promise<number>;
+  /** Resolves with the name of a service that ended without being told to. */
+  ended: Promise<string>;
   close(): Promise<void>;
 }
 
@@ -87,6 +89,8 @@ export async function startDistributed(
   const gateways = await Promise.all(each.map((i) => gatewayPorts(env, i)));
   const executorMetricsPorts = await freePorts();
   const catalogMetricsPorts = await freePorts();
+  const running = new Map<string, ChildProcess>();
+  const ended = Promise.withResolvers<string>();
   const start = (name: 'gateway' | (typeof services)[number], i: number): ChildProcess => {
     const { port, metricsPort } = gateways[i] as (typeof gateways)[number];
     const at =
@@ -102,16 +106,25 @@ export async function startDistributed(
       ml: {},
       gateway: {},
     };
-    return startService(name, { ...common, ...at, ...more[name] }, output);
+    const child = startService(name, { ...common, ...at, ...more[name] }, output);
+    child.once('exit', () => {
+      if (running.get(`${name} ${i}`) === child) ended.resolve(name);
+    });
+    return child;
   };
-  const running = new Map<string, ChildProcess>();
   for (const name of [...services, 'gateway'] as const) {
     for (const i of each) running.set(`${name} ${i}`, start(name, i));
   }
-  const close = () => stopAll([...running.values()]);
+  const close = () => {
+    const children = [...running.values()];
+    running.clear();
+    return stopAll(children);
+  };
   const restart: DistributedHub['restart'] = async (name, i, signal) => {
     const startedAt = performance.now();
-    await stopAll([running.get(`${name} ${i}`) as ChildProcess], signal);
+    const before = running.get(`${name} ${i}`) as ChildProcess;
+    running.delete(`${name} ${i}`);
+    await stopAll([before], signal);
     const tookMs = performance.now() - startedAt;
     const child = start(name, i);
     running.set(`${name} ${i}`, child);
@@ -135,7 +148,7 @@ export async function startDistributed(
   const metrics = { executorMetricsPorts, catalogMetricsPorts };
   const pidOf: DistributedHub['pidOf'] = (name, i) => running.get(`${name} ${i}`)?.pid as number;
   const pids = [...running.values()].map(({ pid }) => pid).filter((pid) => pid !== undefined);
-  return { ...first, ...metrics, gateways, addresses, pids, pidOf, restart, close };
+  return { ...first, ...metrics, gateways, addresses, pids, pidOf, restart, ended: ended.promise, close };
 }
 
 /** What the environment says for the first gateway, free ones for the rest. */
@@ -217,4 +230,8 @@ Press Ctrl-C to stop it.\n`,
   const stop = () => hub.close().then(() => process.exit(0));
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  const name = await hub.ended;
+  process.stderr.write(`The ${name} service ended: its last lines say why. The others are stopped.\n`);
+  await hub.close();
+  process.exit(1);
 }
