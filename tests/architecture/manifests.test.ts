@@ -142,6 +142,18 @@ describe('deploy/k8s/manifests', () => {
     expect(faultsOf(objects)).toEqual([]);
   });
 
+  it('kills no service for saying that it does not serve, neither while it starts nor later', () => {
+    for (const service of services) {
+      const { startupProbe, livenessProbe, readinessProbe } = container(objects, service);
+      const own = service === 'gateway' ? { path: '/healthz', port: 'http' } : undefined;
+      for (const probe of [startupProbe, livenessProbe]) {
+        expect(probe.httpGet).toEqual(own);
+        expect(probe.grpc).toBeUndefined();
+      }
+      expect(readinessProbe).not.toEqual(startupProbe);
+    }
+  });
+
   it.each(anyService)('is not let through with %s', (_name, mutate) => {
     for (const service of services) {
       const changed = copy();

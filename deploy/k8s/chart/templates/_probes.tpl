@@ -4,10 +4,15 @@ The kubelet's gRPC probe speaks no TLS, so with mutual TLS inner services are as
 {{- define "datahub.probes" -}}
 {{- $port := include "datahub.port" .service -}}
 {{- $inner := ternary "httpGet: { path: /readyz, port: metrics }" (printf "grpc: { port: %s }" $port) .root.Values.mutualTls.enabled -}}
-{{- $live := ternary "httpGet: { path: /healthz, port: http }" $inner (eq .service "gateway") -}}
+{{- $live := "httpGet: { path: /healthz, port: http }" -}}
 {{- $ready := ternary "httpGet: { path: /readyz, port: http }" $inner (eq .service "gateway") -}}
+{{- /*
+An inner service that drains, or waits for the catalog, says NOT_SERVING. Killing it for that would cut what it drains, or
+have the kubelet back off while what it waits for returns: hence the open port.
+*/ -}}
+{{- $alive := ternary $live (printf "tcpSocket: { port: %s }" $port) (eq .service "gateway") -}}
 startupProbe:
-  {{ $live }}
+  {{ $alive }}
   periodSeconds: 1
   timeoutSeconds: 2
   failureThreshold: 60
@@ -16,9 +21,8 @@ readinessProbe:
   periodSeconds: 5
   timeoutSeconds: 3
   failureThreshold: 2
-{{- /* An inner service that drains says NOT_SERVING: killing it for that would cut what it drains, hence the open port. */}}
 livenessProbe:
-  {{ ternary $live (printf "tcpSocket: { port: %s }" $port) (eq .service "gateway") }}
+  {{ $alive }}
   periodSeconds: 10
   timeoutSeconds: 3
   failureThreshold: 6
