@@ -79,6 +79,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
         {
           event: 'http.problem',
           requestId: request.id,
+          traceId: request.context?.traceparent?.slice(3, 35),
           code: err.code,
           stage: err.stage,
           cause: describe(err),
@@ -89,7 +90,12 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
   };
 }
 
-/** The cause's stack for our own faults; for a source's faults nothing, since drivers put hosts and users into texts. */
-function describe(err: HubError): string | undefined {
-  return err.code === 'INTERNAL' && err.cause instanceof Error ? err.cause.stack : undefined;
+/**
+ * The cause's stack for our own faults, its words where a service or the store is away: they name the address. For a
+ * source's faults nothing, since drivers put hosts and users into texts.
+ */
+function describe({ code, cause }: HubError): string | undefined {
+  if (!(cause instanceof Error)) return undefined;
+  if (code === 'UNAVAILABLE') return cause.message;
+  return code === 'INTERNAL' ? cause.stack : undefined;
 }
