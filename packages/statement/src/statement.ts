@@ -89,11 +89,15 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
   const source: Source = { text: text.slice(0, end), places: findPlaces(tokens, names), declarations };
   const write = options.dialect === 'postgres' ? writePostgres : writeMysql;
   const texts = new Map<string, string>();
+  let charactersKept = 0;
   const textFor = (key: string, values: Value[]) => {
     const known = texts.get(key);
     if (known !== undefined) return known;
     const written = write(source, values);
-    if (texts.size < textsMax) texts.set(key, written);
+    if (texts.size < textsMax && charactersKept < textsCharactersMax) {
+      texts.set(key, written);
+      charactersKept += written.length;
+    }
     return written;
   };
   const toParams = options.dialect === 'postgres' ? postgresParams : mysqlParams;
@@ -132,6 +136,7 @@ function variableNames(text: string, tokens: Token[]): string[] {
 
 /** Texts kept of one statement; lists of more lengths are written anew. */
 const textsMax = 64;
+const textsCharactersMax = 1_048_576;
 
 interface Source {
   text: string;

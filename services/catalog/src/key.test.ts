@@ -81,4 +81,17 @@ describe('a key', () => {
     expect(make(entries(200)).doc.limits[list]).toHaveLength(200);
     expect(() => make(entries(201))).toThrow(faultOf(`/limits/${list}`, 'must have at most 200 entries'));
   });
+
+  it('pins no more, and names no longer origins, than can go along with every call', () => {
+    const pins = (count: number) => ({ limits: { contextJson: 'x'.repeat(count) } });
+    expect(make(pins(16_384)).doc.limits.contextJson).toHaveLength(16_384);
+    expect(() => make(pins(16_385))).toThrow(
+      faultOf('/limits/context', 'must have at most 16384 characters of JSON'),
+    );
+    const comesFrom = (count: number) => ({ limits: { origins: ['https://a', 'x'.repeat(count)] } });
+    expect(make(comesFrom(300)).doc.limits.origins).toHaveLength(2);
+    expect(() => make(comesFrom(301))).toThrow(
+      faultOf('/limits/origins', 'must be of at most 300 characters each'),
+    );
+  });
 });

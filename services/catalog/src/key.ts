@@ -40,6 +40,9 @@ export interface MadeKey {
 }
 
 const listMax = 200;
+/** What is pinned goes along with every call of the key. */
+const contextCharactersMax = 16_384;
+const originCharactersMax = 300;
 
 export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeContext): MadeKey {
   const check = createChecker();
@@ -55,6 +58,10 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
       check.fault(`/limits/${list}`, `must have at most ${listMax} entries`);
   }
   checkPinned(check, input.limits.contextJson);
+  if ((input.limits.contextJson?.length ?? 0) > contextCharactersMax)
+    check.fault('/limits/context', `must have at most ${contextCharactersMax} characters of JSON`);
+  if (input.limits.origins?.some((origin) => origin.length > originCharactersMax))
+    check.fault('/limits/origins', `must be of at most ${originCharactersMax} characters each`);
   check.done();
   const secret = input.secret ?? createApiKey();
   const doc: KeyDoc = {

@@ -14,6 +14,8 @@ export interface Held {
 
 export interface HeldOptions {
   heldMax: number;
+  /** Of the texts and variables of all together: what is compiled of them takes several times as much memory. */
+  charactersMax?: number;
   awayMaxMs: number;
   /** Longer than any request is under way. */
   memoryMs: number;
@@ -21,12 +23,14 @@ export interface HeldOptions {
 }
 
 const leaseMaxMs = 1_000;
+const defaultCharactersMax = 16 * 1_048_576;
 
 export class HeldDefinitions {
   /** Counts the times that something was let go. */
   step = 0;
   private readonly options: HeldOptions;
   private readonly all = new Map<string, Held>();
+  private characters = 0;
   /** What was let go lately, in the order of time. */
   private readonly lately = new Map<string, { step: number; at: number }>();
 
@@ -57,7 +61,7 @@ export class HeldDefinitions {
     if (old && isOlder(definition, old)) return definition;
     const kept = old && isSame(definition, old) ? old : definition;
     const leaseMs = Math.min(asked.leaseMs, leaseMaxMs);
-    this.all.delete(kept.queryId);
+    this.remove(kept.queryId);
     // What took longer than its lease is used once; it may have changed beyond what is remembered here.
     if (this.options.now() >= sentAt + leaseMs) return kept;
     this.all.set(kept.queryId, {
@@ -67,13 +71,29 @@ export class HeldDefinitions {
       awayEndsAt: sentAt + this.options.awayMaxMs,
       renewing: false,
     });
-    if (this.all.size > this.options.heldMax) this.all.delete(this.all.keys().next().value as string);
+    this.characters += charactersOf(kept);
+    this.makeRoom();
     return kept;
+  }
+
+  /** Those asked for longest ago make way; the newest always stays. */
+  private makeRoom(): void {
+    const { heldMax, charactersMax = defaultCharactersMax } = this.options;
+    while (this.all.size > heldMax || (this.characters > charactersMax && this.all.size > 1)) {
+      this.remove(this.all.keys().next().value as string);
+    }
+  }
+
+  private remove(queryId: string): void {
+    const held = this.all.get(queryId);
+    if (held === undefined) return;
+    this.all.delete(queryId);
+    this.characters -= charactersOf(held.definition);
   }
 
   drop(held: Held): void {
     const { queryId } = held.definition;
-    if (this.all.get(queryId) === held) this.all.delete(queryId);
+    if (this.all.get(queryId) === held) this.remove(queryId);
   }
 
   letGo(ids: readonly string[]): void {
@@ -86,7 +106,7 @@ export class HeldDefinitions {
     }
     const named = new Set(ids);
     for (const [queryId, { definition }] of this.all) {
-      if (idsOf(definition).some((id) => named.has(id))) this.all.delete(queryId);
+      if (idsOf(definition).some((id) => named.has(id))) this.remove(queryId);
     }
   }
 
@@ -96,6 +116,13 @@ export class HeldDefinitions {
       this.lately.delete(id);
     }
   }
+}
+
+function charactersOf({ text, variables }: QueryDefinition): number {
+  let characters = text.length;
+  for (const { valueJson, enumJson, description } of variables)
+    characters += (valueJson?.length ?? 0) + (enumJson?.length ?? 0) + (description?.length ?? 0);
+  return characters;
 }
 
 /** Those whose change changes the definition. */
