@@ -113,4 +113,21 @@ describe('folders', () => {
       } else expect(created.status).toBe(404);
     }
   });
+
+  it('stand below one another as far as a tree can be read', async () => {
+    const deepest = [(await createFolder('level 1')).nodeId];
+    for (let level = 2; level <= 64; level++) {
+      deepest.push((await createFolder(`level ${level}`, deepest.at(-1))).nodeId);
+    }
+    const below = { label: 'level 65', parentNodeId: deepest.at(-1) };
+    const refused = await api.post(`/v1/hubs/${hubId}/folders`, below);
+    expect([refused.status, refused.body.code]).toEqual([409, 'CONFLICT']);
+    const pair = [await createFolder('two'), undefined];
+    pair[1] = await createFolder('levels', pair[0].nodeId);
+    const move = (to: string | undefined) =>
+      api.put(`/v1/folders/${pair[0].nodeId}`, { parentNodeId: to }).then(({ status }) => status);
+    expect(await move(deepest.at(-2))).toBe(409);
+    expect(await move(deepest.at(-3))).toBe(200);
+    expect((await api.get(`/v1/hubs/${hubId}/contents`)).status).toBe(200);
+  });
 });

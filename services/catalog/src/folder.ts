@@ -51,11 +51,36 @@ export function patchFolder(
 }
 
 /** True when `folderId` stands at or above `fromId`: moving it there would cut a circle out of the tree. */
-export function isAbove(folderId: string, fromId: string, folders: ReadonlyMap<string, FolderDoc>): boolean {
+export function isAbove(folderId: string, fromId: string, folders: Parents): boolean {
   let at: string | undefined = fromId;
   for (let steps = 0; at !== undefined && steps <= folders.size; steps++) {
     if (at === folderId) return true;
     at = folders.get(at)?.parentNodeId;
   }
   return false;
+}
+
+/** Folders below one another; a tree of more levels is for no reader, and few programs walk it. */
+export const levelsMax = 64;
+
+type Parents = ReadonlyMap<string, Pick<FolderDoc, 'parentNodeId'>>;
+
+/** How many folders there are from a node up to its category; past `levelsMax` it is not counted on. */
+export function levelOf(nodeId: string, folders: Parents): number {
+  let level = 0;
+  for (let at = folders.get(nodeId); at !== undefined && level <= levelsMax; level++) {
+    at = folders.get(at.parentNodeId);
+  }
+  return level;
+}
+
+/** How many levels a folder and what is below it take. */
+export function heightOf(folderId: string, folders: Parents): number {
+  const top = levelOf(folderId, folders);
+  let height = 1;
+  for (const id of folders.keys()) {
+    const level = levelOf(id, folders);
+    if (level - top >= height && isAbove(folderId, id, folders)) height = level - top + 1;
+  }
+  return height;
 }

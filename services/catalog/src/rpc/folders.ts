@@ -17,7 +17,7 @@ import {
   update,
 } from '../catalog.ts';
 import type { FolderDoc } from '../documents.ts';
-import { categoryOf, isAbove, makeFolder, patchFolder } from '../folder.ts';
+import { categoryOf, heightOf, isAbove, levelOf, levelsMax, makeFolder, patchFolder } from '../folder.ts';
 import { toFolder } from './to-proto.ts';
 
 type FolderCalls = Pick<
@@ -37,6 +37,7 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
       const parent = categoryOf(hub, nodeId) ?? (await findFolder(catalog, hub, nodeId));
       if (parent === undefined) throw notFound('parent node');
       await requireRoom(catalog, context.accountId, hubId);
+      if ((await levelInStore(catalog, context.accountId, nodeId)) >= levelsMax) throw tooDeep();
       const folder = makeFolder({ label, hub, parent }, context);
       await insertInHub(catalog, store.folders, folder);
       return { folder: toFolder(folder) };
@@ -85,9 +86,22 @@ async function requirePlace(
     where: { hubId: folder.hubId },
     limit: foldersMax,
   });
-  if (isAbove(folder.id, parentNodeId, new Map(folders.map((one) => [one.id, one])))) {
+  const all = new Map(folders.map((one) => [one.id, one]));
+  if (isAbove(folder.id, parentNodeId, all)) {
     throw new HubError('CONFLICT', 'A folder cannot be moved into itself or below itself.');
   }
+  if (levelOf(parentNodeId, all) + heightOf(folder.id, all) > levelsMax) throw tooDeep();
+}
+
+const tooDeep = () => new HubError('CONFLICT', `At most ${levelsMax} folders stand below one another.`);
+
+async function levelInStore({ store }: Catalog, accountId: string, nodeId: string): Promise<number> {
+  let level = 0;
+  for (let at: string | undefined = nodeId; level <= levelsMax; level++) {
+    at = (await store.folders.get(accountId, at))?.parentNodeId;
+    if (at === undefined) break;
+  }
+  return level;
 }
 
 /** The mark keeps new nodes out while the folder is looked through; see `insertInHub`. */
