@@ -132,6 +132,17 @@ class Lexer {
       this.#at += 2;
     } while (depth > 0 && this.#at < this.#text.length);
     if (depth > 0) throw rejectAt(this.#text, start, 'A comment is opened here and never closed.');
+    if (!this.#postgres && this.#text[start + 2] === '+') this.#requirePlainHint(start);
+  }
+
+  /** MySQL reads hints by a grammar of their own, to which what ends a comment may stand in quotes. */
+  #requirePlainHint(start: number): void {
+    if (!/['"`]/.test(this.#text.slice(start, this.#at))) return;
+    throw rejectAt(
+      this.#text,
+      start,
+      'A hint with quotes in it is refused. Name what it is about without them.',
+    );
   }
 
   #word(): void {

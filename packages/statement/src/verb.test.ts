@@ -117,6 +117,8 @@ const refused: [dialects: Dialect[], texts: string[]][] = [
 const leaving: [dialects: Dialect[], texts: string[]][] = [
   [all, ['SELECT 1 INTO t', 'SELECT * INTO t FROM s', 'WITH a AS (SELECT 1) SELECT * INTO t FROM a']],
   [mysql, ["SELECT 1 INTO OUTFILE '/tmp/x'", "SELECT 1 INTO DUMPFILE '/tmp/x'", 'SELECT 1 INTO @x']],
+  // To MySQL a hint goes on past what ends a comment where that stands in quotes.
+  [mysql, ['`', "'", '"'].map((q) => `SELECT /*+ QB_NAME(${q}a*/${q}) */ 1 INTO OUTFILE '/tmp/x' -- ${q}`)],
   // Names that look like the verbs that INTO may follow.
   [
     mysql,
@@ -159,6 +161,11 @@ it.each(spread(refused))('$dialect refuses $text under every command', ({ dialec
 it.each(spread(leaving))('$dialect refuses $text', ({ dialect, text }) => {
   expect(judge(text, dialect, text.startsWith('EXPLAIN') ? 'EXPLAIN' : 'SELECT')).toBe('SQL_REJECTED');
 });
+
+it.each(spread([[all, ['SELECT /*+ MAX_EXECUTION_TIME(1000) */ 1', 'SELECT 1 /* + "quoted" */']]]))(
+  '$dialect takes $text',
+  ({ dialect, text }) => expect(judge(text, dialect, 'SELECT')).toBe('read'),
+);
 
 it.each(['EXPLAIN INSERT', 'DESC REPLACE', 'EXPLAIN FORMAT = JSON INSERT'])('MySQL explains %s', (text) => {
   for (const dialect of mysql)
