@@ -82,6 +82,9 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     'INSERT INTO hub_read VALUES (1)',
     ...functionOf('write', 'INSERT INTO hub_read VALUES (2)'),
     ...functionOf('write_plain', 'INSERT INTO hub_read_plain VALUES (2)'),
+    'DROP FUNCTION IF EXISTS hub_read_early',
+    `CREATE FUNCTION hub_read_early() RETURNS INT DETERMINISTIC MODIFIES SQL DATA
+      BEGIN INSERT INTO hub_read VALUES (3); SET @hub_read = 1; RETURN GET_LOCK('hub_read', 0); END`,
     ...(engine === 'mariadb'
       ? [
           'CREATE OR REPLACE SEQUENCE hub_read_next',
@@ -94,6 +97,8 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     'INSERT INTO hub_read_plain VALUES (2)',
     'SELECT hub_read_write()',
     'SELECT hub_read_write_plain()',
+    // The server calls it to know how many digits there are, before it runs anything.
+    'SELECT ROUND(1.5, hub_read_early())',
     ...(engine === 'mariadb'
       ? [
           'ANALYZE DELETE FROM hub_read',
@@ -106,10 +111,11 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
   ],
   undone: ["SELECT GET_LOCK('hub_read', 0)", 'SELECT LAST_INSERT_ID(42)'],
   look: `SELECT (SELECT GROUP_CONCAT(a) FROM hub_read) AS a, (SELECT COUNT(*) FROM hub_read_plain) AS plain,
-    IS_FREE_LOCK('hub_read') AS free, LAST_INSERT_ID() AS id`,
+    IS_FREE_LOCK('hub_read') AS free, LAST_INSERT_ID() AS id, @hub_read AS left_over`,
   tearDown: [
     'DROP TABLE hub_read, hub_read_plain',
     'DROP FUNCTION hub_read_write',
+    'DROP FUNCTION hub_read_early',
     'DROP FUNCTION hub_read_write_plain',
     ...(engine === 'mariadb' ? ['DROP SEQUENCE hub_read_next', 'DROP FUNCTION hub_read_unlock'] : []),
   ],
@@ -142,6 +148,9 @@ describe.each(servers)('a read at $engine', (server) => {
       await expect(ask(connection, text)).rejects.toMatchObject({ code: 'SQL_REJECTED' });
       expect(await look()).toBe(before);
       expect(connection.broken).toBe(false);
+      const described = connection.describe({ key: 'd', text, params: [], kind: 'write' });
+      await described.catch((err) => expect(err.code).toBe('SQL_REJECTED'));
+      expect(await look()).toBe(before);
     });
 
     it.each(server.undone)('leaves nothing of %s', async (text) => {

@@ -7,9 +7,10 @@ import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement
 import type { RowSink } from '../../rows/row-sink.ts';
 import { rowsLeftError } from '../stopped.ts';
 import * as packets from './packets.ts';
+import { createPrepareReader, type Prepared } from './prepared.ts';
 import { createResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
-import { settings, track, unlock, usesSession } from './session.ts';
+import { begin, settings, track, unlock, usesSession } from './session.ts';
 import { typeName } from './values.ts';
 import { type Response, Wire } from './wire.ts';
 
@@ -17,12 +18,6 @@ const okHeader = 0x00;
 
 /** Statements kept prepared on one connection; the server's own bound is for all connections together. */
 const preparedMax = 50;
-
-interface Prepared {
-  id: number;
-  columns: packets.ColumnDefinition[];
-  parameterCount: number;
-}
 
 export interface Session {
   socket: Socket;
@@ -41,6 +36,13 @@ const ok: Response = (source, start) => {
     throw new RangeError('The server answers with something else than was asked for.');
   return true;
 };
+
+/** Waits for all answers, of which the first fault is told. */
+async function settled(answers: Promise<unknown>[]): Promise<void> {
+  const results = await Promise.allSettled(answers);
+  const failure = results.find((result) => result.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}
 
 const killAgainMs = 100;
 const killTimeoutMs = 5_000;
@@ -140,7 +142,7 @@ export class MysqlConnection implements Connection {
     { sink, options }: { sink: RowSink; options: RunOptions },
   ): Promise<Outcome> {
     const before = this.#setTimeout(options.statementTimeoutMs);
-    if (statement.kind === 'read') before.push(packets.query('START TRANSACTION READ ONLY'));
+    if (statement.kind === 'read') before.push(begin.read);
     const body = packets.execute(prepared.id, statement.params);
     if (body.length > packets.commandBytesMax)
       throw new HubError('TOO_LARGE', 'The values are too large for the database.');
@@ -162,13 +164,11 @@ export class MysqlConnection implements Connection {
       resume: () => this.#wire.resume(),
     });
     const ended = [this.#wire.expect(reader), ...after.map(() => this.#wire.expect(ok))];
-    const results = await Promise.allSettled([...started, ...ended]);
-    const failure = results.find((result) => result.status === 'rejected');
-    if (failure !== undefined) {
+    await settled([...started, ...ended]).catch((err) => {
       // A failed statement does not tell what it had changed by then.
       this.#changed = true;
-      throw failure.reason;
-    }
+      throw err;
+    });
     return outcome;
   }
 
@@ -177,7 +177,7 @@ export class MysqlConnection implements Connection {
     statement: Statement,
     { sink, options }: { sink: RowSink; options: RunOptions },
   ): Promise<Outcome> {
-    await this.#command(packets.query('START TRANSACTION'), ok);
+    await this.#command(begin.write, ok);
     let outcome: Outcome;
     try {
       outcome = await this.#execute(prepared, statement, { sink, options });
@@ -206,14 +206,14 @@ export class MysqlConnection implements Connection {
     return [packets.query(text)];
   }
 
-  async #prepare(statement: Pick<Statement, 'key' | 'text'>): Promise<Prepared> {
+  async #prepare(statement: Pick<Statement, 'key' | 'text' | 'kind'>): Promise<Prepared> {
     const known = this.#prepared.get(statement.key);
     if (known !== undefined) {
       this.#prepared.delete(statement.key);
       this.#prepared.set(statement.key, known);
       return known;
     }
-    const prepared = await this.#prepareNew(statement.text);
+    const prepared = await this.#prepareNew(statement);
     this.#prepared.set(statement.key, prepared);
     const [oldest] = this.#prepared;
     if (this.#prepared.size > preparedMax && oldest !== undefined) {
@@ -223,25 +223,12 @@ export class MysqlConnection implements Connection {
     return prepared;
   }
 
-  async #prepareNew(text: string): Promise<Prepared> {
-    const prepared: Prepared = { id: 0, columns: [], parameterCount: 0 };
-    let reader = new packets.ColumnReader(0, false);
-    let parametersLeft = 0;
-    let seen = -1;
-    await this.#command(packets.prepare(text), (source, start, end) => {
-      // Each of the two lists ends with a packet of its own.
-      const lists = (count: number) => (count > 0 ? count + 1 : 0);
-      if (seen < 0) {
-        prepared.id = source.readUInt32LE(start + 1);
-        reader = new packets.ColumnReader(source.readUInt16LE(start + 5), this.#session.hasExtended);
-        prepared.parameterCount = source.readUInt16LE(start + 7);
-        parametersLeft = lists(prepared.parameterCount);
-      } else if (parametersLeft > 0) parametersLeft--;
-      else if (!reader.whole) reader.read(source, start, end);
-      seen++;
-      return seen === lists(prepared.parameterCount) + lists(reader.count);
-    });
-    prepared.columns = reader.columns;
+  /** The server may call functions to prepare a statement, which must not write either, nor before a write is begun. */
+  async #prepareNew({ text, kind }: Pick<Statement, 'text' | 'kind'>): Promise<Prepared> {
+    const { prepared, response } = createPrepareReader(this.#session.hasExtended);
+    const after = [packets.query('ROLLBACK'), ...this.#unlock];
+    this.#wire.send(Buffer.concat([begin[kind], packets.prepare(text), ...after]));
+    await settled([ok, response, ...after.map(() => ok)].map((one) => this.#wire.expect(one)));
     return prepared;
   }
 
@@ -268,8 +255,9 @@ export class MysqlConnection implements Connection {
   }
 
   async describe(statement: Statement): Promise<Signature> {
-    const { id, columns, parameterCount } = await this.#prepareNew(statement.text);
-    this.#wire.send(packets.closeStatement(id));
+    // What a function left in the session while it was prepared is told by nobody.
+    const prepared = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
+    const { columns, parameterCount } = await prepared;
     return {
       columns: columns.map((column) => ({ name: column.name, type: typeName(column) })),
       // The protocol does not tell types of parameters.

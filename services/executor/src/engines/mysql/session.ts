@@ -11,6 +11,14 @@ export const settings = [
 /** The server then says of each statement whether it changed the session, also where only a function in it did. */
 export const track = packets.query('SET session_track_state_change = ON');
 
+const beginning = packets.query('START TRANSACTION');
+/** What a statement is prepared and run in; what runs outside of a transaction is prepared in one all the same. */
+export const begin = {
+  read: packets.query('START TRANSACTION READ ONLY'),
+  write: beginning,
+  standalone: beginning,
+};
+
 /** Locks of the session outlive a transaction, and a function can take them unseen. */
 export const unlock = packets.query('DO RELEASE_ALL_LOCKS()');
 
