@@ -83,7 +83,7 @@ describe('a key', () => {
   });
 
   it('pins no more, and names no longer origins, than can go along with every call', () => {
-    const pins = (count: number) => ({ limits: { contextJson: 'x'.repeat(count) } });
+    const pins = (count: number) => ({ limits: { contextJson: `{"a":"${'x'.repeat(count - 8)}"}` } });
     expect(make(pins(16_384)).doc.limits.contextJson).toHaveLength(16_384);
     expect(() => make(pins(16_385))).toThrow(
       faultOf('/limits/context', 'must have at most 16384 characters of JSON'),
