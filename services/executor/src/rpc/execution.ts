@@ -8,6 +8,7 @@ import type { Span, Tracing } from '@datahub/service-kit/tracing';
 import type { QueryDefinition } from '../definitions.ts';
 import type { Outcome, Statement } from '../engine.ts';
 import type { RowFormat, RowSink } from '../rows/row-sink.ts';
+import { withoutValues } from './failure.ts';
 import type { PreparedQuery } from './prepared.ts';
 import { reasonOf } from './stop.ts';
 
@@ -122,9 +123,9 @@ export class Execution implements ExecutionReply {
     return prepared && statement && this.runAt > 0 ? prepared.toStored(fault, statement) : fault;
   }
 
-  /** Names variables where the database counts placeholders. */
+  /** Names variables where the database counts placeholders, and no values. */
   word(message: string): string {
-    return this.prepared?.toWords(message) ?? message;
+    return withoutValues(this.prepared?.toWords(message) ?? message, this.statement?.params ?? []);
   }
 
   /** What ended the wait, where a call only says that it was cancelled. */

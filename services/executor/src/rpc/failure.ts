@@ -21,6 +21,18 @@ export interface ToStored {
 
 export const asItIs: ToStored = { place: (fault) => fault, word: (message) => message };
 
+const bare = (text: string) => text.replaceAll('"', '').toLowerCase();
+
+/**
+ * Names in quotes are told, for they are the statement's own, but for those that a value gave, as in `:name::regclass`:
+ * its caller may not know what his key pins.
+ */
+export function withoutValues(message: string, params: readonly unknown[]): string {
+  if (!message.includes('"')) return message;
+  const values = new Set(params.filter((param) => typeof param === 'string').map(bare));
+  return message.replace(/"([^"]+)"/g, (quoted, name) => (values.has(bare(name)) ? '"…"' : quoted));
+}
+
 export function toFailure(err: unknown, stage: Stage, stored: ToStored): HubError {
   const known = toHubError(err);
   const sql = known.sql && stored.place(known.sql);
