@@ -101,6 +101,7 @@ export class MysqlConnection implements Connection {
       if (exposed && this.#used) await this.#reset();
       this.#used = true;
       const prepared = await this.#prepare(statement);
+      if (this.#cancelling) throw stoppedError();
       const held =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
       const run = { sink, options };
@@ -284,5 +285,7 @@ export class MysqlConnection implements Connection {
 
 function toCancelled(err: unknown): unknown {
   if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
-  return new HubError('CANCELLED', 'The statement was stopped.', { cause: err });
+  return stoppedError(err);
 }
+
+const stoppedError = (cause?: unknown) => new HubError('CANCELLED', 'The statement was stopped.', { cause });
