@@ -21,6 +21,7 @@ import { fromMetadata } from './grpc-metadata.ts';
 import { addReflection } from './grpc-reflection.ts';
 import type { RpcMetrics } from './metrics.ts';
 import { cannotListen } from './start-failure.ts';
+import { createThrottle } from './throttle.ts';
 import type { Span, Tracing } from './tracing.ts';
 
 export interface ServedService {
@@ -214,12 +215,11 @@ const awayEveryMs = 1_000;
  * told its cause, and one call a second is enough to tell of all that fail.
  */
 function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>): typeof onFailure {
-  let toldAt = Number.NEGATIVE_INFINITY;
+  const isTold = createThrottle(awayEveryMs);
   return (err, requestId, path) => {
     if (err instanceof HubError) {
       if (err.code !== 'UNAVAILABLE' || err.cause === undefined) return;
-      if (performance.now() - toldAt < awayEveryMs) return;
-      toldAt = performance.now();
+      if (!isTold()) return;
     }
     onFailure(err, requestId, path);
   };

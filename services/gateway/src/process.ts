@@ -9,12 +9,15 @@ import { clientCredentialsOf, readCallerSettings, readTargets } from '@datahub/s
 import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { createThrottle } from '@datahub/service-kit/throttle';
 import { openTracing } from '@datahub/service-kit/tracing';
 import { readGatewayConfig } from './config.ts';
 import type { Readiness } from './routes/health.ts';
 import { openGateway } from './service.ts';
 
 const readinessTimeoutMs = 1_000;
+/** How often the same reason why an executor is away is told. */
+const downEveryMs = 10_000;
 
 export async function startGatewayProcess(env: Environment): Promise<Closable> {
   const { config, caller, addresses, log } = readSettings(env, (reader) => ({
@@ -40,10 +43,15 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
 
   const catalog = createGrpcClient(CatalogServiceService, toAddress(addresses.catalog));
   const ml = createGrpcClient(MlServiceService, toAddress(addresses.ml));
+  const isTold = createThrottle(downEveryMs);
   const executor = await openRemoteExecutor({
     ...credentials,
     addresses: addresses.executor,
-    onDown: (err) => logger.warn({ event: 'executor.down', err }, 'an executor went away'),
+    // It is dialled again and again until it is back.
+    onDown: (err) => {
+      if (isTold(String((err as Error).cause)))
+        logger.warn({ event: 'executor.down', err }, 'an executor went away, or is not back');
+    },
   });
   const probes = [
     { name: 'catalog', probe: createHealthProbe(toAddress(addresses.catalog)) },
