@@ -1,5 +1,6 @@
 /** Classifiers: trained one example at a time, at any time. */
 
+import { hash } from 'node:crypto';
 import type { Prediction } from '@datahub/proto/ml/v1/ml';
 import { type Fault, HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
@@ -78,6 +79,15 @@ const examples: ItemRule = {
 
 const classifierIdOf = (request: FastifyRequest) => (request.params as { classifierId: string }).classifierId;
 
+/**
+ * A call with an idempotency key is the same event when it is repeated: one that broke off may have been learnt, and is
+ * then not learnt again.
+ */
+function eventIdOf({ operationId, body }: FastifyRequest): string {
+  if (operationId === undefined) return '';
+  return hash('sha256', JSON.stringify([operationId, body]), 'base64url');
+}
+
 export function createClassifierHandlers({ ml }: Upstreams) {
   return {
     create: async (request, reply) => {
@@ -113,18 +123,19 @@ export function createClassifierHandlers({ ml }: Upstreams) {
     train: async (request) => {
       const body = request.body as TrainBody;
       const classifierId = classifierIdOf(request);
+      const eventId = eventIdOf(request);
       if (body.examples !== undefined) {
         requireAlone(body, 'examples', ['label', 'context']);
         requireItems(body.examples, '/examples', examples);
         const { classes } = await ml.train(
-          { classifierId, examples: body.examples, eventId: '' },
+          { classifierId, examples: body.examples, eventId },
           request.context,
         );
         return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
       }
       const { label, context } = requireMembers(body, ['label', 'context']);
       const example = { label, context };
-      const { classes } = await ml.train({ classifierId, examples: [example], eventId: '' }, request.context);
+      const { classes } = await ml.train({ classifierId, examples: [example], eventId }, request.context);
       return { classId: classes[0]?.classId, observations: classes[0]?.observations };
     },
 
