@@ -8,6 +8,7 @@ import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1
 import { createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { unstoredHeaders } from './problems.ts';
 import type { Upstreams } from './upstreams.ts';
 
 export interface Idempotency {
@@ -40,7 +41,11 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
           if (!answer.kept) throw conflict(answer.note);
           reply
             .code(answer.status)
-            .headers({ 'content-type': answer.contentType, 'idempotency-replayed': 'true' })
+            .headers({
+              ...unstoredHeaders,
+              'content-type': answer.contentType,
+              'idempotency-replayed': 'true',
+            })
             .send(answer.body);
           return true;
         case State.STATE_OTHER_BODY:
