@@ -31,7 +31,7 @@ export interface Edge {
   close(): void;
 }
 
-const changeIntervalMs = 1_000;
+const changeIntervalMs = 800;
 
 /** Rejects with VALIDATION when the pipeline cannot be used. A later change that cannot be used is logged, and the pipeline before it stays. */
 export async function openEdge(options: EdgeOptions): Promise<Edge> {

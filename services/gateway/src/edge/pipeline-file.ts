@@ -81,12 +81,16 @@ export interface WatchOptions {
  */
 export function watchText(options: WatchOptions): () => void {
   let { text } = options;
+  let seen = text;
   let unreadable = false;
   const look = async (): Promise<void> => {
     try {
       const now = await readFile(options.path, 'utf8');
       unreadable = false;
-      if (now === text) return;
+      // A file that is being written is seen in parts; what counts is what was there at two looks.
+      const whole = now === seen;
+      seen = now;
+      if (!whole || now === text) return;
       text = now;
       options.onChange(now);
     } catch (err) {
