@@ -31,12 +31,12 @@ const groups: Record<string, Group> = {
     files: [
       'packages/service-kit/src/api-key.ts',
       'services/gateway/src/auth.ts',
-      'services/catalog/src/key.ts',
+      'services/catalog/src/{key,key-reach}.ts',
     ],
     tests: [
       'packages/service-kit/src/api-key.test.ts',
       'services/gateway/src/auth.test.ts',
-      'services/catalog/src/key.test.ts',
+      'services/catalog/src/{key,key-reach}.test.ts',
     ],
   },
   tenancy: {
