@@ -1,6 +1,7 @@
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call';
 import { createIdFactory } from '@datahub/service-kit/id';
+import { requireVersion } from '@datahub/service-kit/version';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Catalog,
@@ -11,7 +12,6 @@ import {
   loadQuery,
   loadSource,
   makeContext,
-  requireVersion,
   update,
 } from './catalog.ts';
 import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from './documents.ts';

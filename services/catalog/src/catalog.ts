@@ -6,6 +6,7 @@ import type { Seal } from '@datahub/sealing/sealer';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { CreateId } from '@datahub/service-kit/id';
+import { requireVersion } from '@datahub/service-kit/version';
 import type { ChangeFeed } from './changes.ts';
 import type { FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
@@ -56,14 +57,6 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
   throw new HubError('UNAVAILABLE', 'Too many changes to the same thing at once. Try again.', {
     retryable: true,
   });
-}
-
-export function requireVersion(doc: Doc, expectedVersion: number | undefined): void {
-  if (expectedVersion === undefined || expectedVersion === doc.version) return;
-  throw new HubError(
-    'VERSION_MISMATCH',
-    'It was changed since it was read. Read it again, then repeat the change.',
-  );
 }
 
 /** The same words for what never existed and for what belongs to another account. */

@@ -1,17 +1,7 @@
 import { expect, it } from 'vitest';
+import { createRandom } from '../../../tests/support/random.ts';
 import { scaled } from '../../../tests/support/scale.ts';
 import { learners } from './classifier.ts';
-
-/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 interface Example {
   label: string;

@@ -1,8 +1,8 @@
 /**
  * The learner: naive Bayes on words and a sparse logistic regression on words and characters, blended and calibrated
  * on examples that the regression has not seen; while examples are few, an exact model in the regression's place. One
- * pass, one example at a time, with replay of earlier examples so that the order of training hardly matters. AdaGrad: Duchi, Hazan, Singer, JMLR 12 (2011); smoothing after Jelinek and
- * Mercer; reservoirs: Vitter, ACM TOMS 11 (1985).
+ * pass, one example at a time, with replay of earlier examples so that the order of training hardly matters. AdaGrad:
+ * Duchi, Hazan, Singer, JMLR 12 (2011); smoothing after Jelinek and Mercer; reservoirs: Vitter, ACM TOMS 11 (1985).
  */
 
 import { deserialize, serialize } from 'node:v8';

@@ -1,7 +1,6 @@
 /** One classifier in memory: classes and counts, the learner, the evaluation; all of it made from the log alone. */
 
 import { deserialize, serialize } from 'node:v8';
-import { HubError } from '@datahub/service-kit/error';
 import type { EventDoc } from './documents.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import type { Learner, Score } from './learner.ts';
@@ -98,15 +97,6 @@ export class ReplicaState {
   /** 1 before the first event; of the state that the log makes, so the same on every replica. */
   get version(): number {
     return this.applied + 1;
-  }
-
-  /** Throws VERSION_MISMATCH. */
-  requireVersion(expected: number): void {
-    if (expected === this.version) return;
-    throw new HubError(
-      'VERSION_MISMATCH',
-      'It was changed since it was read. Read it again, then repeat the change.',
-    );
   }
 
   toBytes(): Uint8Array {

@@ -5,6 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/error';
+import { requireVersion } from '@datahub/service-kit/version';
 import { type EventDoc, eventIdOf, type TrainCall } from './documents.ts';
 import { type CallResult, type LabelledScore, type LearnerFactory, ReplicaState } from './replica-state.ts';
 import type { MlStore } from './store.ts';
@@ -86,7 +87,7 @@ export class Replica {
     return this.#inTurn(async (state) => {
       for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
         if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
-        if (expectedVersion !== undefined) state.requireVersion(expectedVersion);
+        requireVersion(state, expectedVersion);
         if (await this.#append(state, { at: this.#deps.nowMs(), deletedClassId: classId })) return;
         await this.#catchUp(state);
       }

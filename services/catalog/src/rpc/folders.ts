@@ -4,6 +4,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
+import { requireVersion } from '@datahub/service-kit/version';
 import {
   type Catalog,
   findFolder,
@@ -13,7 +14,6 @@ import {
   loadHub,
   makeContext,
   notFound,
-  requireVersion,
   update,
 } from '../catalog.ts';
 import type { FolderDoc } from '../documents.ts';

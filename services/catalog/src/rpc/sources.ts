@@ -3,6 +3,7 @@
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
+import { requireVersion } from '@datahub/service-kit/version';
 import {
   type Catalog,
   findParent,
@@ -10,7 +11,6 @@ import {
   loadHub,
   loadSource,
   makeContext,
-  requireVersion,
   update,
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';

@@ -6,6 +6,7 @@ import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { type Fault, HubError } from '@datahub/service-kit/error';
 import type { CreateId } from '@datahub/service-kit/id';
+import { requireVersion } from '@datahub/service-kit/version';
 import type { ClassifierDoc } from '../documents.ts';
 import type { Replica, TrainExample } from '../replica.ts';
 import type { Replicas } from '../replicas.ts';
@@ -81,7 +82,8 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
     deleteClassifier: async ({ classifierId, expectedVersion }, ctx) => {
       const principal = requirePrincipal(ctx);
       const replica = await replicaOf(principal, classifierId);
-      if (expectedVersion !== undefined) await replica.read((state) => state.requireVersion(expectedVersion));
+      if (expectedVersion !== undefined)
+        await replica.read((state) => requireVersion(state, expectedVersion));
       await store.classifiers.delete(principal.accountId, classifierId);
       replicas.drop(classifierId);
       await sweepLog(store, principal.accountId, classifierId);
