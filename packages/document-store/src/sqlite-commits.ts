@@ -34,7 +34,7 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
   /** Nobody knows what is on a disk whose sync has failed: a second one would succeed without what the first lost. */
   let diskFailure: unknown;
 
-  /** Resolves to the answers to give once the log is synced. */
+  /** The answers to give once the log is synced. */
   function commitAll(batch: Waiting[]): (() => void)[] {
     try {
       begin.run();
@@ -52,6 +52,7 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
     }
   }
   async function onDisk(step: () => Promise<void>): Promise<void> {
+    if (diskFailure !== undefined) return;
     try {
       await step();
     } catch (err) {
@@ -63,14 +64,15 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
   }
   async function drain(): Promise<void> {
     await turnEnd();
-    while (waiting.length > 0) {
+    while (waiting.length > 0 && diskFailure === undefined) {
       const batch = waiting;
       waiting = [];
-      const answers = diskFailure === undefined ? commitAll(batch) : [];
-      if (diskFailure === undefined) await onDisk(log.sync);
+      const answers = commitAll(batch);
+      await onDisk(log.sync);
       for (const answer of diskFailure === undefined ? answers : refusals(batch, diskFailure)) answer();
-      if (diskFailure === undefined) await onDisk(log.empty);
+      await onDisk(log.empty);
     }
+    for (const refuse of refusals(waiting.splice(0), diskFailure)) refuse();
     draining = undefined;
   }
 
