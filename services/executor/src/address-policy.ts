@@ -4,6 +4,7 @@
  */
 
 import { BlockList, isIP, SocketAddress } from 'node:net';
+import { isAddressRange } from '@datahub/service-kit/address-range';
 import { globalUnicastV6, type RangeClass, specialRanges } from './address-policy-ranges.ts';
 
 export interface AddressPolicySettings {
@@ -136,14 +137,10 @@ function isOwn(own: string, name: string): boolean {
 
 /** A fault of an entry of `allow` or `deny`, for the reader of settings; undefined when it is well formed. */
 export function faultOfEntry(entry: string): string | undefined {
-  const [address = '', prefix, ...rest] = entry.split('/');
-  const family = isIP(address);
-  if (family === 0) {
+  if (isIP(entry.split('/', 1)[0] as string) === 0) {
     // What ends in a number is meant as an address: as a name it would allow, and deny, nothing.
     const isName = /^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(entry) && !/(^|\.)\d+$/.test(entry);
     return isName ? undefined : `${entry} is neither a name nor a CIDR.`;
   }
-  const bits = Number(prefix ?? 0);
-  const fits = rest.length === 0 && /^\d{1,3}$/.test(prefix ?? '0') && bits <= (family === 4 ? 32 : 128);
-  return fits ? undefined : `${entry} has no valid prefix length.`;
+  return isAddressRange(entry) ? undefined : `${entry} has no valid prefix length.`;
 }

@@ -1,7 +1,7 @@
 /** The gateway's settings. */
 
-import { isIP } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { isAddressRange } from '@datahub/service-kit/address-range';
 import type { Environment, SettingsReader } from '@datahub/service-kit/settings';
 
 export interface GatewayConfig {
@@ -87,9 +87,7 @@ export function readGatewayConfig(
 function readTrustedProxies(reader: SettingsReader): string[] {
   const entries = reader.list('DATAHUB_TRUSTED_PROXIES', []);
   for (const entry of entries) {
-    const [address = '', bits = '0'] = entry.split('/');
-    const bitsMax = isIP(address) === 4 ? 32 : 128;
-    if (isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax) continue;
+    if (isAddressRange(entry)) continue;
     reader.fault(
       `DATAHUB_TRUSTED_PROXIES must hold addresses or ranges such as 10.0.0.0/8; ${entry} is neither.`,
     );
