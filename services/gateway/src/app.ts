@@ -11,7 +11,7 @@ import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
 import { createIdempotency } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
-import { problemHeaders, toProblem } from './problems.ts';
+import { problemHeaders, toProblem, unstoredHeaders } from './problems.ts';
 import { RequestContext, requestIdOf } from './request.ts';
 import { endSpan, startSpan } from './request-span.ts';
 import { type Readiness, registerHealth } from './routes/health.ts';
@@ -136,6 +136,8 @@ function registerV1(
 ): void {
   // Not async: most checks need no wait, and a promise for each would cost more than they do.
   app.addHook('onRequest', (request, reply, done) => {
+    // An answer is one account's alone, and caches on the way do not look at the header of the key.
+    reply.headers(unstoredHeaders);
     const pending = authenticate(request, reply, deps);
     if (pending instanceof Promise) pending.then(() => done(), done);
     else done();

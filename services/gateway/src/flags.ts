@@ -1,7 +1,7 @@
 /** Switches in the query string. */
 
-import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
+import { validationError } from './validation.ts';
 
 const meanings = new Map<unknown, boolean>([
   [undefined, false],
@@ -17,6 +17,5 @@ export const flagWords = ['0', '1', 'false', 'true'];
 export function readFlag(request: FastifyRequest, name: string): boolean {
   const meaning = meanings.get((request.query as Record<string, unknown>)[name]);
   if (meaning !== undefined) return meaning;
-  const [pointer, detail] = [`query/${name}`, 'must be 1 or 0'];
-  throw new HubError('VALIDATION', `${pointer} ${detail}.`, { errors: [{ pointer, detail }] });
+  throw validationError([{ pointer: `query/${name}`, detail: 'must be 1 or 0' }]);
 }

@@ -8,8 +8,8 @@ import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1
 import { createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { unstoredHeaders } from './problems.ts';
 import type { Upstreams } from './upstreams.ts';
+import { validationError } from './validation.ts';
 
 export interface Idempotency {
   /** Before the operation. True when the answer was given already. */
@@ -41,11 +41,7 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
           if (!answer.kept) throw conflict(answer.note);
           reply
             .code(answer.status)
-            .headers({
-              ...unstoredHeaders,
-              'content-type': answer.contentType,
-              'idempotency-replayed': 'true',
-            })
+            .headers({ 'content-type': answer.contentType, 'idempotency-replayed': 'true' })
             .send(answer.body);
           return true;
         case State.STATE_OTHER_BODY:
@@ -83,9 +79,7 @@ function readKey(request: FastifyRequest): string | undefined {
   if (key === undefined) return undefined;
   if (typeof key === 'string' && keyShape.test(key)) return key;
   const detail = 'must be 1 to 255 visible ASCII characters, sent once';
-  throw new HubError('VALIDATION', `header/idempotency-key ${detail}.`, {
-    errors: [{ pointer: 'header/idempotency-key', detail }],
-  });
+  throw validationError([{ pointer: 'header/idempotency-key', detail }]);
 }
 
 /** The same key on another operation, or by another API key, is another record. */

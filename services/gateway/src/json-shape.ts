@@ -1,6 +1,7 @@
 /** What a JSON parser does not tell of a text: how deep it is, and a member that stands twice, of which it keeps one in silence. */
 
 import { HubError } from '@datahub/service-kit/error';
+import { pointerTo, validationError } from './validation.ts';
 
 const depthMax = 64;
 
@@ -72,14 +73,9 @@ function addName(levels: Level[], name: string): void {
     level.names?.add(name);
     return;
   }
-  const pointer = levels.map(({ at }) => `/${toToken(at)}`).join('');
-  const detail = 'stands there twice';
-  throw new HubError('VALIDATION', `${pointer} ${detail}.`, { errors: [{ pointer, detail }] });
+  const pointer = levels.reduce((above, { at }) => pointerTo(above, String(at)), '');
+  throw validationError([{ pointer, detail: 'stands there twice' }]);
 }
-
-/** RFC 6901; shortened, so that the answer stays small. */
-const toToken = (at: string | number) =>
-  String(at).slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1').toWellFormed();
 
 export function malformed(why: string, cause: unknown): HubError {
   return new HubError('VALIDATION', `The body is not valid JSON: ${why}.`, {

@@ -19,8 +19,8 @@ export function toValidationError(findings: Finding[], where: string): HubError 
   return validationError(dedupe(findings.slice(0, findingsMax).map((finding) => toFault(finding, prefix))));
 }
 
-/** `found` is not empty. */
-function validationError(found: Fault[]): HubError {
+/** What is wrong with a request, the first in words; `found` is not empty. */
+export function validationError(found: Fault[]): HubError {
   const faults = found.slice(0, faultsMax);
   const [first] = faults;
   const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
@@ -93,7 +93,7 @@ const inWords: Record<string, (params: Record<string, unknown>) => string | unde
 
 /** RFC 6901; a member's name is the caller's own, shortened so that the answer stays small. */
 export function pointerTo(at: string, name: string): string {
-  return `${at}/${name.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `${at}/${name.slice(0, 100).toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
 function dedupe(faults: Fault[]): Fault[] {

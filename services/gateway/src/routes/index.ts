@@ -1,6 +1,5 @@
 /** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
 
-import { unstoredHeaders } from '../problems.ts';
 import type { Handler } from '../request.ts';
 import type { Upstreams } from '../upstreams.ts';
 import * as answers from './answers.ts';
@@ -58,7 +57,7 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
   const paged = ['offset', 'limit'];
 
   // biome-ignore format: one line a route.
-  const routes: Route[] = [
+  return [
     { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', body: createHubBody, answer: answers.hub, handler: hubs.create },
     { method: 'GET', url: '/v1/hubs', scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: answers.hubs, handler: hubs.list },
     { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: answers.hub, handler: hubs.get },
@@ -104,13 +103,4 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', answer: answers.nothing, handler: keys.revoke },
     { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: answers.audit, handler: audit },
   ];
-  return routes.map((route) => ({ ...route, handler: unstored(route.handler) }));
-}
-
-/** No cache on the way keeps an answer: it is one account's alone, and caches do not look at the header of the key. */
-function unstored(handler: Handler): Handler {
-  return (request, reply) => {
-    reply.headers(unstoredHeaders);
-    return handler(request, reply);
-  };
 }

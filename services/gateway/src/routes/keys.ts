@@ -1,7 +1,6 @@
 /** Keys of the caller's account. */
 
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
-import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { exactMember } from '../json-body.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
@@ -9,6 +8,7 @@ import type { Handler } from '../request.ts';
 import { id, label, object, origin, readOnly } from '../schemas.ts';
 import { toKeyJson, toTimestamp } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { validationError } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 const ids = { type: 'array', minItems: 1, maxItems: 200, items: id } as const;
@@ -106,7 +106,7 @@ function toDate(text: string | null | undefined): Date | undefined {
   const date = new Date(text);
   if (timestampShape.test(text) && !Number.isNaN(date.getTime()) && isOfCalendar(text)) return date;
   const detail = 'must be an ISO 8601 timestamp with a zone, such as 2027-01-31T00:00:00.000Z';
-  throw new HubError('VALIDATION', `/expiresAt ${detail}.`, { errors: [{ pointer: '/expiresAt', detail }] });
+  throw validationError([{ pointer: '/expiresAt', detail }]);
 }
 
 /** A day that is not in its month, which Date would silently take for one of the next. */

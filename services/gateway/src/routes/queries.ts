@@ -1,7 +1,6 @@
 /** Stored queries: their definitions. Running them is in `execute.ts`. */
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
-import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { createDescriber } from '../describe.ts';
 import { readFlag } from '../flags.ts';
@@ -11,6 +10,7 @@ import { expectedVersion, type Handler, setVersion } from '../request.ts';
 import { id, label, object, readOnly } from '../schemas.ts';
 import { toQueryJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { validationError } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 const text = { type: 'string', minLength: 1, maxLength: 262_144 } as const;
@@ -123,9 +123,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
       const page = readPage(request, paging);
       const { hubId } = request.query as { hubId?: string };
       if (typeof hubId !== 'string' || hubId === '') {
-        throw new HubError('VALIDATION', 'query/hubId is missing.', {
-          errors: [{ pointer: 'query/hubId', detail: 'is missing' }],
-        });
+        throw validationError([{ pointer: 'query/hubId', detail: 'is missing' }]);
       }
       const { queries, total } = await catalog.listQueries({ hubId, page }, request.context);
       setPageHeaders(reply, page, total);

@@ -1,13 +1,13 @@
 /** Sources: connections to the users' databases. */
 
 import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
-import { HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../paging.ts';
 import { expectedVersion, type Handler, setVersion } from '../request.ts';
 import { engine, id, label, object, readOnly } from '../schemas.ts';
 import { toCreatedSourceJson, toListedSourceJson, toSourceJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { validationError } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 
@@ -114,9 +114,7 @@ export function createSourceHandlers({ catalog, executor }: Upstreams) {
       const page = readPage(request, paging);
       const { hubId } = request.query as { hubId?: string };
       if (typeof hubId !== 'string' || hubId === '') {
-        throw new HubError('VALIDATION', 'query/hubId is missing.', {
-          errors: [{ pointer: 'query/hubId', detail: 'is missing' }],
-        });
+        throw validationError([{ pointer: 'query/hubId', detail: 'is missing' }]);
       }
       const { sources, total } = await catalog.listSources({ hubId, page }, request.context);
       setPageHeaders(reply, page, total);

@@ -4,7 +4,7 @@ import { HubError } from '@datahub/service-kit/error';
 import type { Handler } from '../request.ts';
 import { object } from '../schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type ItemRule, requireItems, texts } from '../validation.ts';
+import { type ItemRule, requireItems, texts, validationError } from '../validation.ts';
 
 const passagesMax = 100_000;
 const list = { type: 'array', minItems: 1 } as const;
@@ -36,8 +36,7 @@ function requireTexts(context: unknown[]): void {
     if (Array.isArray(part)) requireItems(part, `/context/${i}`, texts);
 }
 
-const refused = (detail: string) =>
-  new HubError('VALIDATION', `/context ${detail}.`, { errors: [{ pointer: '/context', detail }] });
+const refused = (detail: string) => validationError([{ pointer: '/context', detail }]);
 
 interface SummarizeBody {
   context: string[][] | string[];
