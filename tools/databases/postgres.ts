@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import pg from 'pg';
 import { type Certificates, idOfUser } from './certificates.ts';
 import { findCommand, run, type Server, startServer } from './process.ts';
 
@@ -70,5 +71,26 @@ export async function startPostgres(
     ...(user ? { user } : {}),
   });
   const url = `postgres://postgres:${password}@127.0.0.1:${options.port}/postgres`;
+  await untilStarted(url).catch(async (err) => {
+    await server.stop();
+    throw err;
+  });
   return { ...server, url, ca: options.certificates.ca };
+}
+
+const startingUp = '57P03';
+
+/** Its port takes connections a moment before it serves them. */
+async function untilStarted(url: string): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const client = new pg.Client({ connectionString: url });
+    try {
+      await client.connect();
+      return await client.end();
+    } catch (err) {
+      if ((err as { code?: string }).code !== startingUp || Date.now() > deadline) throw err;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
 }

@@ -35,7 +35,8 @@ interface Note extends Doc {
 }
 
 const reason = serverUrl === undefined ? 'skipped: MONGODB_URL is not set' : 'with the server of MONGODB_URL';
-describe.skipIf(serverUrl === undefined)(reason, () => {
+// A small stand-in for a server does some hundred operations a second, and a tenth of that beside other tests.
+describe.skipIf(serverUrl === undefined)(reason, { timeout: 240_000 }, () => {
   describeDocumentStore('MongoDB', (conformanceSpecs) => openDocumentStore(freshUrl(), conformanceSpecs));
 
   it('shows a write of one replica to the next read of another', async () => {
