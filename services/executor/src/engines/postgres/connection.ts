@@ -62,8 +62,9 @@ export class PostgresConnection implements Connection {
       protocol.execute(0),
     ];
     this.#beforeRead = Buffer.concat(await call('BEGIN READ ONLY'));
-    // Locks of the session outlive a transaction, and a function can take them unseen.
-    this.#afterRead = Buffer.concat([...(await call('ROLLBACK')), ...(await call(unlock)), protocol.sync]);
+    // Locks of the session outlive a transaction, and a function can take them unseen. Given back within the
+    // transaction they cost none of their own.
+    this.#afterRead = Buffer.concat([...(await call(unlock)), ...(await call('ROLLBACK')), protocol.sync]);
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
