@@ -48,12 +48,16 @@ const groups: Record<string, Group> = {
     tests: ['packages/sealing/src/*.test.ts', 'services/executor/src/unseal.test.ts'],
   },
   addresses: {
-    files: ['services/executor/src/{address-policy,dial}.ts'],
-    tests: ['services/executor/src/{address-policy,dial}.test.ts'],
+    files: ['services/executor/src/{address-policy,address-policy-ranges,dial,dial-resolve}.ts'],
+    tests: ['services/executor/src/{address-policy,dial,dial-resolve}.test.ts'],
   },
   binder: {
     files: ['packages/statement/src/{lexer,statement,values,verb}.ts'],
     tests: ['packages/statement/src/*.test.ts'],
+  },
+  commands: {
+    files: ['packages/statement/src/mongodb/{command,extended-json,positions,template}.ts'],
+    tests: ['packages/statement/src/mongodb/*.test.ts'],
   },
 };
 

@@ -10,6 +10,7 @@ export const errorCodes = [
   'KEY_INVALID',
   'KEY_EXPIRED',
   'SCOPE_DENIED',
+  'QUOTA_EXCEEDED',
   'NOT_FOUND',
   'METHOD_NOT_ALLOWED',
   'UNSUPPORTED_MEDIA_TYPE',

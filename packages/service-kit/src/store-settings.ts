@@ -1,4 +1,4 @@
-/** Where a service keeps its documents. */
+/** Where a service keeps its documents, and how many. */
 
 import type { SettingsReader } from './settings.ts';
 
@@ -17,4 +17,9 @@ export function readStoreUrl(reader: SettingsReader, service: string): string {
     reader.fault('DATAHUB_STORE_URL must be sqlite:<directory> or mongodb://….');
   }
   return url;
+}
+
+/** `DATAHUB_ACCOUNT_QUOTA`: how many things of each kind an account may have; 0 for no bound. */
+export function readAccountQuota(reader: SettingsReader): number {
+  return reader.integer('DATAHUB_ACCOUNT_QUOTA', { fallback: 100_000, min: 0, max: 1_000_000_000 });
 }

@@ -1,6 +1,7 @@
 /** What every part of the catalog works with, and the two moves all of them share: load what is the caller's, update by compare and set. */
 
 import type { Collection, Doc } from '@datahub/document-store';
+import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Seal } from '@datahub/sealing/sealer';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call';
@@ -22,6 +23,7 @@ export interface Catalog {
   checkStatement: CheckStatement;
   changes: ChangeFeed;
   namespace: string;
+  quota: Quota;
   /** How long it is kept who did what. */
   auditKeptMs: number;
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { faultOfPublicKey } from '@datahub/sealing/key-pair';
 import { isGivenKeyShape, isPossibleKey } from '@datahub/service-kit/api-key';
 import type { SettingsReader } from '@datahub/service-kit/settings';
-import { readStoreUrl } from '@datahub/service-kit/store-settings';
+import { readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
 
 export interface CatalogConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
@@ -18,6 +18,8 @@ export interface CatalogConfig {
   sealingPublicKeys: string[];
   /** How long it is kept who did what. */
   auditKeptMs: number;
+  /** Things of each kind in one account; 0 for no bound. */
+  accountQuota: number;
   /** How many of this service run over the same store. */
   replicas: number;
   /** How long an executor may hold a definition. */
@@ -47,6 +49,7 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     keyFile: `${dataDir}/api-key`,
     sealingPublicKeys: readPublicKeys(reader, apart),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', { fallback: 90, min: 1, max: 36_500 }) * 86_400_000,
+    accountQuota: readAccountQuota(reader),
     replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', { fallback: 1, min: 1, max: 1_000 }),
     leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
   };

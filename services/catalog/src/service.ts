@@ -1,5 +1,6 @@
 /** The composition of the catalog: store, rules and calls. */
 
+import { createQuota } from '@datahub/document-store/quota';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Seal } from '@datahub/sealing/sealer';
 import type { Calls } from '@datahub/service-kit/call';
@@ -57,7 +58,8 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     holdersBefore: deps.executorsApart,
   });
   const { namespace, auditKeptMs } = config;
-  const catalog: Catalog = { store, createId, changes, namespace, auditKeptMs, ...deps };
+  const quota = createQuota(config.accountQuota);
+  const catalog: Catalog = { store, createId, changes, namespace, auditKeptMs, quota, ...deps };
   const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() });
   if (bootstrapped.addedKey)
     deps.logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');

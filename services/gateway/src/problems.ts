@@ -14,6 +14,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   KEY_INVALID: { status: 401, title: 'The key is not valid' },
   KEY_EXPIRED: { status: 401, title: 'The key has expired' },
   SCOPE_DENIED: { status: 403, title: 'The key does not allow this' },
+  QUOTA_EXCEEDED: { status: 403, title: 'The account has as many as it may' },
   NOT_FOUND: { status: 404, title: 'Not found' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },

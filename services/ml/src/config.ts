@@ -1,12 +1,14 @@
 /** The ml service's settings. */
 
 import type { SettingsReader } from '@datahub/service-kit/settings';
-import { readStoreUrl } from '@datahub/service-kit/store-settings';
+import { readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
 
 export interface MlConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
   storeUrl: string;
   namespace: string;
+  /** Classifiers of one account; 0 for no bound. */
+  accountQuota: number;
   /** Classifiers in memory at the same time, and how long an unused one stays. */
   classifiersHeldMax: number;
   classifierIdleMs: number;
@@ -21,6 +23,7 @@ export function readMlConfig(reader: SettingsReader): MlConfig {
   return {
     storeUrl: readStoreUrl(reader, 'ml'),
     namespace: reader.text('DATAHUB_NAMESPACE', 'dh'),
+    accountQuota: readAccountQuota(reader),
     classifiersHeldMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_MAX', {
       fallback: 200,
       min: 1,

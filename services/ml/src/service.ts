@@ -1,6 +1,7 @@
 /** The composition of the ml service: store, replicas, summarizer. */
 
 import { randomUUID } from 'node:crypto';
+import { createQuota } from '@datahub/document-store/quota';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import type { Calls } from '@datahub/service-kit/call';
 import { createIdFactory } from '@datahub/service-kit/id';
@@ -36,12 +37,13 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
     },
     { heldMax: config.classifiersHeldMax, idleMs: config.classifierIdleMs },
   );
+  const quota = createQuota(config.accountQuota);
   const summarizer = createSummarizer(config, logger);
   const sweeping = setInterval(() => replicas.sweep(), sweepEveryMs);
   sweeping.unref();
   return {
     calls: {
-      ...createClassifierCalls({ store, replicas, createId, nowMs: Date.now }),
+      ...createClassifierCalls({ store, replicas, quota, createId, nowMs: Date.now }),
       ...createSummaryCalls(summarizer),
     },
     health: () => store.health(),

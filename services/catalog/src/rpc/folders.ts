@@ -39,6 +39,7 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
       await requireRoom(catalog, context.accountId, hubId);
       if ((await levelInStore(catalog, context.accountId, nodeId)) >= levelsMax) throw tooDeep();
       const folder = makeFolder({ label, hub, parent }, context);
+      await catalog.quota.requireRoom(store.folders, folder.accountId, 'folders');
       await insertInHub(catalog, store.folders, folder);
       return { folder: toFolder(folder) };
     },

@@ -29,6 +29,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
       if (context.principal.limits?.hubIds.length)
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
       const hub = makeHub(label, context);
+      await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
       await store.hubs.insert(hub);
       return { hub: toHub(hub) };
     },

@@ -47,6 +47,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
         context,
       );
       requireNoMore(await reachOf(catalog, context.principal), made.doc);
+      await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       await store.keys.insert(made.doc);
       return toCreated(made);
     },

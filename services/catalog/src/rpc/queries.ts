@@ -58,6 +58,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         context,
       );
       catalog.checkStatement(query);
+      await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
       await insertInHub(catalog, store.queries, query);
       return { query: toQuery(query) };
     },

@@ -44,6 +44,7 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
         },
         context,
       );
+      await catalog.quota.requireRoom(store.sources, source.accountId, 'sources');
       await insertInHub(catalog, store.sources, source);
       return { source: toSource(source) };
     },

@@ -1,6 +1,7 @@
 /** Classifiers over their logs. */
 
 import { randomBytes } from 'node:crypto';
+import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
@@ -18,6 +19,7 @@ export type ClassifierCalls = Omit<Calls<typeof MlServiceService>, 'summarize'>;
 export interface ClassifierDeps {
   store: MlStore;
   replicas: Replicas;
+  quota: Quota;
   createId: CreateId;
   nowMs: () => number;
 }
@@ -31,7 +33,7 @@ const textCharactersMax = 4_194_304;
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 
 export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
-  const { store, replicas } = deps;
+  const { store, replicas, quota } = deps;
 
   const load = async ({ accountId }: Principal, classifierId: string): Promise<ClassifierDoc> => {
     const doc = await store.classifiers.get(accountId, classifierId);
@@ -49,6 +51,7 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       const createdAt = deps.nowMs();
       const id = deps.createId('clfr', createdAt);
       const doc = { id, accountId, version: 1, name: checkName(name), createdAt };
+      await quota.requireRoom(store.classifiers, accountId, 'classifiers');
       await store.classifiers.insert(doc);
       return { classifier: toClassifier(doc, { updatedAt: null, classes: [], version: 1 }) };
     },
