@@ -1,6 +1,6 @@
 /**
- * `npm run datahub -- keys create --name N [--scopes a,b] [--new-account] | keys list | keys rotate ID | keys revoke ID`
- * and `npm run datahub -- sealing-keys`. Goes through the hub while one runs (at DATAHUB_URL, with DATAHUB_API_KEY or the
+ * `npm run datahub -- keys create --name N [--scopes a,b] [--new-account] | keys list | keys rotate ID | keys revoke ID`,
+ * `npm run datahub -- backup DIRECTORY [--overwrite]` and `npm run datahub -- sealing-keys`. What is done to keys goes through the hub while one runs (at DATAHUB_URL, with DATAHUB_API_KEY or the
  * key in the data directory). New accounts are the operator's alone: they go through a socket in the data directory of a
  * hub that runs over SQLite, or to the store itself.
  */
@@ -10,16 +10,18 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type CatalogConfig, readCatalogConfig } from '@datahub/catalog/config';
 import { type OperatorRequest, operate } from '@datahub/catalog/operator';
-import { askOperatorSocket } from '@datahub/catalog/operator-socket';
 import { openCatalogStore } from '@datahub/catalog/store';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createIdFactory } from '@datahub/service-kit/id';
+import { askOperatorSocket } from '@datahub/service-kit/operator-socket';
 import { readSettings } from '@datahub/service-kit/settings';
+import { takeBackup } from './backup.ts';
 
 const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] [--new-account]
        npm run datahub -- keys list
        npm run datahub -- keys rotate KEY_ID
        npm run datahub -- keys revoke KEY_ID
+       npm run datahub -- backup DIRECTORY [--overwrite]
        npm run datahub -- sealing-keys`;
 
 function fail(message: string): never {
@@ -32,6 +34,7 @@ function parse() {
     name: { type: 'string' },
     scopes: { type: 'string' },
     'new-account': { type: 'boolean', default: false },
+    overwrite: { type: 'boolean', default: false },
   } as const;
   try {
     return parseArgs({ allowPositionals: true, options });
@@ -40,10 +43,19 @@ function parse() {
   }
 }
 
-function read(): OperatorRequest | 'sealing-keys' {
+interface BackupAsked {
+  directory: string;
+  overwrite: boolean;
+}
+
+function read(): OperatorRequest | BackupAsked | 'sealing-keys' {
   const { values, positionals } = parse();
   const [noun, action = '', keyId = ''] = positionals;
   if (noun === 'sealing-keys') return 'sealing-keys';
+  if (noun === 'backup') {
+    if (positionals.length !== 2 || action === '') fail(usage);
+    return { directory: action, overwrite: values.overwrite };
+  }
   const needsId = action === 'rotate' || action === 'revoke';
   const known = needsId || action === 'list' || (action === 'create' && values.name !== undefined);
   if (noun !== 'keys' || !known || (needsId && keyId === '')) fail(usage);
@@ -126,6 +138,8 @@ async function answer(asked: OperatorRequest): Promise<unknown> {
   return told ?? inStore(asked, config);
 }
 
+const say = (line: string) => process.stderr.write(`${line}\n`);
+
 const asked = read();
 if (asked === 'sealing-keys') {
   const { publicKey, privateKey } = await generateKeyPair();
@@ -133,6 +147,7 @@ if (asked === 'sealing-keys') {
     `DATAHUB_SEALING_PUBLIC_KEYS=${publicKey}\nDATAHUB_SEALING_PRIVATE_KEYS=${privateKey}\n`,
   );
 } else {
-  const told = await answer(asked).catch((err: Error) => fail(err.message));
+  const telling = 'directory' in asked ? takeBackup(process.env, { ...asked, say }) : answer(asked);
+  const told = await telling.catch((err: Error) => fail(err.message));
   process.stdout.write(`${JSON.stringify(told, null, 2)}\n`);
 }

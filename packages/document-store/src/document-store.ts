@@ -105,13 +105,26 @@ export interface Collection<T extends Doc> {
   sweepExpired(nowMs: number, limit: number): Promise<number>;
 }
 
+export interface BackupOptions {
+  /** Replaces a file that is there, once the new one is whole. */
+  overwrite?: boolean | undefined;
+  /** Breaks it off. */
+  signal?: AbortSignal | undefined;
+  /** Hears after each step how much is copied, from 0 to 1. */
+  onProgress?: ((share: number) => void) | undefined;
+}
+
 export interface DocumentStore {
   /** Throws for a name that was not declared at opening. */
   collection<T extends Doc>(name: string): Collection<T>;
   /** Rejects with `UNAVAILABLE` while writes would fail. */
   health(): Promise<void>;
-  /** Copies the store to a new file while it serves. Embedded store only; MongoDB has its own tools. */
-  backup(path: string): Promise<void>;
+  /**
+   * Copies the store to a new file while it serves: all that was acknowledged before, and nothing half. Embedded store
+   * only; MongoDB has its own tools. Rejects with `CONFLICT` where the file is there, `UNAVAILABLE` where it cannot be
+   * written; nothing is left there then. The messages name paths: they are for operators.
+   */
+  backup(path: string, options?: BackupOptions): Promise<void>;
   /** Finishes what was accepted; later calls reject with `UNAVAILABLE`. Idempotent. */
   close(): Promise<void>;
 }

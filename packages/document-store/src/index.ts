@@ -3,6 +3,7 @@ import type { CollectionSpec, DocumentStore } from './document-store.ts';
 export type { Blobs } from './blobs.ts';
 export { blobCollections, createBlobs } from './blobs.ts';
 export type {
+  BackupOptions,
   Collection,
   CollectionSpec,
   DeleteGuard,

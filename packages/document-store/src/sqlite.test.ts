@@ -164,23 +164,6 @@ describe('the embedded store', () => {
     });
   });
 
-  it('copies itself while it is written to, and the copy is whole', async () => {
-    const copy = join(dir, 'copy.db');
-    await using(openSqliteStore(join(dir, 'copied.db'), notes), async (store) => {
-      const collection = store.collection<Note>('notes');
-      await collection.insertMany(Array.from({ length: 2000 }, (_, i) => note(`n${i}`, 'y'.repeat(1000))));
-      const copying = store.backup(copy);
-      await Promise.all(Array.from({ length: 50 }, (_, i) => collection.insert(note(`later${i}`))));
-      await copying;
-      await expect(store.backup(join(dir, 'missing', 'copy.db'))).rejects.toEqual(unavailable);
-    });
-    await using(openSqliteStore(copy, notes), async (store) => {
-      const docs = await store.collection<Note>('notes').find({ accountId: 'a', idPrefix: 'n', limit: 3000 });
-      expect(docs).toHaveLength(2000);
-      expect(docs.every((doc) => doc.text === 'y'.repeat(1000))).toBe(true);
-    });
-  });
-
   it('finishes accepted writes when it closes, and refuses later calls', async () => {
     const store = openSqliteStore(':memory:', notes);
     const collection = store.collection<Note>('notes');

@@ -1,9 +1,10 @@
-import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { backup, DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/error';
 import type { CollectionSpec, DocumentStore } from './document-store.ts';
 import { toShapes } from './spec.ts';
+import { copySqliteFile } from './sqlite-backup.ts';
 import { createSqliteCollection } from './sqlite-collection.ts';
 import { createCommits } from './sqlite-commits.ts';
 import { fromSqlite, isLocked, unavailable } from './sqlite-errors.ts';
@@ -82,6 +83,8 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log:
   for (const shape of shapes) {
     collections.set(shape.name, createSqliteCollection({ prepare, commits, isOpen: () => db.isOpen }, shape));
   }
+  const closing = new AbortController();
+  const copies = new Set<Promise<void>>();
   return {
     collection(name) {
       const found = collections.get(name);
@@ -97,18 +100,17 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log:
         );
       }
     },
-    async backup(path) {
+    async backup(path, options = {}) {
       if (!db.isOpen) throw unavailable('The store is closed.');
-      const partial = `${path}.partial`;
-      try {
-        await backup(db, partial, { rate: 1024 });
-        renameSync(partial, path);
-      } catch (err) {
-        rmSync(partial, { force: true });
-        throw unavailable('The backup could not be written. Check the path and the space there.', err);
-      }
+      const signals = [closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
+      const copying = copySqliteFile(db, path, { ...options, signal: AbortSignal.any(signals) });
+      copies.add(copying);
+      await copying.finally(() => copies.delete(copying));
     },
     async close() {
+      closing.abort();
+      // The file is not to be closed under them.
+      await Promise.allSettled(copies);
       await commits.close();
       if (db.isOpen) log.close(() => db.close());
     },

@@ -1,10 +1,9 @@
 /** The catalog's settings. */
 
-import { dirname, join } from 'node:path';
 import { faultOfPublicKey } from '@datahub/sealing/key-pair';
 import { isGivenKeyShape, isPossibleKey } from '@datahub/service-kit/api-key';
 import type { SettingsReader } from '@datahub/service-kit/settings';
-import { readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
+import { operatorSocketOf, readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
 
 export interface CatalogConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
@@ -43,7 +42,7 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
   }
   return {
     storeUrl,
-    operatorSocket: operatorSocketOf(storeUrl),
+    operatorSocket: operatorSocketOf(storeUrl, 'socket'),
     namespace,
     apiKey,
     keyFile: `${dataDir}/api-key`,
@@ -65,10 +64,4 @@ function readPublicKeys(reader: SettingsReader, apart: boolean): string[] {
     );
   }
   return keys;
-}
-
-/** Windows has no sockets with a mode. */
-function operatorSocketOf(storeUrl: string): string | undefined {
-  if (!storeUrl.startsWith('sqlite:') || process.platform === 'win32') return undefined;
-  return join(dirname(storeUrl.slice('sqlite:'.length)), 'operator', 'socket');
 }

@@ -21,6 +21,12 @@ export type OperatorCatalog = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'na
 
 const timeoutMs = 10_000;
 
+/** What came in by the socket, of the shape above. */
+export function readOperatorRequest(asked: unknown): OperatorRequest {
+  const { action, keyId = '', name = '', scopes = [], newAccount = false } = asked as OperatorRequest;
+  return { action, keyId: String(keyId), name: String(name), scopes: scopes.map(String), newAccount };
+}
+
 /** Answers as the public API does, in the audit as the key `operator`. Rejects with HubError. */
 export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
   // What keys have to do with neither seals nor tells executors.

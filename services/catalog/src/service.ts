@@ -1,17 +1,18 @@
 /** The composition of the catalog: store, rules and calls. */
 
+import { answerBackup, isBackupRequest } from '@datahub/document-store/backup-request';
 import { createQuota } from '@datahub/document-store/quota';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Seal } from '@datahub/sealing/sealer';
 import type { Calls } from '@datahub/service-kit/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import type { Logger } from '@datahub/service-kit/logger';
+import { openOperatorSocket } from '@datahub/service-kit/operator-socket';
 import { type Bootstrapped, bootstrap } from './bootstrap.ts';
 import type { Catalog } from './catalog.ts';
 import { createChangeFeed } from './changes.ts';
 import type { CatalogConfig } from './config.ts';
-import { operate } from './operator.ts';
-import { openOperatorSocket } from './operator-socket.ts';
+import { operate, readOperatorRequest } from './operator.ts';
 import type { CheckStatement } from './query.ts';
 import { audited, createAuditCalls } from './rpc/audit.ts';
 import { createFolderCalls } from './rpc/folders.ts';
@@ -69,7 +70,10 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       ? undefined
       : await openOperatorSocket({
           path: config.operatorSocket,
-          answer: (asked) => operate(catalog, asked),
+          answer: async (asked, asking) =>
+            isBackupRequest(asked)
+              ? answerBackup(store, asked, { ...asking, ...deps })
+              : operate(catalog, readOperatorRequest(asked)),
           logger: deps.logger,
         });
   const upkeep = setInterval(() => {

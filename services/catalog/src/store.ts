@@ -26,6 +26,7 @@ export interface CatalogStore {
   audit: Collection<AuditDoc>;
   windows: Collection<WindowDoc>;
   health(): Promise<void>;
+  backup: DocumentStore['backup'];
   close(): Promise<void>;
 }
 
@@ -66,6 +67,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     audit: store.collection('audit'),
     windows: store.collection('windows'),
     health: () => store.health(),
+    backup: store.backup,
     close: () => store.close(),
   };
 }

@@ -1,11 +1,13 @@
 /** The ml service's settings. */
 
 import type { SettingsReader } from '@datahub/service-kit/settings';
-import { readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
+import { operatorSocketOf, readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
 
 export interface MlConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
   storeUrl: string;
+  /** Where the operator's commands reach a running service whose store is open to one process; undefined for other stores. */
+  operatorSocket?: string | undefined;
   namespace: string;
   /** Classifiers of one account; 0 for no bound. */
   accountQuota: number;
@@ -20,8 +22,10 @@ export interface MlConfig {
 }
 
 export function readMlConfig(reader: SettingsReader): MlConfig {
+  const storeUrl = readStoreUrl(reader, 'ml');
   return {
-    storeUrl: readStoreUrl(reader, 'ml'),
+    storeUrl,
+    operatorSocket: operatorSocketOf(storeUrl, 'ml-socket'),
     namespace: reader.text('DATAHUB_NAMESPACE', 'dh'),
     accountQuota: readAccountQuota(reader),
     classifiersHeldMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_MAX', {

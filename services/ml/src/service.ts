@@ -1,11 +1,14 @@
 /** The composition of the ml service: store, replicas, summarizer. */
 
 import { randomUUID } from 'node:crypto';
+import { answerBackup, isBackupRequest } from '@datahub/document-store/backup-request';
 import { createQuota } from '@datahub/document-store/quota';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import type { Calls } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
 import { createIdFactory } from '@datahub/service-kit/id';
 import type { Logger } from '@datahub/service-kit/logger';
+import { openOperatorSocket } from '@datahub/service-kit/operator-socket';
 import { learners } from './classifier.ts';
 import type { MlConfig } from './config.ts';
 import { createGenerator } from './generator.ts';
@@ -39,6 +42,17 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
   );
   const quota = createQuota(config.accountQuota);
   const summarizer = createSummarizer(config, logger);
+  const operator =
+    config.operatorSocket === undefined
+      ? undefined
+      : await openOperatorSocket({
+          path: config.operatorSocket,
+          answer: async (asked, asking) => {
+            if (isBackupRequest(asked)) return answerBackup(store, asked, { ...asking, logger });
+            throw new HubError('NOT_FOUND', 'The ml service is asked for backups alone.');
+          },
+          logger,
+        });
   const sweeping = setInterval(() => replicas.sweep(), sweepEveryMs);
   sweeping.unref();
   return {
@@ -50,6 +64,7 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
     close: async () => {
       clearInterval(sweeping);
       await summarizer.close();
+      await operator?.close();
       await store.close();
     },
   };

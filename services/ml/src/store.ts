@@ -16,6 +16,7 @@ export interface MlStore {
   /** A replica's state at some event, by classifier id. */
   snapshots: Blobs;
   health(): Promise<void>;
+  backup: DocumentStore['backup'];
   close(): Promise<void>;
 }
 
@@ -30,6 +31,7 @@ export async function openMlStore(url: string, createToken: () => string): Promi
     events: store.collection('classifierEvents'),
     snapshots: createBlobs(store, 'classifierSnapshots', createToken),
     health: () => store.health(),
+    backup: store.backup,
     close: () => store.close(),
   };
 }

@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startDistributed } from '../../tools/distributed.ts';
+import { openHub } from '../../tools/hub.ts';
+import { createApi } from '../support/api.ts';
+
+const command = fileURLToPath(new URL('../../tools/datahub.ts', import.meta.url));
+
+describe('a backup', () => {
+  let dir: string;
+  const key = `test-key-${randomBytes(24).toString('hex')}`;
+  const env = (dataDir = join(dir, 'data')) => ({
+    PORT: '0',
+    DATAHUB_METRICS_PORT: '0',
+    DATAHUB_DATA_DIR: dataDir,
+    DATAHUB_API_KEY: key,
+    DATAHUB_EDGE: 'none',
+    DATAHUB_DEMO: '0',
+    DATAHUB_LOG_LEVEL: 'fatal',
+  });
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'datahub-backup-'));
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  const backup = async (directory: string, more: string[] = [], settings: Record<string, string> = {}) => {
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      [command, 'backup', directory, ...more],
+      { env: { PATH: process.env.PATH, ...env(), ...settings } },
+    );
+    return { written: JSON.parse(stdout).written.map((path: string) => path.slice(dir.length + 1)), stderr };
+  };
+  const saying = (text: string) => ({ message: expect.stringContaining(text) });
+
+  const forms: [string, () => Promise<{ port: number; close(): Promise<void> }>][] = [
+    ['one process', () => openHub(env())],
+    ['four processes', () => startDistributed(env(), 'ignore')],
+  ];
+  it.each(forms)(
+    'under writes has what was answered before, and a hub starts from it: %s',
+    async (_, start) => {
+      const hub = await start();
+      const api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
+      const before: string[] = [];
+      const during: string[] = [];
+      const write = async (into: string[]) => {
+        const label = `hub ${before.length + during.length}`;
+        const { hubId } = await api.ok(api.post('/v1/hubs', { label }));
+        into.push(hubId);
+      };
+      for (let i = 0; i < 100; i++) await write(before);
+      const { id } = await api.ok(api.post('/v1/classifiers', { name: 'kept' }));
+      await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'a', context: 'an apple' }));
+
+      let copying = true;
+      const writing = (async () => {
+        while (copying) await write(during);
+      })();
+      const { written, stderr } = await backup(join(dir, 'copy')).finally(() => {
+        copying = false;
+      });
+      await writing;
+      expect(written).toEqual(['copy/catalog.db', 'copy/ml.db']);
+      expect(stderr).toContain('sealing-keys');
+      expect(during.length).toBeGreaterThan(0);
+      await hub.close();
+      expect((await readdir(join(dir, 'copy'))).sort()).toEqual(['catalog.db', 'ml.db']);
+      const modes = ['copy', ...written].map(async (path) => (await stat(join(dir, path))).mode & 0o777);
+      expect(await Promise.all(modes)).toEqual([0o700, 0o600, 0o600]);
+
+      const restored = await openHub(env(join(dir, 'copy')));
+      const again = createApi({ url: restored.url, key });
+      for (const hubId of before) expect((await again.get(`/v1/hubs/${hubId}`)).status).toBe(200);
+      const predicted = again.post(`/v1/classifiers/${id}/predict`, { context: 'an apple' });
+      expect(await again.ok(predicted)).toMatchObject({ label: 'a' });
+      await again.ok(again.post('/v1/hubs', { label: 'goes on' }));
+      await restored.close();
+    },
+    60_000,
+  );
+
+  it('is taken of a hub that does not run, and replaces one only when told to', async () => {
+    const hub = await openHub(env());
+    const api = createApi({ url: hub.url, key });
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'ours' }));
+    await hub.close();
+    const copy = join(dir, 'copy');
+    await backup(copy);
+    await expect(backup(copy)).rejects.toMatchObject(saying('is there already'));
+    await backup(copy, ['--overwrite']);
+    const restored = await openHub(env(copy));
+    const again = createApi({ url: restored.url, key });
+    expect(await again.ok(again.get('/v1/hubs'))).toMatchObject([{ hubId }]);
+    // Not over a store that is in use, whatever is said.
+    await expect(backup(copy, ['--overwrite'])).rejects.toMatchObject(saying('a hub uses this directory'));
+    await restored.close();
+  }, 30_000);
+
+  it('says what is in its way', async () => {
+    await expect(backup(join(dir, 'copy'))).rejects.toMatchObject(saying('DATAHUB_DATA_DIR or'));
+    await (await openHub(env())).close();
+    await expect(backup(join(dir, 'not', 'there'))).rejects.toMatchObject(saying('no directory above'));
+    const mongodb = { DATAHUB_STORE_URL: 'mongodb://user:s3cret@db/hub' };
+    const refused = backup(join(dir, 'copy'), [], mongodb);
+    await expect(refused).rejects.toMatchObject(saying('mongodump'));
+    await expect(refused).rejects.not.toMatchObject({ stderr: expect.stringContaining('s3cret') });
+    await expect(stat(join(dir, 'copy'))).rejects.toThrow('ENOENT');
+  }, 30_000);
+});
