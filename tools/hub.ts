@@ -21,6 +21,7 @@ import { createSealer } from '@datahub/sealing/sealer';
 import { createClosers } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import { isAwaited, openWithStore } from '@datahub/service-kit/store-wait';
 import { openTracing } from '@datahub/service-kit/tracing';
 
 export interface Hub {
@@ -72,7 +73,9 @@ async function open(
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
 
   const seal = await createSealer(publicKeys);
-  const catalog = await openCatalog(settings.catalog, { logger, nowMs: Date.now, seal, checkStatement });
+  const deps = { logger, nowMs: Date.now, seal, checkStatement };
+  const waiting = { logger, isAwaited: isAwaited(settings.catalog.storeUrl) };
+  const catalog = await openWithStore(() => openCatalog(settings.catalog, deps), waiting);
   closers.add(catalog);
   const opener = await createOpener(privateKeys);
   const executor = openExecutor(settings.executor, {
@@ -88,7 +91,7 @@ async function open(
   });
   closers.add({ close: () => executor.close(settings.gateway.drainMs) });
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.internal, logger }));
-  const ml = await openMl(settings.ml, { logger });
+  const ml = await openWithStore(() => openMl(settings.ml, { logger }), waiting);
   closers.add(ml);
   const gateway = await openGateway(settings.gateway, {
     logger,

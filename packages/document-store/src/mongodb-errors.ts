@@ -17,17 +17,21 @@ const refusedLogin = new Set([13, 18]);
 
 /** The driver's texts name hosts and users, so they stay in `cause`. */
 export function fromMongodb(err: unknown): unknown {
+  if (isLookUp(err)) return unavailable('The store cannot be reached now.', err);
   if (!(err instanceof MongoError)) return err;
   if (err instanceof MongoServerError && isDuplicate(err)) {
     return new HubError('CONFLICT', 'Something with this id or unique value exists already.', { cause: err });
   }
   if (err instanceof MongoServerError && refusedLogin.has(Number(err.code))) {
-    return unavailable(
-      'The store refuses the log-in of the hub. The operator must check the store URL.',
-      err,
-    );
+    const message = 'The store refuses the log-in of the hub. The operator must check the store URL.';
+    return new HubError('UNAVAILABLE', message, { cause: err, retryable: false, retryAfterMs: 1000 });
   }
   return isPassing(err) ? unavailable('The store cannot be reached now.', err) : err;
+}
+
+/** The names behind a `mongodb+srv` URL are looked up by Node itself. */
+function isLookUp(err: unknown): boolean {
+  return err instanceof Error && /^query(Srv|Txt)$/i.test((err as NodeJS.ErrnoException).syscall ?? '');
 }
 
 /** FerretDB on SQLite answers an update that meets a unique value with an internal error and SQLite's words. */

@@ -47,6 +47,8 @@ export interface GrpcServerOptions {
   reflect?: readonly string[];
   /** Hears of every call's end, but of long-lived sessions'. */
   metrics?: RpcMetrics;
+  /** False where `grpc.health.v1` says no until `setServing` says otherwise. */
+  serving?: false;
   /** Has a span for every call that belongs to a request. */
   tracing?: Tracing | undefined;
   /** Hears of every handler's unexpected failure, and of a store that is away, for the log. */
@@ -79,7 +81,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
       ? {}
       : { 'grpc.max_connection_age_ms': options.connectionAgeMs }),
   });
-  const health = new HealthImplementation({ '': 'SERVING' });
+  const health = new HealthImplementation({ '': options.serving === false ? 'NOT_SERVING' : 'SERVING' });
   health.addToServer(server);
   if (options.reflect?.length) await addReflection(server, options.reflect);
   const authenticate = createAuthenticator(options.serviceTokens ?? []);

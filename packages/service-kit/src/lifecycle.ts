@@ -33,24 +33,20 @@ const graceDefaultMs = 660_000;
 
 /**
  * Runs a service as this process: `start` opens it; SIGTERM or SIGINT closes it; a second signal, or `graceMs` gone by,
- * ends the process at once. What keeps it from starting is printed, without a stack where the program is not at fault.
+ * ends the process at once, as the first does while it starts. What keeps it from starting is printed, without a stack
+ * where the program is not at fault.
  */
 export async function runProcess(options: {
   start: () => Promise<Closable>;
   graceMs?: number;
 }): Promise<void> {
   tuneHeap();
-  let running: Closable;
-  try {
-    running = await options.start();
-  } catch (err) {
-    process.stderr.write(`${describeStartFailure(err)}\n`);
-    process.exitCode = 1;
-    process.exit();
-  }
+  let running: Closable | undefined;
   let closing = false;
   const stop = async () => {
     if (closing) process.exit(1);
+    // Nothing has been promised to anybody yet. The first process of a container ends by no signal that it does not heed.
+    if (running === undefined) process.exit(0);
     closing = true;
     setTimeout(() => process.exit(1), options.graceMs ?? graceDefaultMs).unref();
     await running.close();
@@ -62,5 +58,12 @@ export async function runProcess(options: {
   if (process.channel) {
     process.channel.unref();
     process.once('disconnect', stop);
+  }
+  try {
+    running = await options.start();
+  } catch (err) {
+    process.stderr.write(`${describeStartFailure(err)}\n`);
+    process.exitCode = 1;
+    process.exit();
   }
 }

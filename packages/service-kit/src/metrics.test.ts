@@ -20,15 +20,18 @@ it('serves calls by method and code, on /metrics alone', async () => {
 });
 
 it('says beside them whether the service takes calls', async () => {
-  let ready = true;
+  let missing: string[] = [];
   const served = await serveMetrics(() => '', {
     host: '127.0.0.1',
     port: await freePort(),
-    isReady: () => ready,
+    missing: () => missing,
   });
-  const ask = async () => (await fetch(`http://127.0.0.1:${served.port}/readyz`)).status;
-  expect(await ask()).toBe(200);
-  ready = false;
-  expect(await ask()).toBe(503);
+  const ask = async () => {
+    const answer = await fetch(`http://127.0.0.1:${served.port}/readyz`);
+    return [answer.status, await answer.json()];
+  };
+  expect(await ask()).toEqual([200, { status: 'ready' }]);
+  missing = ['store'];
+  expect(await ask()).toEqual([503, { status: 'not ready', missing: ['store'] }]);
   await served.close();
 });

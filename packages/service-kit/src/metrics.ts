@@ -1,6 +1,6 @@
 /** Figures for Prometheus, on a port of their own so that they are never on a public one. */
 
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Histogram, type Registry } from 'prom-client';
 import type { Closable } from './lifecycle.ts';
@@ -9,19 +9,21 @@ import { cannotListen } from './start-failure.ts';
 export interface MetricsServerOptions {
   host: string;
   port: number;
-  /** Asked by `/readyz`, for probes that cannot ask a port with mutual TLS. */
-  isReady?: () => boolean;
+  /**
+   * Asked by `/readyz`, for probes that cannot ask a port with mutual TLS, and for whoever wants to know why: the names
+   * of what is missing, none when the service is ready.
+   */
+  missing?: () => string[];
 }
 
 /** Serves what `read` gives as `/metrics`; port 0 turns it off. */
 export async function serveMetrics(
   read: () => string | Promise<string>,
-  { host, port, isReady }: MetricsServerOptions,
+  { host, port, missing }: MetricsServerOptions,
 ): Promise<Closable & { port: number }> {
   if (port === 0) return { port: 0, close: () => {} };
   const server = createServer(async (request, response) => {
-    if (request.url === '/readyz' && isReady !== undefined)
-      return response.writeHead(isReady() ? 200 : 503).end();
+    if (request.url === '/readyz' && missing !== undefined) return answerReady(response, missing());
     if (request.url !== '/metrics') return response.writeHead(404).end();
     response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
     return response.end(await read());
@@ -34,6 +36,12 @@ export async function serveMetrics(
     port: (server.address() as AddressInfo).port,
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
+}
+
+function answerReady(response: ServerResponse, missing: string[]): void {
+  const ready = missing.length === 0;
+  response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(JSON.stringify(ready ? { status: 'ready' } : { status: 'not ready', missing }));
 }
 
 export interface RpcMetrics {

@@ -61,7 +61,12 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   const { namespace, auditKeptMs } = config;
   const quota = createQuota(config.accountQuota);
   const catalog: Catalog = { store, createId, changes, namespace, auditKeptMs, quota, ...deps };
-  const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() });
+  const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() }).catch(
+    async (err) => {
+      await store.close();
+      throw err;
+    },
+  );
   if (bootstrapped.addedKey)
     deps.logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
 

@@ -86,14 +86,14 @@ export async function startExecutorProcess(
     ],
     reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
     keepalive: false,
+    // Without its catalog it could run nothing: nobody should be sent here before the two have met.
+    serving: false,
     tracing,
     serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
     onFailure: service.onFailure,
   });
-  // Without its catalog it could run nothing: nobody should be sent here before the two have met.
   let met = false;
-  server.setServing(false);
   void catalog.reached.then(() => {
     met = true;
     if (!draining.signal.aborted) server.setServing(true);
@@ -103,8 +103,8 @@ export async function startExecutorProcess(
   closers.add({ close: () => catalog.close() });
   closers.add({ close: () => service.close(0) });
   closers.add({ close: () => server.close(grpc.drainMs) });
-  const isReady = () => met && !draining.signal.aborted;
-  closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, isReady }));
+  const missing = () => (draining.signal.aborted ? ['executor'] : met ? [] : ['catalog']);
+  closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, missing }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
   return {

@@ -7,7 +7,7 @@ The kubelet's gRPC probe speaks no TLS, so with mutual TLS inner services are as
 {{- $live := "httpGet: { path: /healthz, port: http }" -}}
 {{- $ready := ternary "httpGet: { path: /readyz, port: http }" $inner (eq .service "gateway") -}}
 {{- /*
-An inner service that drains, or waits for the catalog, says NOT_SERVING. Killing it for that would cut what it drains, or
+An inner service that drains, or waits for the catalog or the store, says NOT_SERVING. Killing it for that would cut what it drains, or
 have the kubelet back off while what it waits for returns: hence the open port.
 */ -}}
 {{- $alive := ternary $live (printf "tcpSocket: { port: %s }" $port) (eq .service "gateway") -}}
