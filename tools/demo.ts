@@ -27,6 +27,7 @@ async function start() {
   say(`    curl -s ${url}/v1/classifiers/${demo.classifierId}/predict -H 'x-service-api-key: ${key}' \\`);
   say(`      -H 'content-type: application/json' -d '{"context":"my parcel has not arrived"}'\n`);
   return {
+    stopLog: hub.stopLog,
     close: async () => {
       await demo.close();
       await hub.close();

@@ -21,6 +21,7 @@ import { createSealer } from '@datahub/sealing/sealer';
 import { createClosers } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
+import type { StopLog } from '@datahub/service-kit/stop-log';
 import { isAwaited, openWithStore } from '@datahub/service-kit/store-wait';
 import { openTracing } from '@datahub/service-kit/tracing';
 
@@ -34,6 +35,7 @@ export interface Hub {
   madeKey: string | undefined;
   /** Whether the demo is wanted. */
   demo: boolean;
+  stopLog: StopLog;
   close(): Promise<void>;
 }
 
@@ -108,6 +110,7 @@ async function open(
     dataDir,
     madeKey: catalog.bootstrapped.madeKey,
     demo: settings.demo,
+    stopLog: gateway.stopLog,
     close: async () => closers.close(),
   };
 }

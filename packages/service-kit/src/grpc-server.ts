@@ -59,8 +59,10 @@ export interface RunningGrpcServer {
   port: number;
   /** What `grpc.health.v1` says. */
   setServing(serving: boolean): void;
-  /** Lets calls under way end for at most `graceMs`, then cuts them. */
-  close(graceMs: number): Promise<void>;
+  /** Calls under way, without streams, which are sessions. */
+  underWay(): number;
+  /** Lets calls under way end for at most `graceMs`, then tells `onCut` and cuts them. */
+  close(graceMs: number, onCut?: () => void): Promise<void>;
 }
 
 type Handler = (request: unknown, ctx: CallContext) => Promise<unknown> | AsyncIterable<unknown>;
@@ -86,10 +88,11 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   if (options.reflect?.length) await addReflection(server, options.reflect);
   const authenticate = createAuthenticator(options.serviceTokens ?? []);
   const onFailure = selectFailures(options.onFailure ?? (() => {}));
+  const calls = { underWay: 0 };
   for (const { definition, handlers } of options.services) {
     server.addService(
       definition as ServiceDefinition,
-      adapt(definition, handlers, { ...options, authenticate, onFailure }),
+      adapt(definition, handlers, { ...options, authenticate, onFailure, calls }),
     );
   }
   const port = await new Promise<number>((resolve, reject) => {
@@ -103,9 +106,13 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   return {
     port,
     setServing: (serving) => health.setStatus('', serving ? 'SERVING' : 'NOT_SERVING'),
-    close: (graceMs) =>
+    underWay: () => calls.underWay,
+    close: (graceMs, onCut) =>
       new Promise((resolve) => {
-        const cut = setTimeout(() => server.forceShutdown(), graceMs);
+        const cut = setTimeout(() => {
+          onCut?.();
+          server.forceShutdown();
+        }, graceMs);
         server.tryShutdown(() => {
           clearTimeout(cut);
           resolve();
@@ -116,6 +123,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
 
 type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing' | 'metrics'> & {
   authenticate: (call: AnyCall) => void;
+  calls: { underWay: number };
 };
 
 function adapt(definition: object, handlers: object, options: Adapted): UntypedServiceImplementation {
@@ -136,6 +144,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
     const span = spanOf(descriptor, ctx, options);
     const startedAt = performance.now();
     let error: string | undefined;
+    options.calls.underWay++;
     try {
       options.authenticate(call);
       reply(null, await (handler(call.request, ctx) as Promise<unknown>));
@@ -144,6 +153,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
       error = toHubError(err).code;
       reply(toStatus(err));
     } finally {
+      options.calls.underWay--;
       span?.end({ error });
       options.metrics?.called(descriptor.path, error ?? 'OK', performance.now() - startedAt);
       release();

@@ -2,9 +2,15 @@
 
 import { tuneHeap } from './heap.ts';
 import { describeStartFailure } from './start-failure.ts';
+import type { StopLog } from './stop-log.ts';
 
 export interface Closable {
   close(): Promise<void> | void;
+}
+
+/** A service that was started; who runs it tells its log that it stops. */
+export interface RunningService extends Closable {
+  stopLog?: StopLog;
 }
 
 /** Collects what was opened; `close` closes the newest first, each once, and goes on past a failing one. */
@@ -37,19 +43,21 @@ const graceDefaultMs = 660_000;
  * where the program is not at fault.
  */
 export async function runProcess(options: {
-  start: () => Promise<Closable>;
+  start: () => Promise<RunningService>;
   graceMs?: number;
 }): Promise<void> {
   tuneHeap();
-  let running: Closable | undefined;
+  let running: RunningService | undefined;
   let closing = false;
-  const stop = async () => {
+  const stop = async (reason: string) => {
     if (closing) process.exit(1);
     // Nothing has been promised to anybody yet. The first process of a container ends by no signal that it does not heed.
     if (running === undefined) process.exit(0);
     closing = true;
     setTimeout(() => process.exit(1), options.graceMs ?? graceDefaultMs).unref();
+    running.stopLog?.begin(reason);
     await running.close();
+    running.stopLog?.end();
     process.exit(0);
   };
   process.on('SIGTERM', stop);
@@ -57,7 +65,7 @@ export async function runProcess(options: {
   // Whoever started this process as a part of something larger has gone.
   if (process.channel) {
     process.channel.unref();
-    process.once('disconnect', stop);
+    process.once('disconnect', () => stop('the process that started this one has gone'));
   }
   try {
     running = await options.start();

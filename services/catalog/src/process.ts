@@ -5,10 +5,11 @@ import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog
 import { createSealer } from '@datahub/sealing/sealer';
 import { type GrpcServerOptions, startGrpcServer } from '@datahub/service-kit/grpc-server';
 import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc-settings';
-import type { Closable } from '@datahub/service-kit/lifecycle';
+import type { RunningService } from '@datahub/service-kit/lifecycle';
 import { createLogger, type Logger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { createRpcMetrics, serveMetrics } from '@datahub/service-kit/metrics';
 import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings';
+import { createStopLog } from '@datahub/service-kit/stop-log';
 import { isAwaited, lateService, openWithStore } from '@datahub/service-kit/store-wait';
 import { openTracing, type Tracing } from '@datahub/service-kit/tracing';
 import { collectDefaultMetrics, Registry } from 'prom-client';
@@ -41,7 +42,7 @@ interface Parts {
   missing: () => string[];
 }
 
-export async function startCatalogProcess(env: Environment): Promise<Closable> {
+export async function startCatalogProcess(env: Environment): Promise<RunningService> {
   const settings = readSettings(env, readProcess);
   const { config, grpc, log } = settings;
   const logger = createLogger({ service: 'catalog', ...log });
@@ -66,13 +67,22 @@ export async function startCatalogProcess(env: Environment): Promise<Closable> {
   server.setServing(true);
   internal.setServing(true);
   logger.info({ event: 'service.started', port: server.port }, `the catalog listens on port ${server.port}`);
+  const stopLog = createStopLog({
+    logger,
+    drainMs: grpc.drainMs,
+    underWay: () => server.underWay() + internal.underWay(),
+    what: 'calls',
+  });
   return {
+    stopLog,
     close: async () => {
       draining = true;
       server.setServing(false);
       internal.setServing(false);
       catalog.stopWatches();
-      await Promise.all([server.close(grpc.drainMs), internal.close(grpc.drainMs)]);
+      await Promise.all(
+        [server, internal].map((one) => one.close(grpc.drainMs, () => stopLog.cut(one.underWay()))),
+      );
       await catalog.close();
       await figures.close();
       await tracing?.close();

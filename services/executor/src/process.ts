@@ -11,7 +11,7 @@ import {
   readGrpcSettings,
   serverCredentialsOf,
 } from '@datahub/service-kit/grpc-settings';
-import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
+import { createClosers, type RunningService } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { serveMetrics } from '@datahub/service-kit/metrics';
 import {
@@ -20,6 +20,7 @@ import {
   SettingsError,
   type SettingsReader,
 } from '@datahub/service-kit/settings';
+import { createStopLog } from '@datahub/service-kit/stop-log';
 import { openTracing } from '@datahub/service-kit/tracing';
 import { readExecutorConfig, readSealing, type SealingSettings } from './config.ts';
 import { openRemoteCatalog } from './definitions-replicas.ts';
@@ -50,7 +51,7 @@ function readProcess(reader: SettingsReader) {
 export async function startExecutorProcess(
   env: Environment,
   parts: Pick<ExecutorDeps, 'engines' | 'compile' | 'createAnswer'>,
-): Promise<Closable & { port: number }> {
+): Promise<RunningService & { port: number }> {
   const { config, sealing, grpc, catalogAddresses, metricsPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'executor', ...log });
   const privateKeys = await loadKeys(sealing);
@@ -102,13 +103,16 @@ export async function startExecutorProcess(
   if (tracing) closers.add(tracing);
   closers.add({ close: () => catalog.close() });
   closers.add({ close: () => service.close(0) });
-  closers.add({ close: () => server.close(grpc.drainMs) });
+  const { underWay } = service;
+  const stopLog = createStopLog({ logger, drainMs: grpc.drainMs, underWay, what: 'executions' });
+  closers.add({ close: () => server.close(grpc.drainMs, () => stopLog.cut(underWay())) });
   const missing = () => (draining.signal.aborted ? ['executor'] : met ? [] : ['catalog']);
   closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, missing }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
   return {
     port: server.port,
+    stopLog,
     close: () => {
       server.setServing(false);
       draining.abort();

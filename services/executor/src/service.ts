@@ -46,6 +46,8 @@ export interface ExecutorService {
   /** In the text form of Prometheus. */
   metrics(): string;
   onFailure(err: unknown, requestId: string): void;
+  /** Executions that have a connection, or wait for one. */
+  underWay(): number;
   /** Sends the lines away, waits `graceMs` for what runs, then cuts it. */
   close(graceMs: number): Promise<void>;
 }
@@ -113,6 +115,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     },
     metrics: events.metrics,
     onFailure: events.unexpected,
+    underWay: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       await pools.close(graceMs);
       await following.close();

@@ -6,7 +6,7 @@ import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { createGrpcClient, type GrpcClientOptions, targetOf } from '@datahub/service-kit/grpc-client';
 import { createHealthProbe } from '@datahub/service-kit/grpc-health';
 import { clientCredentialsOf, readCallerSettings, readTargets } from '@datahub/service-kit/grpc-settings';
-import { type Closable, createClosers } from '@datahub/service-kit/lifecycle';
+import { createClosers, type RunningService } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { type Environment, readSettings } from '@datahub/service-kit/settings';
 import { createThrottle } from '@datahub/service-kit/throttle';
@@ -19,7 +19,7 @@ const readinessTimeoutMs = 1_000;
 /** How often the same reason why an executor is away is told. */
 const downEveryMs = 10_000;
 
-export async function startGatewayProcess(env: Environment): Promise<Closable> {
+export async function startGatewayProcess(env: Environment): Promise<RunningService> {
   const { config, caller, addresses, log } = readSettings(env, (reader) => ({
     config: readGatewayConfig(reader, { edge: 'express-gateway', env }),
     caller: readCallerSettings(reader),
@@ -78,5 +78,5 @@ export async function startGatewayProcess(env: Environment): Promise<Closable> {
     { event: 'service.started', port: gateway.port },
     `the gateway listens on port ${gateway.port}`,
   );
-  return closers;
+  return { stopLog: gateway.stopLog, close: closers.close };
 }

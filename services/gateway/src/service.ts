@@ -1,8 +1,10 @@
 /** The composition of the gateway: app, listener, metrics port. */
 
+import type { Server } from 'node:http';
 import type { Logger } from '@datahub/service-kit/logger';
 import { serveMetrics } from '@datahub/service-kit/metrics';
 import { cannotListen } from '@datahub/service-kit/start-failure';
+import { createStopLog, type StopLog } from '@datahub/service-kit/stop-log';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import { createApp } from './app.ts';
 import { createAuth } from './auth.ts';
@@ -30,6 +32,7 @@ export interface Gateway {
   /** The public port. */
   port: number;
   metricsPort: number;
+  stopLog: StopLog;
   close(): Promise<void>;
 }
 
@@ -61,6 +64,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     readiness,
     inFront: edge?.inFront,
   });
+  const underWay = countRequests(app.server);
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
@@ -68,11 +72,15 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     async () => (await events.registry.metrics()) + (deps.otherMetrics?.() ?? ''),
     { host: config.host, port: config.metricsPort },
   );
+  const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, underWay, what: 'requests' });
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
     draining = true;
-    const cut = setTimeout(() => app.server.closeAllConnections(), config.drainMs);
+    const cut = setTimeout(() => {
+      stopLog.cut(underWay());
+      app.server.closeAllConnections();
+    }, config.drainMs);
     // Whoever is answered meanwhile keeps the connection for a next request that will not come.
     const idle = setInterval(() => app.server.closeIdleConnections(), idleCloseMs);
     await app.close();
@@ -86,11 +94,25 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   return {
     port: (app.server.address() as { port: number }).port,
     metricsPort: metrics.port,
+    stopLog,
     close: () => {
       closing ??= close();
       return closing;
     },
   };
+}
+
+/** Those that came and were not answered to their end. */
+function countRequests(server: Server): () => number {
+  let underWay = 0;
+  const ended = () => {
+    underWay--;
+  };
+  server.on('request', (_request, response) => {
+    underWay++;
+    response.once('close', ended);
+  });
+  return () => underWay;
 }
 
 /** Express Gateway is loaded only where it is wanted. */

@@ -3,10 +3,11 @@
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { startGrpcServer } from '@datahub/service-kit/grpc-server';
 import { readGrpcSettings, serverCredentialsOf } from '@datahub/service-kit/grpc-settings';
-import type { Closable } from '@datahub/service-kit/lifecycle';
+import type { RunningService } from '@datahub/service-kit/lifecycle';
 import { createLogger, type Logger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { createRpcMetrics, serveMetrics } from '@datahub/service-kit/metrics';
 import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings';
+import { createStopLog } from '@datahub/service-kit/stop-log';
 import { isAwaited, lateService, openWithStore } from '@datahub/service-kit/store-wait';
 import { openTracing, type Tracing } from '@datahub/service-kit/tracing';
 import { collectDefaultMetrics, Registry } from 'prom-client';
@@ -37,7 +38,7 @@ interface Parts {
   missing: () => string[];
 }
 
-export async function startMlProcess(env: Environment): Promise<Closable> {
+export async function startMlProcess(env: Environment): Promise<RunningService> {
   const settings = readSettings(env, readProcess);
   const { config, grpc, log } = settings;
   const logger = createLogger({ service: 'ml', ...log });
@@ -62,11 +63,18 @@ export async function startMlProcess(env: Environment): Promise<Closable> {
     { event: 'service.started', port: server.port },
     `the ml service listens on port ${server.port}`,
   );
+  const stopLog = createStopLog({
+    logger,
+    drainMs: grpc.drainMs,
+    underWay: server.underWay,
+    what: 'calls',
+  });
   return {
+    stopLog,
     close: async () => {
       draining = true;
       server.setServing(false);
-      await server.close(grpc.drainMs);
+      await server.close(grpc.drainMs, () => stopLog.cut(server.underWay()));
       await ml.close();
       await figures.close();
       await tracing?.close();
