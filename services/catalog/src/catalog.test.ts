@@ -203,7 +203,7 @@ describe('the catalog', () => {
         collection: catalog.store.hubs,
         load,
         change: (doc) => patchHub(doc, { label }),
-        expectedVersion,
+        expected: { expectedVersion },
       });
 
     it('by one version, and notes when', async () => {
@@ -224,9 +224,11 @@ describe('the catalog', () => {
       );
       await expect(rename('new', { expectedVersion: 2 })).rejects.toEqual(mismatch);
       expect(await rename('new', { expectedVersion: 1 })).toMatchObject({ version: 2 });
-      expect(() => requireVersion(hub, 2)).toThrow(mismatch);
-      requireVersion(hub, 1);
-      requireVersion(hub, undefined);
+      expect(() => requireVersion(hub, { expectedVersion: 2 })).toThrow(mismatch);
+      expect(() => requireVersion(hub, { expectedVersion: 0, moreVersions: [2, 3] })).toThrow(mismatch);
+      requireVersion(hub, { expectedVersion: 1 });
+      requireVersion(hub, { expectedVersion: 3, moreVersions: [2, 1] });
+      requireVersion(hub, {});
     });
 
     it('one after the other, where several come at once, and gives up where it never ends', async () => {

@@ -7,7 +7,7 @@ import type { Seal } from '@datahub/sealing/sealer';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { CreateId } from '@datahub/service-kit/id';
-import { requireVersion } from '@datahub/service-kit/version';
+import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import type { ChangeFeed } from './changes.ts';
 import type { FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
@@ -40,23 +40,42 @@ interface Update<T extends Doc> {
   load: () => Promise<T>;
   /** Returns the very document it was given when nothing changes. */
   change: (doc: T) => T | Promise<T>;
-  expectedVersion?: number | undefined;
+  expected?: Expected;
 }
 
 /** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
 export async function update<T extends Doc & { updatedAt: number | null }>(
   catalog: Catalog,
-  { collection, load, change, expectedVersion }: Update<T>,
+  { collection, load, change, expected = {} }: Update<T>,
 ): Promise<T> {
   for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
     const doc = await load();
-    requireVersion(doc, expectedVersion);
+    requireVersion(doc, expected);
     const changed = await change(doc);
     if (changed === doc) return doc;
     const next = { ...changed, version: doc.version + 1, updatedAt: catalog.nowMs() };
     if (await collection.replace(next)) return next;
   }
-  throw new HubError('UNAVAILABLE', 'Too many changes to the same thing at once. Try again.', {
+  throw tooMany();
+}
+
+/** Deletes the document as its caller expects it, which must be there. */
+export async function remove<T extends Doc>({
+  collection,
+  load,
+  expected = {},
+}: Omit<Update<T>, 'change'>): Promise<void> {
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const { accountId, id, version } = await load();
+    requireVersion({ version }, expected);
+    const guard = expected.expectedVersion === undefined ? {} : { version };
+    if (await collection.delete(accountId, id, guard)) return;
+  }
+  throw tooMany();
+}
+
+function tooMany(): HubError {
+  return new HubError('UNAVAILABLE', 'Too many changes to the same thing at once. Try again.', {
     retryable: true,
   });
 }

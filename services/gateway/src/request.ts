@@ -92,20 +92,6 @@ declare module 'fastify' {
 
 export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
-/** The version named by `If-Match`; undefined for none or `*`. */
-export function expectedVersion(request: FastifyRequest): number | undefined {
-  const header = request.headers['if-match'];
-  if (header === undefined || header === '*') return undefined;
-  const version = /^"(\d{1,10})"$/.exec(header)?.[1];
-  if (version === undefined) {
-    throw new HubError(
-      'VERSION_MISMATCH',
-      'If-Match must hold one strong ETag as the hub gave it, such as "3".',
-    );
-  }
-  return Number(version);
-}
-
 export function setVersion(reply: FastifyReply, version: number | undefined): void {
   if (version !== undefined) reply.header('etag', `"${version}"`);
 }

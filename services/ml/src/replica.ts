@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/error';
-import { requireVersion } from '@datahub/service-kit/version';
+import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import { type EventDoc, eventIdOf, type TrainCall } from './documents.ts';
 import { type CallResult, type LabelledScore, type LearnerFactory, ReplicaState } from './replica-state.ts';
 import type { MlStore } from './store.ts';
@@ -83,11 +83,11 @@ export class Replica {
     });
   }
 
-  deleteClass(classId: string, expectedVersion?: number): Promise<void> {
+  deleteClass(classId: string, expected: Expected = {}): Promise<void> {
     return this.#inTurn(async (state) => {
       for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
         if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
-        requireVersion(state, expectedVersion);
+        requireVersion(state, expected);
         if (await this.#append(state, { at: this.#deps.nowMs(), deletedClassId: classId })) return;
         await this.#catchUp(state);
       }

@@ -4,7 +4,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
-import { requireVersion } from '@datahub/service-kit/version';
+import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import {
   type Catalog,
   findFolder,
@@ -44,7 +44,7 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
       return { folder: toFolder(folder) };
     },
 
-    updateFolder: async ({ nodeId, label, parentNodeId, expectedVersion }, ctx) => {
+    updateFolder: async ({ nodeId, label, parentNodeId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
       const folder = await update(catalog, {
         collection: store.folders,
@@ -54,13 +54,13 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
             await requirePlace(catalog, principal, { folder: doc, parentNodeId });
           return patchFolder(doc, { label, parentNodeId });
         },
-        expectedVersion,
+        expected,
       });
       return { folder: toFolder(folder) };
     },
 
-    deleteFolder: async ({ nodeId, expectedVersion }, ctx) => {
-      await deleteFolder(catalog, requirePrincipal(ctx), { nodeId, expectedVersion });
+    deleteFolder: async (request, ctx) => {
+      await deleteFolder(catalog, requirePrincipal(ctx), request);
       return {};
     },
   };
@@ -109,11 +109,11 @@ async function levelInStore({ store }: Catalog, accountId: string, nodeId: strin
 async function deleteFolder(
   catalog: Catalog,
   principal: Principal,
-  request: { nodeId: string; expectedVersion?: number | undefined },
+  request: { nodeId: string } & Expected,
 ): Promise<void> {
   const { folders } = catalog.store;
   const folder = await loadFolder(catalog, principal, request.nodeId);
-  requireVersion(folder, request.expectedVersion);
+  requireVersion(folder, request);
   await requireEmpty(catalog, folder);
   const marked = { ...folder, deleting: 1, version: folder.version + 1 };
   if (!(await folders.replace(marked))) return deleteFolder(catalog, principal, request);

@@ -4,7 +4,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
-import { requireVersion } from '@datahub/service-kit/version';
+import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import { type Catalog, loadHub, makeContext, update } from '../catalog.ts';
 import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
 import { makeHub, patchHub } from '../hub.ts';
@@ -55,20 +55,19 @@ export function createHubCalls(catalog: Catalog): HubCalls {
 
     getHub: async ({ hubId }, ctx) => ({ hub: toHub(await loadHub(catalog, requirePrincipal(ctx), hubId)) }),
 
-    updateHub: async ({ hubId, expectedVersion, ...patch }, ctx) => {
+    updateHub: async ({ hubId, label, archived, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
       const hub = await update(catalog, {
         collection: store.hubs,
         load: () => loadHub(catalog, principal, hubId),
-        change: (doc) => patchHub(doc, patch),
-        expectedVersion,
+        change: (doc) => patchHub(doc, { label, archived }),
+        expected,
       });
       return { hub: toHub(hub) };
     },
 
-    deleteHub: async ({ hubId, recursive, expectedVersion }, ctx) => {
-      const principal = requirePrincipal(ctx);
-      await deleteHub(catalog, principal, { hubId, recursive, expectedVersion });
+    deleteHub: async (request, ctx) => {
+      await deleteHub(catalog, requirePrincipal(ctx), request);
       return {};
     },
 
@@ -100,10 +99,10 @@ export function createHubCalls(catalog: Catalog): HubCalls {
 async function deleteHub(
   catalog: Catalog,
   principal: Principal,
-  request: { hubId: string; recursive: boolean; expectedVersion?: number | undefined },
+  request: { hubId: string; recursive: boolean } & Expected,
 ): Promise<void> {
   const hub = await loadHub(catalog, principal, request.hubId);
-  requireVersion(hub, request.expectedVersion);
+  requireVersion(hub, request);
   if (!request.recursive) await requireEmpty(catalog, hub);
   const buried = { ...hub, deleting: 1, version: hub.version + 1 };
   if (!(await catalog.store.hubs.replace(buried))) return deleteHub(catalog, principal, request);

@@ -4,7 +4,6 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
-import { requireVersion } from '@datahub/service-kit/version';
 import {
   type Catalog,
   findParent,
@@ -13,6 +12,7 @@ import {
   loadQuery,
   loadSource,
   makeContext,
+  remove,
   update,
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
@@ -88,20 +88,16 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         collection: store.queries,
         load: async () => (before = await loadQuery(catalog, principal, request.queryId)),
         change: (doc) => changeQuery(catalog, principal, { doc, request }),
-        expectedVersion: request.expectedVersion,
+        expected: request,
       });
       if (query.version !== before?.version) await catalog.changes.publish([query.id]);
       return { query: toQuery(query) };
     },
 
-    deleteQuery: async ({ queryId, expectedVersion }, ctx) => {
+    deleteQuery: async ({ queryId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const query = await loadQuery(catalog, principal, queryId);
-      requireVersion(query, expectedVersion);
-      const guard = expectedVersion === undefined ? {} : { version: expectedVersion };
-      if (!(await store.queries.delete(principal.accountId, queryId, guard))) {
-        requireVersion(await loadQuery(catalog, principal, queryId), expectedVersion);
-      }
+      const load = () => loadQuery(catalog, principal, queryId);
+      await remove({ collection: store.queries, load, expected });
       await store.signatures.delete(principal.accountId, queryId);
       await catalog.changes.publish([queryId]);
       return {};

@@ -3,7 +3,6 @@
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
-import { requireVersion } from '@datahub/service-kit/version';
 import {
   type Catalog,
   findParent,
@@ -11,6 +10,7 @@ import {
   loadHub,
   loadSource,
   makeContext,
+  remove,
   update,
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
@@ -66,14 +66,7 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
 
     updateSource: async (request, ctx) => {
       const principal = requirePrincipal(ctx);
-      const {
-        sourceId,
-        label,
-        engine,
-        parentNodeId,
-        connectionSettings: settings,
-        expectedVersion,
-      } = request;
+      const { sourceId, label, engine, parentNodeId, connectionSettings: settings } = request;
       let before: SourceDoc | undefined;
       const source = await update(catalog, {
         collection: store.sources,
@@ -90,20 +83,16 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
           }
           return patchSource(doc, { label, engine, parentNodeId, settings }, catalog.seal);
         },
-        expectedVersion,
+        expected: request,
       });
       if (source.version !== before?.version) await catalog.changes.publish([source.id]);
       return { source: toSource(source) };
     },
 
-    deleteSource: async ({ sourceId, expectedVersion }, ctx) => {
+    deleteSource: async ({ sourceId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const source = await loadSource(catalog, principal, sourceId);
-      requireVersion(source, expectedVersion);
-      const guard = expectedVersion === undefined ? {} : { version: expectedVersion };
-      if (!(await store.sources.delete(principal.accountId, sourceId, guard))) {
-        requireVersion(await loadSource(catalog, principal, sourceId), expectedVersion);
-      }
+      const load = () => loadSource(catalog, principal, sourceId);
+      await remove({ collection: store.sources, load, expected });
       await catalog.changes.publish([sourceId]);
       return {};
     },

@@ -4,8 +4,9 @@ import { hash } from 'node:crypto';
 import type { Prediction } from '@datahub/proto/ml/v1/ml';
 import { type Fault, HubError } from '@datahub/service-kit/error';
 import type { FastifyRequest } from 'fastify';
+import { expectedVersions } from '../if-match.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
-import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { type Handler, setVersion } from '../request.ts';
 import { object, readOnly } from '../schemas.ts';
 import { toClassifierJson, toListedClassifierJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -116,7 +117,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
 
     remove: async (request) => {
       const classifierId = classifierIdOf(request);
-      await ml.deleteClassifier({ classifierId, expectedVersion: expectedVersion(request) }, request.context);
+      await ml.deleteClassifier({ classifierId, ...expectedVersions(request) }, request.context);
       return {};
     },
 
@@ -156,7 +157,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
     removeClass: async (request) => {
       const { classId } = request.params as { classId: string };
       await ml.deleteClass(
-        { classifierId: classifierIdOf(request), classId, expectedVersion: expectedVersion(request) },
+        { classifierId: classifierIdOf(request), classId, ...expectedVersions(request) },
         request.context,
       );
       return {};

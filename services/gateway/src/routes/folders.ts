@@ -2,7 +2,8 @@
 
 import type { Folder } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
-import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { expectedVersions } from '../if-match.ts';
+import { type Handler, setVersion } from '../request.ts';
 import { id, label, object, readOnly } from '../schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
 
@@ -34,7 +35,7 @@ export function createFolderHandlers({ catalog }: Upstreams) {
     update: async (request, reply) => {
       const { label, parentNodeId } = request.body as FolderBody;
       const { folder } = await catalog.updateFolder(
-        { nodeId: nodeIdOf(request), label, parentNodeId, expectedVersion: expectedVersion(request) },
+        { nodeId: nodeIdOf(request), label, parentNodeId, ...expectedVersions(request) },
         request.context,
       );
       setVersion(reply, folder?.version);
@@ -43,7 +44,7 @@ export function createFolderHandlers({ catalog }: Upstreams) {
 
     remove: async (request) => {
       await catalog.deleteFolder(
-        { nodeId: nodeIdOf(request), expectedVersion: expectedVersion(request) },
+        { nodeId: nodeIdOf(request), ...expectedVersions(request) },
         request.context,
       );
       return {};

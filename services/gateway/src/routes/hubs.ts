@@ -2,8 +2,9 @@
 
 import type { FastifyRequest } from 'fastify';
 import { readFlag } from '../flags.ts';
+import { expectedVersions } from '../if-match.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
-import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { type Handler, setVersion } from '../request.ts';
 import { label, object, readOnly } from '../schemas.ts';
 import { toHubJson, toNodeJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -41,7 +42,7 @@ export function createHubHandlers({ catalog }: Upstreams) {
     update: async (request, reply) => {
       const { label } = request.body as { label: string };
       const { hub } = await catalog.updateHub(
-        { hubId: hubIdOf(request), label, expectedVersion: expectedVersion(request) },
+        { hubId: hubIdOf(request), label, ...expectedVersions(request) },
         request.context,
       );
       setVersion(reply, hub?.version);
@@ -51,7 +52,7 @@ export function createHubHandlers({ catalog }: Upstreams) {
     remove: async (request) => {
       const recursive = readFlag(request, 'recursive');
       await catalog.deleteHub(
-        { hubId: hubIdOf(request), recursive, expectedVersion: expectedVersion(request) },
+        { hubId: hubIdOf(request), recursive, ...expectedVersions(request) },
         request.context,
       );
       return {};
@@ -69,7 +70,7 @@ export function createHubHandlers({ catalog }: Upstreams) {
 
   async function setArchived(request: FastifyRequest, reply: Parameters<Handler>[1], archived: boolean) {
     const { hub } = await catalog.updateHub(
-      { hubId: hubIdOf(request), archived, expectedVersion: expectedVersion(request) },
+      { hubId: hubIdOf(request), archived, ...expectedVersions(request) },
       request.context,
     );
     setVersion(reply, hub?.version);

@@ -4,9 +4,10 @@ import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { createDescriber } from '../describe.ts';
 import { readFlag } from '../flags.ts';
+import { expectedVersions } from '../if-match.ts';
 import { parseExact } from '../json-body.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
-import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { type Handler, setVersion } from '../request.ts';
 import { id, label, object, readOnly } from '../schemas.ts';
 import { toQueryJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -152,7 +153,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
           context,
           query: config?.query?.query,
           sourceId: config?.source?.sourceId,
-          expectedVersion: expectedVersion(request),
+          ...expectedVersions(request),
         },
         request.context,
       );
@@ -163,7 +164,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
 
     remove: async (request) => {
       await catalog.deleteQuery(
-        { queryId: queryIdOf(request), expectedVersion: expectedVersion(request) },
+        { queryId: queryIdOf(request), ...expectedVersions(request) },
         request.context,
       );
       return {};

@@ -2,8 +2,9 @@
 
 import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
+import { expectedVersions } from '../if-match.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
-import { expectedVersion, type Handler, setVersion } from '../request.ts';
+import { type Handler, setVersion } from '../request.ts';
 import { engine, id, label, object, readOnly } from '../schemas.ts';
 import { toCreatedSourceJson, toListedSourceJson, toSourceJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -136,7 +137,7 @@ export function createSourceHandlers({ catalog, executor }: Upstreams) {
           engine,
           parentNodeId,
           connectionSettings: connectionSettings && toSettings(connectionSettings),
-          expectedVersion: expectedVersion(request),
+          ...expectedVersions(request),
         },
         request.context,
       );
@@ -146,7 +147,7 @@ export function createSourceHandlers({ catalog, executor }: Upstreams) {
 
     remove: async (request) => {
       await catalog.deleteSource(
-        { sourceId: sourceIdOf(request), expectedVersion: expectedVersion(request) },
+        { sourceId: sourceIdOf(request), ...expectedVersions(request) },
         request.context,
       );
       return {};

@@ -82,11 +82,11 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       return { classifier: toClassifier(doc, state) };
     },
 
-    deleteClassifier: async ({ classifierId, expectedVersion }, ctx) => {
+    deleteClassifier: async ({ classifierId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
       const replica = await replicaOf(principal, classifierId);
-      if (expectedVersion !== undefined)
-        await replica.read((state) => requireVersion(state, expectedVersion));
+      if (expected.expectedVersion !== undefined)
+        await replica.read((state) => requireVersion(state, expected));
       await store.classifiers.delete(principal.accountId, classifierId);
       replicas.drop(classifierId);
       await sweepLog(store, principal.accountId, classifierId);
@@ -115,9 +115,9 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       return { predictions: predictions.map((scores) => ({ scores })) };
     },
 
-    deleteClass: async ({ classifierId, classId, expectedVersion }, ctx) => {
+    deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
       const replica = await replicaOf(requirePrincipal(ctx), classifierId);
-      await replica.deleteClass(classId, expectedVersion);
+      await replica.deleteClass(classId, expected);
       return {};
     },
 

@@ -60,6 +60,7 @@ export interface UpdateHubRequest {
   label?: string | undefined;
   archived?: boolean | undefined;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface UpdateHubResponse {
@@ -71,6 +72,7 @@ export interface DeleteHubRequest {
   /** With everything in it; else a hub that is not empty fails with NOT_EMPTY. */
   recursive: boolean;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface DeleteHubResponse {
@@ -123,6 +125,7 @@ export interface UpdateFolderRequest {
   label?: string | undefined;
   parentNodeId?: string | undefined;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface UpdateFolderResponse {
@@ -132,6 +135,7 @@ export interface UpdateFolderResponse {
 export interface DeleteFolderRequest {
   nodeId: string;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface DeleteFolderResponse {
@@ -226,6 +230,7 @@ export interface UpdateSourceRequest {
   engine?: string | undefined;
   connectionSettings?: ConnectionSettings | undefined;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
   parentNodeId?: string | undefined;
 }
 
@@ -236,6 +241,7 @@ export interface UpdateSourceResponse {
 export interface DeleteSourceRequest {
   sourceId: string;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface DeleteSourceResponse {
@@ -323,6 +329,7 @@ export interface UpdateQueryRequest {
   query?: string | undefined;
   sourceId?: string | undefined;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface UpdateQueryResponse {
@@ -332,6 +339,7 @@ export interface UpdateQueryResponse {
 export interface DeleteQueryRequest {
   queryId: string;
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface DeleteQueryResponse {
@@ -977,7 +985,7 @@ export const GetHubResponse: MessageFns<GetHubResponse> = {
 };
 
 function createBaseUpdateHubRequest(): UpdateHubRequest {
-  return { hubId: "", label: undefined, archived: undefined, expectedVersion: undefined };
+  return { hubId: "", label: undefined, archived: undefined, expectedVersion: undefined, moreVersions: [] };
 }
 
 export const UpdateHubRequest: MessageFns<UpdateHubRequest> = {
@@ -993,6 +1001,13 @@ export const UpdateHubRequest: MessageFns<UpdateHubRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(32).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(42).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1041,6 +1056,24 @@ export const UpdateHubRequest: MessageFns<UpdateHubRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 5: {
+            if (tag === 40) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 42) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -1102,7 +1135,7 @@ export const UpdateHubResponse: MessageFns<UpdateHubResponse> = {
 };
 
 function createBaseDeleteHubRequest(): DeleteHubRequest {
-  return { hubId: "", recursive: false, expectedVersion: undefined };
+  return { hubId: "", recursive: false, expectedVersion: undefined, moreVersions: [] };
 }
 
 export const DeleteHubRequest: MessageFns<DeleteHubRequest> = {
@@ -1115,6 +1148,13 @@ export const DeleteHubRequest: MessageFns<DeleteHubRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(24).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(34).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1155,6 +1195,24 @@ export const DeleteHubRequest: MessageFns<DeleteHubRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 4: {
+            if (tag === 32) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 34) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -1613,7 +1671,7 @@ export const Folder: MessageFns<Folder> = {
 };
 
 function createBaseUpdateFolderRequest(): UpdateFolderRequest {
-  return { nodeId: "", label: undefined, parentNodeId: undefined, expectedVersion: undefined };
+  return { nodeId: "", label: undefined, parentNodeId: undefined, expectedVersion: undefined, moreVersions: [] };
 }
 
 export const UpdateFolderRequest: MessageFns<UpdateFolderRequest> = {
@@ -1629,6 +1687,13 @@ export const UpdateFolderRequest: MessageFns<UpdateFolderRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(32).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(42).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1677,6 +1742,24 @@ export const UpdateFolderRequest: MessageFns<UpdateFolderRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 5: {
+            if (tag === 40) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 42) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -1738,7 +1821,7 @@ export const UpdateFolderResponse: MessageFns<UpdateFolderResponse> = {
 };
 
 function createBaseDeleteFolderRequest(): DeleteFolderRequest {
-  return { nodeId: "", expectedVersion: undefined };
+  return { nodeId: "", expectedVersion: undefined, moreVersions: [] };
 }
 
 export const DeleteFolderRequest: MessageFns<DeleteFolderRequest> = {
@@ -1748,6 +1831,13 @@ export const DeleteFolderRequest: MessageFns<DeleteFolderRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(16).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(26).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1780,6 +1870,24 @@ export const DeleteFolderRequest: MessageFns<DeleteFolderRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 3: {
+            if (tag === 24) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 26) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -2614,6 +2722,7 @@ function createBaseUpdateSourceRequest(): UpdateSourceRequest {
     engine: undefined,
     connectionSettings: undefined,
     expectedVersion: undefined,
+    moreVersions: [],
     parentNodeId: undefined,
   };
 }
@@ -2634,6 +2743,13 @@ export const UpdateSourceRequest: MessageFns<UpdateSourceRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(40).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(58).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     if (message.parentNodeId !== undefined) {
       writer.uint32(50).string(message.parentNodeId);
@@ -2693,6 +2809,24 @@ export const UpdateSourceRequest: MessageFns<UpdateSourceRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 7: {
+            if (tag === 56) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 58) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
           case 6: {
             if (tag !== 50) {
@@ -2762,7 +2896,7 @@ export const UpdateSourceResponse: MessageFns<UpdateSourceResponse> = {
 };
 
 function createBaseDeleteSourceRequest(): DeleteSourceRequest {
-  return { sourceId: "", expectedVersion: undefined };
+  return { sourceId: "", expectedVersion: undefined, moreVersions: [] };
 }
 
 export const DeleteSourceRequest: MessageFns<DeleteSourceRequest> = {
@@ -2772,6 +2906,13 @@ export const DeleteSourceRequest: MessageFns<DeleteSourceRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(16).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(26).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -2804,6 +2945,24 @@ export const DeleteSourceRequest: MessageFns<DeleteSourceRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 3: {
+            if (tag === 24) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 26) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -3592,6 +3751,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     query: undefined,
     sourceId: undefined,
     expectedVersion: undefined,
+    moreVersions: [],
   };
 }
 
@@ -3620,6 +3780,13 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(64).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(74).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -3701,6 +3868,24 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             message.expectedVersion = reader.uint32();
             continue;
           }
+          case 9: {
+            if (tag === 72) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 74) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3761,7 +3946,7 @@ export const UpdateQueryResponse: MessageFns<UpdateQueryResponse> = {
 };
 
 function createBaseDeleteQueryRequest(): DeleteQueryRequest {
-  return { queryId: "", expectedVersion: undefined };
+  return { queryId: "", expectedVersion: undefined, moreVersions: [] };
 }
 
 export const DeleteQueryRequest: MessageFns<DeleteQueryRequest> = {
@@ -3771,6 +3956,13 @@ export const DeleteQueryRequest: MessageFns<DeleteQueryRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(16).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(26).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -3803,6 +3995,24 @@ export const DeleteQueryRequest: MessageFns<DeleteQueryRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 3: {
+            if (tag === 24) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 26) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -5407,7 +5617,7 @@ export const FinishOperationResponse: MessageFns<FinishOperationResponse> = {
 /**
  * Hubs, folders, sources, queries and keys. Every call but Authenticate carries a principal; what
  * belongs to another account is NOT_FOUND, as if it never existed. `version` is the ETag of a document; an
- * `expected_version` that is not the document's own fails with VERSION_MISMATCH.
+ * `expected_version` that is not the document's own fails with VERSION_MISMATCH, unless one of `more_versions` is.
  */
 export type CatalogServiceService = typeof CatalogServiceService;
 export const CatalogServiceService = {

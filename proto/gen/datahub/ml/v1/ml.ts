@@ -66,6 +66,7 @@ export interface DeleteClassifierRequest {
   classifierId: string;
   /** Another one than the classifier's fails with VERSION_MISMATCH. */
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface DeleteClassifierResponse {
@@ -115,6 +116,7 @@ export interface DeleteClassRequest {
   classId: string;
   /** Another one than the classifier's fails with VERSION_MISMATCH. */
   expectedVersion?: number | undefined;
+  moreVersions: number[];
 }
 
 export interface DeleteClassResponse {
@@ -623,7 +625,7 @@ export const GetClassifierResponse: MessageFns<GetClassifierResponse> = {
 };
 
 function createBaseDeleteClassifierRequest(): DeleteClassifierRequest {
-  return { classifierId: "", expectedVersion: undefined };
+  return { classifierId: "", expectedVersion: undefined, moreVersions: [] };
 }
 
 export const DeleteClassifierRequest: MessageFns<DeleteClassifierRequest> = {
@@ -633,6 +635,13 @@ export const DeleteClassifierRequest: MessageFns<DeleteClassifierRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(16).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(26).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -665,6 +674,24 @@ export const DeleteClassifierRequest: MessageFns<DeleteClassifierRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 3: {
+            if (tag === 24) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 26) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -1103,7 +1130,7 @@ export const PredictResponse: MessageFns<PredictResponse> = {
 };
 
 function createBaseDeleteClassRequest(): DeleteClassRequest {
-  return { classifierId: "", classId: "", expectedVersion: undefined };
+  return { classifierId: "", classId: "", expectedVersion: undefined, moreVersions: [] };
 }
 
 export const DeleteClassRequest: MessageFns<DeleteClassRequest> = {
@@ -1116,6 +1143,13 @@ export const DeleteClassRequest: MessageFns<DeleteClassRequest> = {
     }
     if (message.expectedVersion !== undefined) {
       writer.uint32(24).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(34).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1156,6 +1190,24 @@ export const DeleteClassRequest: MessageFns<DeleteClassRequest> = {
 
             message.expectedVersion = reader.uint32();
             continue;
+          }
+          case 4: {
+            if (tag === 32) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 34) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
