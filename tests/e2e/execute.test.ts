@@ -38,6 +38,20 @@ describe.each(engines)('executing on %s', (engine) => {
     expect(Object.keys(data[0])).toEqual(['id', 'region', 'amount', 'note']);
   });
 
+  it('takes a declared timestamp as it answers one, and any zone for the moment it names', async () => {
+    const cast = engine === 'postgres' ? ':at::timestamp' : 'CAST(:at AS DATETIME(3))';
+    const context = [{ key: 'at', type: 'timestamp' }];
+    const queryId = await store(`SELECT ${cast} AS moment`, { context });
+    for (const at of [
+      '2026-01-02T03:04:05.123Z',
+      '2026-01-02T05:04:05.123+02:00',
+      '2026-01-02 03:04:05.123',
+    ]) {
+      const { body } = await run(queryId, { at });
+      expect(body).toEqual({ data: [{ moment: '2026-01-02T03:04:05.123' }] });
+    }
+  });
+
   it('binds variables, whatever they hold', async () => {
     const queryId = await store('SELECT id FROM sales WHERE region = :region ORDER BY id');
     const ids = async (region: unknown) => (await run(queryId, { region })).body.data;

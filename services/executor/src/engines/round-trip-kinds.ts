@@ -150,7 +150,7 @@ export const kinds: Kind[] = [
     type: 'timestamp',
     sent: instant.map(quote),
     postgres: ':v',
-    mysql: "CAST(REPLACE(:v, 'Z', '') AS DATETIME(6))",
+    mysql: 'CAST(:v AS DATETIME(6))',
     canonical: moment,
   },
   { name: 'uuid', type: 'uuid', sent: fc.uuid().map(quote), postgres: ':v', mysql: ':v', canonical: plain },
