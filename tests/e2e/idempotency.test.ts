@@ -102,5 +102,62 @@ describe('a POST with an Idempotency-Key', () => {
       const clash = await api.post('/v1/queries/execute', { queryId, context: { id, label: 'once' } });
       expect([clash.status, clash.body.code]).toEqual([409, 'CONSTRAINT']);
     });
+
+    const store = async (text: string, command?: string) => {
+      const query = { hubId, sourceId, label: 'answer', query: text, command };
+      return (await api.ok(api.post('/v1/queries', query))).config.query.queryId as string;
+    };
+
+    it.each(['application/json', 'application/x-ndjson', 'text/csv'])(
+      'answers up to 64 KiB of %s again, streamed or not, and says so of what is not kept',
+      async (accept) => {
+        const rows = async (tables: string) =>
+          store(`SELECT a.id, REPEAT('x', 100) AS filler FROM sales a, ${tables}`);
+        const run = async (of: string, key: string, options = {}) =>
+          api.post(
+            '/v1/queries/execute',
+            { queryId: of, options },
+            { headers: { accept, 'idempotency-key': key } },
+          );
+        const [kept, large] = [randomUUID(), randomUUID()];
+        const small = await rows('sales b, sales c, sales d, sales e');
+        const first = await run(small, kept);
+        expect(first.text.length).toBeGreaterThan(20_000);
+        const again = await run(small, kept);
+        expect([again.status, again.text === first.text]).toEqual([200, true]);
+        expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
+        expect(again.headers.get('idempotency-replayed')).toBe('true');
+
+        const larger = await rows('sales b, sales c, sales d, sales e, sales f');
+        expect((await run(larger, large)).text.length).toBeGreaterThan(65_536);
+        const refused = await run(larger, large);
+        expect([refused.status, refused.body.detail]).toEqual([
+          409,
+          'It was carried out. The answer was too large to be kept.',
+        ]);
+
+        const cut = randomUUID();
+        await run(small, cut, { maxRows: 1 });
+        const { status, body } = await run(small, cut, { maxRows: 1 });
+        if (accept !== 'text/csv') expect(status).toBe(200);
+        else expect([status, body.detail]).toEqual([409, expect.stringContaining('was cut')]);
+      },
+    );
+
+    it.runIf(engine === 'postgres')(
+      'frees its key when the answer broke off and nothing was done',
+      async () => {
+        const table = `late_${randomUUID().slice(0, 8)}`;
+        const run = async (of: string, headers = {}) =>
+          api.post('/v1/queries/execute', { queryId: of }, { headers });
+        const create = `CREATE TABLE ${table} (n int UNIQUE DEFERRABLE INITIALLY DEFERRED, filler text)`;
+        expect((await run(await store(create, 'CREATE'))).status).toBe(200);
+        const insert = `INSERT INTO ${table} SELECT 1, REPEAT('x', 100) FROM generate_series(1, 3000) RETURNING *`;
+        const twice = await store(insert, 'INSERT');
+        const headers = { 'idempotency-key': randomUUID() };
+        for (let i = 0; i < 2; i++) await expect(run(twice, headers)).rejects.toThrow();
+        expect((await run(await store(`SELECT COUNT(*) AS n FROM ${table}`))).body.data).toEqual([{ n: 0 }]);
+      },
+    );
   });
 });

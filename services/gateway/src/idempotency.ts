@@ -14,12 +14,13 @@ import { validationError } from './validation.ts';
 export interface Idempotency {
   /** Before the operation. True when the answer was given already. */
   begin(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
-  /** After it: keeps the answer, or frees the key when nothing happened. */
-  finish(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<void>;
+  /** After it: keeps the answer, or frees the key when nothing happened. `unkept` is why there is no answer to keep. */
+  finish(request: FastifyRequest, reply: FastifyReply, payload: unknown, unkept?: string): Promise<void>;
 }
 
 const keyShape = /^[\x21-\x7e]{1,255}$/;
-const answerBytesMax = 65_536;
+/** A larger answer is not kept. */
+export const answerBytesMax = 65_536;
 const finishTimeoutMs = 5_000;
 /** Failures after which nobody knows whether it happened. */
 const unknownCodes = new Set(['SOURCE_BROKEN', 'CANCELLED', 'INTERNAL']);
@@ -60,12 +61,13 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
       }
     },
 
-    finish: async (request, reply, payload) => {
+    finish: async (request, reply, payload, unkept) => {
       const { operationId } = request;
       if (operationId === undefined) return;
       request.operationId = undefined;
       const ctx = createCallContext({ timeoutMs: finishTimeoutMs, ...principalOf(request) });
-      await catalog.finishOperation({ recordId: operationId, ...outcomeOf(request, reply, payload) }, ctx);
+      const outcome = outcomeOf(request, reply, { payload, unkept });
+      await catalog.finishOperation({ recordId: operationId, ...outcome }, ctx);
     },
   };
 }
@@ -99,11 +101,16 @@ function conflict(message: string): HubError {
 }
 
 /** A status of 0: it did not happen, and the key is free again. */
-function outcomeOf(request: FastifyRequest, reply: FastifyReply, payload: unknown) {
-  const status = reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode;
+function outcomeOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { payload, unkept = 'was too large' }: { payload: unknown; unkept?: string | undefined },
+) {
+  const status = reply.statusCode;
   const nothing = { contentType: '', body: Buffer.alloc(0), kept: false, note: '' };
-  if (status >= 400) {
-    if (!unknownCodes.has(request.failedWith ?? '')) return { status: 0, ...nothing };
+  // Also of an answer that broke off: its status had gone out before.
+  if (request.failedWith !== undefined) {
+    if (!unknownCodes.has(request.failedWith)) return { status: 0, ...nothing };
     return {
       status,
       ...nothing,
@@ -120,7 +127,7 @@ function outcomeOf(request: FastifyRequest, reply: FastifyReply, payload: unknow
   const body =
     typeof payload === 'string' ? Buffer.from(payload) : payload instanceof Buffer ? payload : undefined;
   if (body === undefined || body.length > answerBytesMax) {
-    return { status, ...nothing, note: 'It was carried out. The answer was too large to be kept.' };
+    return { status, ...nothing, note: `It was carried out. The answer ${unkept} to be kept.` };
   }
   return {
     status,

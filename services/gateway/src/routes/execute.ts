@@ -3,8 +3,9 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { Format } from '@datahub/proto/executor/v1/executor';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerBytesMax, createIdempotency, type Idempotency } from '../idempotency.ts';
 import { exactMember } from '../json-body.ts';
 import type { Handler } from '../request.ts';
 import { id, object } from '../schemas.ts';
@@ -85,25 +86,28 @@ const textBytesMax = 8_192;
 const cutTrailer = 'x-truncated';
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
-export function createExecuteHandler({ executor }: Upstreams, options: { stallTimeoutMs: number }): Handler {
+export function createExecuteHandler(
+  { executor, catalog }: Upstreams,
+  { stallTimeoutMs }: { stallTimeoutMs: number },
+): Handler {
+  const idempotency = createIdempotency(catalog);
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const { format, contentType } = chooseFormat(request.headers.accept);
     // HTTP/1.0 has neither chunks nor trailers.
     const trailer = format === Format.FORMAT_CSV && request.raw.httpVersion !== '1.0';
-    const answer = new StreamedAnswer(request, reply, { contentType, trailer, ...options });
-    await executor
-      .execute(
-        {
-          queryId: body.queryId,
-          contextJson: contextJson(request, body),
-          options: body.options === undefined ? noOptions : toOptions(body.options),
-          format,
-        },
-        request.context,
-        answer,
-      )
-      .catch((err) => answer.fail(err));
+    const answer = new StreamedAnswer(request, reply, { contentType, trailer, stallTimeoutMs, idempotency });
+    const execution = {
+      queryId: body.queryId,
+      contextJson: contextJson(request, body),
+      options: body.options === undefined ? noOptions : toOptions(body.options),
+      format,
+    };
+    try {
+      await executor.execute(execution, request.context, answer);
+    } catch (err) {
+      return answer.fail(err);
+    }
     return answer.finish();
   };
 }
@@ -118,6 +122,13 @@ function toOptions({ numbers, dryRun = false, meta = false, ...rest }: NonNullab
   return { ...rest, dryRun, meta, numbersAsStrings: numbers === 'string' };
 }
 
+interface AnswerOptions {
+  contentType: string;
+  stallTimeoutMs: number;
+  trailer: boolean;
+  idempotency: Idempotency;
+}
+
 /**
  * The first chunk is held back until the answer is whole or a turn of the event loop has gone by: a small answer goes
  * out in one piece with its length, a large one streams. A failure after that destroys the connection, so that what the
@@ -127,18 +138,17 @@ class StreamedAnswer implements ExecutionReply {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #response: ServerResponse;
-  readonly #options: { contentType: string; stallTimeoutMs: number; trailer: boolean };
+  readonly #options: AnswerOptions;
   #truncated = false;
   #held: Buffer | undefined;
   #streaming = false;
   #onDrain: () => void = () => {};
   #stall: NodeJS.Timeout | undefined;
+  /** What was streamed so far, for the repeats of an operation; undefined once it is more than is kept. */
+  #sent: Buffer[] | undefined = [];
+  #sentBytes = 0;
 
-  constructor(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    options: { contentType: string; stallTimeoutMs: number; trailer: boolean },
-  ) {
+  constructor(request: FastifyRequest, reply: FastifyReply, options: AnswerOptions) {
     this.#request = request;
     this.#reply = reply;
     this.#response = reply.raw;
@@ -165,17 +175,19 @@ class StreamedAnswer implements ExecutionReply {
   }
 
   /** Before anything was sent the failure is the answer; after that the connection ends without completing the body. */
-  fail(err: unknown): void {
+  async fail(err: unknown): Promise<FastifyReply> {
     clearTimeout(this.#stall);
     if (!this.#streaming) {
       this.#held = undefined;
       throw err;
     }
-    this.#request.log.warn({ event: 'execution.broken', err }, 'an answer broke off');
+    this.#request.failedWith = toHubError(err).code;
     this.#response.destroy();
+    await this.#settle(undefined);
+    return this.#reply;
   }
 
-  finish(): FastifyReply {
+  async finish(): Promise<FastifyReply> {
     clearTimeout(this.#stall);
     const cut = this.#truncated && this.#options.trailer;
     // Only what is sent in chunks has a trailer.
@@ -187,9 +199,20 @@ class StreamedAnswer implements ExecutionReply {
       const small = held === undefined ? '' : held.length <= textBytesMax ? held.toString() : held;
       return this.#reply.header('content-type', this.#options.contentType).send(small);
     }
+    await this.#settle(cut);
     if (cut) this.#response.addTrailers({ [cutTrailer]: 'true' });
     this.#response.end();
     return this.#reply;
+  }
+
+  /** What was streamed never comes by where other answers are kept. */
+  async #settle(cut: boolean | undefined): Promise<void> {
+    const { idempotency } = this.#options;
+    if (this.#request.operationId === undefined) return;
+    const whole = cut === false && this.#sent !== undefined ? Buffer.concat(this.#sent) : undefined;
+    const unkept = cut ? 'was cut, which CSV has no place to say,' : undefined;
+    // The answer is whole all the same. The record stays open, and repeats are told that nobody knows.
+    await idempotency.finish(this.#request, this.#reply, whole, unkept).catch(() => {});
   }
 
   #startStream(): void {
@@ -210,7 +233,14 @@ class StreamedAnswer implements ExecutionReply {
     this.#write(held);
   }
 
+  #keep(bytes: Buffer): void {
+    this.#sentBytes += bytes.length;
+    if (this.#request.operationId === undefined || this.#sentBytes > answerBytesMax) this.#sent = undefined;
+    else this.#sent?.push(bytes);
+  }
+
   #write(bytes: Buffer): boolean {
+    this.#keep(bytes);
     if (this.#response.destroyed || this.#response.write(bytes)) return true;
     clearTimeout(this.#stall);
     this.#stall = setTimeout(() => this.#response.destroy(), this.#options.stallTimeoutMs);
