@@ -1,5 +1,6 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, inject, it, vi } from 'vitest';
 import { api, createSource, timestamp } from '../support/hub.ts';
+import { read } from '../support/streaming.ts';
 
 const entriesOf = async (search: string) => api.ok(api.get(`/v1/audit?${search}`));
 
@@ -81,6 +82,29 @@ describe('the audit', () => {
           );
         expect([sum('count'), sum('failed')]).toEqual([9, failed]);
         expect(entries.length).toBeLessThanOrEqual(2);
+      },
+      { timeout: 15_000, interval: 250 },
+    );
+  });
+
+  it('counts executions whose caller did not wait for the end of the answer', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'left' }));
+    const factors = Array.from({ length: 12 }, (_, i) => `sales s${i}`).join(', ');
+    const query = {
+      hubId,
+      sourceId: await createSource(hubId),
+      label: 'left',
+      query: `SELECT s0.id, REPEAT('x', 200) AS filler FROM ${factors}`,
+    };
+    const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
+    const reader = read(inject('hub'), { queryId });
+    await reader.begun;
+    reader.leave();
+    await vi.waitFor(
+      async () => {
+        expect(await entriesOf(`resourceId=${queryId}&action=query.execute`)).toMatchObject([
+          { count: 1, failed: 1 },
+        ]);
       },
       { timeout: 15_000, interval: 250 },
     );

@@ -73,6 +73,37 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     schemaErrorFormatter: (errors, where) => toValidationError(errors as never, where),
     frameworkErrors: (err, request, reply) => sendProblem(deps, request, reply as FastifyReply, err),
   });
+  app.decorateRequest('context', null as never);
+  app.decorateRequest('parsed', undefined);
+  app.decorateRequest('operationId', undefined);
+  app.decorateRequest('failedWith', undefined);
+  app.decorateRequest('left', false);
+  app.decorateRequest('madeId', undefined);
+  const over = (request: FastifyRequest, reply: FastifyReply) => {
+    deps.events.answered(request, reply);
+    deps.usage.answered(request, reply);
+    endSpan(request, reply);
+  };
+  // Before CORS, which answers preflights by itself.
+  app.addHook('onRequest', (request, reply, done) => {
+    request.context = new RequestContext(request, {
+      response: reply.raw,
+      timeoutMs: config.requestTimeoutMs,
+    });
+    if (deps.tracing !== undefined) startSpan(request, deps.tracing);
+    reply.header('x-request-id', request.id);
+    // Not onResponse, which never comes by where an answer breaks off.
+    reply.raw.once('close', () => {
+      if (reply.sent) over(request, reply);
+      else request.left = true;
+    });
+    done();
+  });
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (request.left) over(request, reply);
+    request.left = false;
+    done();
+  });
   await app.register(cors, {
     origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
     methods,
@@ -82,27 +113,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     strictPreflight: false,
     optionsSuccessStatus: 204,
   });
-  app.decorateRequest('context', null as never);
-  app.decorateRequest('parsed', undefined);
-  app.decorateRequest('operationId', undefined);
-  app.decorateRequest('failedWith', undefined);
-  app.decorateRequest('madeId', undefined);
   readBodies(app);
-  app.addHook('onRequest', (request, reply, done) => {
-    request.context = new RequestContext(request, {
-      response: reply.raw,
-      timeoutMs: config.requestTimeoutMs,
-    });
-    if (deps.tracing !== undefined) startSpan(request, deps.tracing);
-    reply.header('x-request-id', request.id);
-    done();
-  });
-  app.addHook('onResponse', (request, reply, done) => {
-    deps.events.answered(request, reply);
-    deps.usage.answered(request, reply);
-    endSpan(request, reply);
-    done();
-  });
   app.setErrorHandler((err, request, reply) => sendProblem(deps, request, reply, err));
 
   const routes = listRoutes(deps.upstreams, config);
@@ -160,11 +171,6 @@ function registerV1(
   app.addHook('onSend', (request, reply, payload, done) => {
     if (request.operationId === undefined) done();
     else idempotency.finish(request, reply, payload).then(() => done(), done);
-  });
-  // An answer that was streamed or cut off never came by onSend.
-  app.addHook('onResponse', (request, reply, done) => {
-    if (request.operationId === undefined) done();
-    else idempotency.finish(request, reply, undefined).then(() => done(), done);
   });
   app.setNotFoundHandler((request) => refuseUnknown(request, routes));
   for (const route of routes) {

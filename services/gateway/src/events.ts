@@ -57,16 +57,18 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
 
     answered: (request, reply) => {
       const { observe, log, text } = kindOf(request, reply);
-      observe(reply.elapsedTime / 1_000);
+      const { principal, requestId, traceparent, startedAt } = request.context;
+      const elapsedMs = performance.now() - startedAt;
+      observe(elapsedMs / 1_000);
       if (!log.isLevelEnabled('info')) return;
-      const { principal, requestId, traceparent } = request.context ?? {};
       log.info(
         {
           requestId,
           traceId: traceparent?.slice(3, 35),
           keyId: principal?.keyId,
           accountId: principal?.accountId,
-          durationMs: Math.round(reply.elapsedTime * 100) / 100,
+          durationMs: Math.round(elapsedMs * 100) / 100,
+          ...(reply.raw.writableFinished ? {} : { brokenOff: request.failedWith ?? 'CANCELLED' }),
         },
         text,
       );

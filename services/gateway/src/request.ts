@@ -24,6 +24,7 @@ export class RequestContext implements CallContext {
   /** Of the span of this request, or what the caller sent. */
   traceparent: string | undefined;
   span: Span | undefined;
+  readonly startedAt = performance.now();
   readonly deadlineAt: number;
   readonly #response: ServerResponse;
   #signal: AbortSignal | undefined;
@@ -31,7 +32,7 @@ export class RequestContext implements CallContext {
   constructor(request: FastifyRequest, options: { response: ServerResponse; timeoutMs: number }) {
     this.requestId = request.id;
     this.traceparent = traceparentOf(request.raw);
-    this.deadlineAt = performance.now() + options.timeoutMs;
+    this.deadlineAt = this.startedAt + options.timeoutMs;
     this.#response = options.response;
   }
 
@@ -73,8 +74,10 @@ declare module 'fastify' {
     parsed: ParsedBody | undefined;
     /** The record of an operation asked for with an idempotency key, until it has ended. */
     operationId: string | undefined;
-    /** The code of the problem that was answered. */
+    /** The code of the problem that was answered, or that broke the answer off. */
     failedWith: string | undefined;
+    /** The client has gone, and what it asked for is still under way. */
+    left: boolean;
     /** The id of what was made, where the path does not name it. */
     madeId: string | undefined;
   }

@@ -96,7 +96,8 @@ export function createUsage(options: UsageOptions): Usage {
       const { classifierId } = request.params as { classifierId?: string };
       const { queryId } = (request.body ?? {}) as { queryId?: string };
       const resourceId = request.madeId ?? classifierId ?? queryId ?? '';
-      add(principal, { action, resourceId, count: 1, failed: status >= 400 ? 1 : 0 });
+      const failed = status >= 400 || !reply.raw.writableFinished;
+      add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0 });
       if (entries >= entriesMax) void flush();
     },
 
