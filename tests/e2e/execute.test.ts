@@ -52,6 +52,20 @@ describe.each(engines)('executing on %s', (engine) => {
     }
   });
 
+  it('takes a default of null for one, and refuses one that no execution could take', async () => {
+    const query = 'SELECT COUNT(*) AS n FROM sales WHERE region = :region';
+    const declared = (value: unknown) => ({ context: [{ key: 'region', type: 'string', value }] });
+    const queryId = await store(query, declared(null));
+    expect((await run(queryId)).body).toEqual({ data: [{ n: 0 }] });
+    expect((await run(queryId, { region: 'north' })).body).toEqual({ data: [{ n: 1 }] });
+    const body = { hubId, sourceId, label: 'q', query, ...declared(5) };
+    const { status, body: problem } = await api.post('/v1/queries', body);
+    expect([status, problem.errors]).toEqual([
+      400,
+      [{ pointer: '/context/0/value', detail: 'must be a string' }],
+    ]);
+  });
+
   it('binds variables, whatever they hold', async () => {
     const queryId = await store('SELECT id FROM sales WHERE region = :region ORDER BY id');
     const ids = async (region: unknown) => (await run(queryId, { region })).body.data;

@@ -195,6 +195,8 @@ describe('a value', () => {
     expect(take(undefined, { required: false })).toEqual({ value: null });
     expect(take(undefined, { valueJson: '1.10', required: false })).toEqual({ value: exact('1.10') });
     expect(take(undefined, { valueJson: '0' })).toEqual({ value: 0 });
+    expect(take(undefined, { valueJson: 'null' })).toEqual({ value: null });
+    expect(take(undefined, { valueJson: 'null', required: true })).toEqual({ fault: 'must not be null' });
     expect(take('2', { valueJson: '1' })).toEqual({ value: 2 });
     expect(take(undefined, { valueJson: '"a"', type: 'integer' })).toMatchObject({
       fault: types.integer?.must,

@@ -85,7 +85,7 @@ export function resolveValues(
   const faults: Fault[] = [];
   const values = declarations.map((declaration) => {
     const given = own(pinned, declaration.name) ?? own(context, declaration.name);
-    const value = given === undefined ? (declaration.fallback ?? absent(declaration)) : given.value;
+    const value = given === undefined ? unsaid(declaration) : given.value;
     const detail = value === undefined ? 'is missing' : faultOf(declaration, value);
     if (detail !== undefined) faults.push({ pointer: `/context/${declaration.name}`, detail });
     return value ?? null;
@@ -123,7 +123,17 @@ function own(from: object | undefined, name: string): { value: Value } | undefin
     : undefined;
 }
 
-const absent = ({ required }: Declaration): Value | undefined => (required === false ? null : undefined);
+/** The default, which may be null. */
+function unsaid({ fallback, required }: Declaration): Value | undefined {
+  return fallback === undefined && required === false ? null : fallback;
+}
+
+/** Why no execution could take the default of a variable; its texts are JSON. */
+export function faultOfDefault(variable: Variable): string | undefined {
+  const declaration = declare(variable.key, variable);
+  const { fallback } = declaration;
+  return fallback === undefined || fallback === null ? undefined : faultOf(declaration, fallback);
+}
 
 /** What is wrong with a value, never the value itself. */
 function faultOf({ type, required, allowed }: Declaration, value: Value): string | undefined {

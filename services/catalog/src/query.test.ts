@@ -37,4 +37,22 @@ describe('the variables of a query', () => {
       expect.objectContaining({ code: 'VALIDATION', errors: errors('/config/context') }),
     );
   });
+
+  it('have defaults that an execution can take', () => {
+    const variables = [
+      { key: 'a', type: 'integer', valueJson: '"x"' },
+      { key: 'b', enumJson: '["x"]', valueJson: '"y"' },
+      { key: 'c', type: 'date[]', valueJson: '["2026-01-01", "soon"]' },
+      { key: 'd', type: 'integer', valueJson: 'null', required: true },
+      { key: 'e', type: 'integer', valueJson: '1' },
+    ];
+    const errors = [
+      { pointer: '/context/0/value', detail: 'must be a whole number from -2147483648 to 2147483647' },
+      { pointer: '/context/1/value', detail: 'must be one of the values that the query allows' },
+      { pointer: '/context/2/value', detail: 'must be an array of date; element 1 is not' },
+    ];
+    expect(() => makeQuery({ ...input, context: variables }, context)).toThrow(
+      expect.objectContaining({ code: 'VALIDATION', errors }),
+    );
+  });
 });

@@ -2,6 +2,7 @@
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
+import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
 import type { EngineName, QueryDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
@@ -121,8 +122,12 @@ function checkVariables(check: Checker, pointer: string, variables: Variable[]):
     if (seen.has(variable.key)) check.fault(`${at}/key`, 'stands in the list twice');
     seen.add(variable.key);
     if (variable.type !== undefined) check.oneOf(`${at}/type`, variable.type, allowedTypes);
-    if (parsed(variable.valueJson ?? 'null') === undefined) check.fault(`${at}/value`, 'must be JSON');
-    if (!Array.isArray(parsed(variable.enumJson ?? '[]'))) check.fault(`${at}/enum`, 'must be a JSON array');
+    const hasValue = parsed(variable.valueJson ?? 'null') !== undefined;
+    if (!hasValue) check.fault(`${at}/value`, 'must be JSON');
+    const hasEnum = Array.isArray(parsed(variable.enumJson ?? '[]'));
+    if (!hasEnum) check.fault(`${at}/enum`, 'must be a JSON array');
+    const fault = hasValue && hasEnum ? faultOfDefault(variable) : undefined;
+    if (fault !== undefined) check.fault(`${at}/value`, fault);
     return toVariableDoc(variable);
   });
 }
