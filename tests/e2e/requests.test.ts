@@ -137,8 +137,26 @@ describe('bodies', () => {
       headers: { 'content-encoding': 'gzip' },
     });
     expect([zipped.status, zipped.body.detail]).toEqual([415, 'Send the body uncompressed.']);
+    const plain = await api.post('/v1/hubs', { label: 'x' }, { headers: { 'content-encoding': 'Identity' } });
+    expect(plain.status).toBe(200);
     const large = await api.post('/v1/hubs', { label: 'x'.repeat(1_100_000) });
     expect([large.status, large.body.code]).toEqual([413, 'TOO_LARGE']);
+  });
+
+  it('that are no JSON are told so to those whose key allows the call', async () => {
+    const { key } = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['hubs:read'] }));
+    const send = (options: object) => api.post('/v1/hubs', undefined, { raw: '{"label"', ...options });
+    expect([(await send({})).status, (await send({ key })).status]).toEqual([400, 403]);
+  });
+
+  it('of what takes none may be empty, and hold nothing', async () => {
+    const { hubId: asleep } = await api.ok(api.post('/v1/hubs', { label: 'asleep' }));
+    for (const path of [`/v1/hubs/${asleep}/archive`, `/v1/hubs/${asleep}/unarchive`]) {
+      for (const body of [undefined, {}]) expect((await api.post(path, body)).status).toBe(200);
+      const { status, body } = await api.post(path, { archived: 0 });
+      expect([status, body.errors]).toEqual([400, [{ pointer: '/archived', detail: 'is not known here' }]]);
+    }
+    expect((await api.post(`/v1/sources/${sourceId}/test`, { connectionSettings: {} })).status).toBe(400);
   });
 
   it('of a DELETE may say JSON and be empty', async () => {
@@ -162,6 +180,10 @@ describe('paths and methods', () => {
       const answer = await api.call(name, `/v1/hubs/${hubId}/contents`);
       expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
     }
+    for (const open of ['/healthz', '/readyz', '/openapi.json']) {
+      const answer = await api.call('POST', open);
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    }
     const raw = { raw: 'x', headers: { 'content-type': 'text/plain' } };
     expect((await api.post('/v1/nothing', undefined, raw)).status).toBe(404);
     const slash = await api.post('/v1/hubs/', { label: 'x' });
@@ -176,6 +198,21 @@ describe('paths and methods', () => {
     expect((await api.delete(`/v1/hubs/${kept}?recursive=yes`)).status).toBe(400);
     expect((await api.delete(`/v1/hubs/${kept}?recursive=1`)).status).toBe(200);
     expect((await api.get('/v1/queries/x?signature=on')).status).toBe(400);
+  });
+
+  it('that name a thing twice in the query get 400', async () => {
+    for (const path of [
+      `/v1/audit?resourceId=${hubId}&resourceId=${hubId}`,
+      '/v1/audit?keyId=a&keyId=b',
+      '/v1/audit?action=a&action=b',
+      `/v1/sources?hubId=${hubId}&hubId=${hubId}`,
+      `/v1/queries?hubId=${hubId}&hubId=${hubId}`,
+      '/v1/hubs?limit=1&limit=1',
+    ]) {
+      expect([path, (await api.get(path)).status]).toEqual([path, 400]);
+    }
+    const { body } = await api.get('/v1/audit?keyId=a&keyId=b');
+    expect(body.errors).toEqual([{ pointer: 'query/keyId', detail: 'must be given once' }]);
   });
 
   it.each(['hubs', 'sources', 'queries', 'classifiers'])(
@@ -211,6 +248,7 @@ describe('browsers', () => {
     expect(headers.get('access-control-allow-origin')).toBe('*');
     expect(headers.get('access-control-allow-headers')).toContain('x-service-api-key');
     expect(headers.get('access-control-allow-methods')).toContain('DELETE');
+    expect(headers.get('x-request-id')).toBeTruthy();
   });
 
   it('may read answers and problems alike', async () => {

@@ -6,7 +6,7 @@ import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Admission, authenticate, requireScope } from './admission.ts';
-import { answerBroken } from './broken-requests.ts';
+import { answerBroken, refuseExpectation } from './broken-requests.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
 import { createIdempotency } from './idempotency.ts';
@@ -14,7 +14,7 @@ import { parseJsonBody } from './json-body.ts';
 import { problemHeaders, toProblem, unstoredHeaders } from './problems.ts';
 import { RequestContext, requestIdOf } from './request.ts';
 import { endSpan, startSpan } from './request-span.ts';
-import { type Readiness, registerHealth } from './routes/health.ts';
+import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
 import { listRoutes, type Route } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -58,7 +58,8 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     keepAliveTimeout: http.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
     trustProxy: config.trustedProxies.length > 0 && config.trustedProxies,
-    serverFactory: (listener) => createServer(http, deps.inFront?.(listener) ?? listener),
+    serverFactory: (listener) =>
+      createServer(http, deps.inFront?.(listener) ?? listener).on('checkExpectation', refuseExpectation),
     genReqId: requestIdOf,
     exposeHeadRoutes: true,
     ajv: {
@@ -75,6 +76,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   });
   app.decorateRequest('context', null as never);
   app.decorateRequest('parsed', undefined);
+  app.decorateRequest('malformed', undefined);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('left', false);
@@ -127,16 +129,16 @@ function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (body.length === 0) return done(null, undefined);
-    const { 'content-encoding': coding = 'identity' } = request.headers;
-    if (coding !== 'identity')
+    const { 'content-encoding': coding = '' } = request.headers;
+    if (!['', 'identity'].includes(coding.toLowerCase()))
       return done(new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.'));
     try {
-      const parsed = parseJsonBody(body as Buffer);
-      request.parsed = parsed;
-      done(null, parsed.value);
+      request.parsed = parseJsonBody(body as Buffer);
     } catch (err) {
-      done(err as Error);
+      // Told after the scope. From here it would close the connection as well.
+      request.malformed = err as HubError;
     }
+    done(null, request.parsed?.value);
   });
 }
 
@@ -160,6 +162,7 @@ function registerV1(
   });
   app.addHook('preValidation', (request, _reply, done) => {
     requireScope(request);
+    if (request.malformed !== undefined) throw request.malformed;
     requireBody(request);
     done();
   });
@@ -208,7 +211,8 @@ function requireBody(request: FastifyRequest): void {
 
 function refuseUnknown(request: FastifyRequest, routes: Route[]): never {
   const path = request.url.split('?', 1)[0] as string;
-  const allowed = routes.filter(({ url }) => matches(url, path)).map(({ method }) => method as string);
+  const known = [...routes, ...openPaths.map((url) => ({ method: 'GET', url }))];
+  const allowed = known.filter(({ url }) => matches(url, path)).map(({ method }) => method as string);
   if (allowed.length === 0)
     throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists them all.');
   if (allowed.includes('GET')) allowed.push('HEAD');

@@ -1,6 +1,7 @@
 /** Who did what in the caller's account. */
 
 import type { AuditEntry } from '@datahub/proto/catalog/v1/catalog';
+import { readText } from '../flags.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
 import type { Handler } from '../request.ts';
 import { toTimestamp } from '../to-json.ts';
@@ -11,8 +12,12 @@ const paging = { limitDefault: 100, limitMax: 1_000 };
 export function createAuditHandler({ catalog }: Upstreams): Handler {
   return async (request, reply) => {
     const page = readPage(request, paging);
-    const { resourceId, keyId, action } = request.query as Record<string, string | undefined>;
-    const { entries, total } = await catalog.listAudit({ page, resourceId, keyId, action }, request.context);
+    const filter = {
+      resourceId: readText(request, 'resourceId'),
+      keyId: readText(request, 'keyId'),
+      action: readText(request, 'action'),
+    };
+    const { entries, total } = await catalog.listAudit({ page, ...filter }, request.context);
     setPageHeaders(reply, page, total);
     return entries.map(toAuditJson);
   };

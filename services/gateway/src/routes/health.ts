@@ -11,6 +11,8 @@ export interface Readiness {
   draining?(): boolean;
 }
 
+export const openPaths = ['/healthz', '/readyz', '/openapi.json'];
+
 export function registerHealth(app: FastifyInstance, readiness: Readiness, openApi: () => object): void {
   let document: string | undefined;
   let met = false;

@@ -1,6 +1,7 @@
 /** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
 
 import type { Handler } from '../request.ts';
+import { object } from '../schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
 import * as answers from './answers.ts';
 import { createAuditHandler } from './audit.ts';
@@ -20,6 +21,9 @@ import { createKeyBody, createKeyHandlers, rotateKeyBody } from './keys.ts';
 import { createQueryBody, createQueryHandlers, updateQueryBody } from './queries.ts';
 import { createSourceBody, createSourceHandlers, updateSourceBody } from './sources.ts';
 import { createSummarizeHandler, summarizeBody, summarizeDocumented } from './summarize.ts';
+
+/** Nothing is read of it, so nothing may stand in it: what it would ask for would be passed over in silence. */
+const emptyBody = object({});
 
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -64,8 +68,8 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', body: updateHubBody, answer: answers.nothing, handler: hubs.update },
     { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', query: ['recursive'], answer: answers.nothing, handler: hubs.remove },
     { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', answer: answers.node, handler: hubs.contents },
-    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', answer: answers.hub, handler: hubs.archive },
-    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', answer: answers.hub, handler: hubs.unarchive },
+    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', body: emptyBody, bodyOptional: true, answer: answers.hub, handler: hubs.archive },
+    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', body: emptyBody, bodyOptional: true, answer: answers.hub, handler: hubs.unarchive },
 
     { method: 'POST', url: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', body: createFolderBody, answer: answers.folder, handler: folders.create },
     { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', body: updateFolderBody, answer: answers.folder, handler: folders.update },
@@ -76,7 +80,7 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'GET', url: '/v1/sources/:sourceId', scope: 'sources:read', summary: 'Get a source', answer: answers.source, handler: sources.get },
     { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: updateSourceBody, answer: answers.source, handler: sources.update },
     { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', answer: answers.nothing, handler: sources.remove },
-    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', answer: answers.sourceTest, handler: sources.test },
+    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', body: emptyBody, bodyOptional: true, answer: answers.sourceTest, handler: sources.test },
     { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', answer: answers.sourceSchema, handler: sources.schema },
 
     { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', body: createQueryBody, answer: answers.createdQuery, handler: queries.create },

@@ -3,7 +3,7 @@
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { createDescriber } from '../describe.ts';
-import { readFlag } from '../flags.ts';
+import { readFlag, requireText } from '../flags.ts';
 import { expectedVersions } from '../if-match.ts';
 import { parseExact } from '../json-body.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
@@ -11,7 +11,6 @@ import { type Handler, setVersion } from '../request.ts';
 import { id, label, object, readOnly } from '../schemas.ts';
 import { toQueryJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { validationError } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 const text = { type: 'string', minLength: 1, maxLength: 262_144 } as const;
@@ -122,10 +121,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
 
     list: async (request, reply) => {
       const page = readPage(request, paging);
-      const { hubId } = request.query as { hubId?: string };
-      if (typeof hubId !== 'string' || hubId === '') {
-        throw validationError([{ pointer: 'query/hubId', detail: 'is missing' }]);
-      }
+      const hubId = requireText(request, 'hubId');
       const { queries, total } = await catalog.listQueries({ hubId, page }, request.context);
       setPageHeaders(reply, page, total);
       return queries.map((query) => toQueryJson(query, { created: false }));
