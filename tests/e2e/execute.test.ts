@@ -38,34 +38,6 @@ describe.each(engines)('executing on %s', (engine) => {
     expect(Object.keys(data[0])).toEqual(['id', 'region', 'amount', 'note']);
   });
 
-  it('takes a declared timestamp as it answers one, and any zone for the moment it names', async () => {
-    const cast = engine === 'postgres' ? ':at::timestamp' : 'CAST(:at AS DATETIME(3))';
-    const context = [{ key: 'at', type: 'timestamp' }];
-    const queryId = await store(`SELECT ${cast} AS moment`, { context });
-    for (const at of [
-      '2026-01-02T03:04:05.123Z',
-      '2026-01-02T05:04:05.123+02:00',
-      '2026-01-02 03:04:05.123',
-    ]) {
-      const { body } = await run(queryId, { at });
-      expect(body).toEqual({ data: [{ moment: '2026-01-02T03:04:05.123' }] });
-    }
-  });
-
-  it('takes a default of null for one, and refuses one that no execution could take', async () => {
-    const query = 'SELECT COUNT(*) AS n FROM sales WHERE region = :region';
-    const declared = (value: unknown) => ({ context: [{ key: 'region', type: 'string', value }] });
-    const queryId = await store(query, declared(null));
-    expect((await run(queryId)).body).toEqual({ data: [{ n: 0 }] });
-    expect((await run(queryId, { region: 'north' })).body).toEqual({ data: [{ n: 1 }] });
-    const body = { hubId, sourceId, label: 'q', query, ...declared(5) };
-    const { status, body: problem } = await api.post('/v1/queries', body);
-    expect([status, problem.errors]).toEqual([
-      400,
-      [{ pointer: '/context/0/value', detail: 'must be a string' }],
-    ]);
-  });
-
   it('binds variables, whatever they hold', async () => {
     const queryId = await store('SELECT id FROM sales WHERE region = :region ORDER BY id');
     const ids = async (region: unknown) => (await run(queryId, { region })).body.data;
@@ -263,6 +235,18 @@ describe.each(engines)('executing on %s', (engine) => {
     expect(csv.text.split('\r\n').slice(0, 3)).toEqual(['id,note', '1,', '2,a:b {{c}}']);
     expect((await as('text/*;q=0.9, application/*;q=0.1')).text).toBe(csv.text);
     expect((await as('image/png')).status).toBe(406);
+    for (const [accept, type] of [
+      ['application/json;q=0, */*', 'application/x-ndjson'],
+      ['*/*;q=0.5, application/json;q=0.1', 'application/x-ndjson'],
+      ['application/*;q=0, */*', 'text/csv'],
+      ['text/csv;q=0.5, application/json;q=0.5', 'text/csv'],
+      ['text/html, */*;q=0.1', 'application/json'],
+    ] as const) {
+      expect([accept, (await as(accept)).headers.get('content-type')?.split(';', 1)[0]]).toEqual([
+        accept,
+        type,
+      ]);
+    }
   });
 
   it('takes digits exactly, in and out', async () => {

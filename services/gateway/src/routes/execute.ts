@@ -45,41 +45,46 @@ interface Written {
   contentType: string;
 }
 
-const json: Written = { format: Format.FORMAT_JSON, contentType: 'application/json; charset=utf-8' };
-const csv: Written = { format: Format.FORMAT_CSV, contentType: 'text/csv; charset=utf-8; header=present' };
+/** In the order in which they are preferred where the caller has no preference. */
 const formats = new Map<string, Written>([
-  ['application/json', json],
+  ['application/json', { format: Format.FORMAT_JSON, contentType: 'application/json; charset=utf-8' }],
   [
     'application/x-ndjson',
     { format: Format.FORMAT_NDJSON, contentType: 'application/x-ndjson; charset=utf-8' },
   ],
-  ['text/csv', csv],
-  ['text/*', csv],
-  ['application/*', json],
-  ['*/*', json],
+  ['text/csv', { format: Format.FORMAT_CSV, contentType: 'text/csv; charset=utf-8; header=present' }],
 ]);
+const json = formats.get('application/json') as Written;
 
-/** The first of the formats named by `Accept` that the hub writes, by weight, then by place. */
+/** What a range of `Accept` says of the types in it. */
+interface Wish {
+  weight: number;
+  place: number;
+}
+
+/** The format that `Accept` gives the most weight, then the first; of the ranges it is in, the narrowest counts. */
 export function chooseFormat(accept: string | undefined): Written {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
-  const wanted = accept
-    .split(',')
-    .map((part) => {
-      const [type = '', ...parameters] = part
-        .trim()
-        .toLowerCase()
-        .split(/\s*;\s*/);
-      const weight = parameters
-        .map((parameter) => /^q=([\d.]+)$/.exec(parameter)?.[1])
-        .find((q) => q !== undefined);
-      return { type, weight: weight === undefined ? 1 : Number(weight) };
-    })
-    .filter(({ type, weight }) => weight > 0 && formats.has(type))
-    .sort((a, b) => b.weight - a.weight);
-  const chosen = formats.get(wanted[0]?.type ?? '');
-  if (chosen !== undefined) return chosen;
+  const wishes = new Map<string, Wish>();
+  for (const [place, part] of accept.toLowerCase().split(',').entries()) {
+    const [range = '', ...parameters] = part.trim().split(/\s*;\s*/);
+    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
+    if (!wishes.has(range)) wishes.set(range, { weight: Number(weight ?? 1), place });
+  }
+  const wishOf = (type: string) =>
+    wishes.get(type) ?? wishes.get(`${type.split('/', 1)[0]}/*`) ?? wishes.get('*/*');
+  let best: (Wish & { written: Written }) | undefined;
+  for (const [type, written] of formats) {
+    const wish = wishOf(type);
+    if (wish === undefined || !(wish.weight > (best?.weight ?? 0) || isSooner(wish, best))) continue;
+    best = { ...wish, written };
+  }
+  if (best !== undefined) return best.written;
   throw new HubError('NOT_ACCEPTABLE', 'Answers come as application/json, application/x-ndjson or text/csv.');
 }
+
+const isSooner = (wish: Wish, best: Wish | undefined): boolean =>
+  best !== undefined && wish.weight === best.weight && wish.place < best.place;
 
 const textBytesMax = 8_192;
 /** Where CSV says that a bound cut its rows. */

@@ -1,0 +1,46 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, engines } from '../support/hub.ts';
+
+describe.each(engines)('a declared variable on %s', (engine) => {
+  let hubId: string;
+  let sourceId: string;
+
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `${engine} variables` })));
+    sourceId = await createSource(hubId, engine);
+  });
+
+  const store = async (query: string, change: object) =>
+    (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query, ...change }))).config.query
+      .queryId as string;
+
+  const run = (queryId: string, context?: object) => api.post('/v1/queries/execute', { queryId, context });
+
+  it('takes a declared timestamp as it answers one, and any zone for the moment it names', async () => {
+    const cast = engine === 'postgres' ? ':at::timestamp' : 'CAST(:at AS DATETIME(3))';
+    const context = [{ key: 'at', type: 'timestamp' }];
+    const queryId = await store(`SELECT ${cast} AS moment`, { context });
+    for (const at of [
+      '2026-01-02T03:04:05.123Z',
+      '2026-01-02T05:04:05.123+02:00',
+      '2026-01-02 03:04:05.123',
+    ]) {
+      const { body } = await run(queryId, { at });
+      expect(body).toEqual({ data: [{ moment: '2026-01-02T03:04:05.123' }] });
+    }
+  });
+
+  it('takes a default of null for one, and refuses one that no execution could take', async () => {
+    const query = 'SELECT COUNT(*) AS n FROM sales WHERE region = :region';
+    const declared = (value: unknown) => ({ context: [{ key: 'region', type: 'string', value }] });
+    const queryId = await store(query, declared(null));
+    expect((await run(queryId)).body).toEqual({ data: [{ n: 0 }] });
+    expect((await run(queryId, { region: 'north' })).body).toEqual({ data: [{ n: 1 }] });
+    const body = { hubId, sourceId, label: 'q', query, ...declared(5) };
+    const { status, body: problem } = await api.post('/v1/queries', body);
+    expect([status, problem.errors]).toEqual([
+      400,
+      [{ pointer: '/context/0/value', detail: 'must be a string' }],
+    ]);
+  });
+});
