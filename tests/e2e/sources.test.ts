@@ -26,6 +26,34 @@ describe.each(engines)('a %s source', (engine) => {
     const { statementTimeoutMs, pool } = await changed({ statementTimeoutMs: null, pool: { max: null } });
     expect([statementTimeoutMs, pool]).toEqual([undefined, { idleTimeoutMs: 60_000 }]);
     expect(await changed({ pool: { idleTimeoutMs: null } })).not.toHaveProperty('pool');
+    await changed({ pool: { max: 3, idleTimeoutMs: 60_000 } });
+    const bare = await changed({ pool: null, tls: null, authSource: null });
+    expect(bare).not.toHaveProperty('pool');
+    expect(bare).not.toHaveProperty('tls');
+    const nulls = { ...body.connectionSettings, pool: null, tls: null, statementTimeoutMs: null };
+    await api.ok(api.post('/v1/sources', { ...body, connectionSettings: nulls }));
+  });
+
+  it.each([
+    '127.0.0.1:5432',
+    '[::1]',
+    '[::1]:5432',
+    'db.example:5432',
+    'http://db.example',
+    'user@host',
+    '::1::',
+  ])('is not at %s, which holds more than a host', async (host) => {
+    const { connectionSettings } = sourceBody(hubId, engine);
+    const { status, body } = await create({ connectionSettings: { ...connectionSettings, host } });
+    expect([status, body.errors]).toEqual([
+      400,
+      [
+        {
+          pointer: '/connectionSettings/host',
+          detail: 'must be a host name or an IP address, without a port or brackets',
+        },
+      ],
+    ]);
   });
 
   it('is created without echoing its connection settings', async () => {

@@ -1,5 +1,6 @@
 /** A source: pure rules, but for the sealing of its secrets, which is handed in. */
 
+import { isIP } from 'node:net';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
@@ -235,8 +236,8 @@ function checkAuthSource(
 /** Only the shape; whether the address may be dialled is the executor's to say, at each connection. */
 function checkHost(check: Checker, text: string): string {
   const host = text.trim();
-  if (!/^[\p{L}\p{N}._:%[\]-]{1,253}$/u.test(host)) {
-    check.fault(pointerOf('host'), 'must be a host name or an IP address');
+  if (!/^[\p{L}\p{N}._%-]{1,253}$/u.test(host) && isIP(host) !== 6) {
+    check.fault(pointerOf('host'), 'must be a host name or an IP address, without a port or brackets');
   }
   return host;
 }

@@ -2,34 +2,40 @@
 
 import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
+import { requireText } from '../flags.ts';
 import { expectedVersions } from '../if-match.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
 import { type Handler, setVersion } from '../request.ts';
 import { engine, id, label, object, readOnly } from '../schemas.ts';
 import { toCreatedSourceJson, toListedSourceJson, toSourceJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { validationError } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 
 /** Null takes away what may be absent. */
 const pem = { type: ['string', 'null'], maxLength: 65_536 } as const;
+const orNull = <S extends { type: string }>(schema: S) =>
+  ({ ...schema, type: [schema.type, 'null'] }) as const;
 const settings = {
   host: { type: 'string', minLength: 1, maxLength: 253 },
   port: { type: 'integer', minimum: 1, maximum: 65_535 },
   database: { type: 'string', minLength: 1, maxLength: 255 },
   user: { type: 'string', maxLength: 128 },
   password: { type: 'string', maxLength: 1_024 },
-  tls: object({
-    mode: { type: 'string', enum: ['disable', 'prefer', 'require', 'verify-full'] },
-    ca: pem,
-    cert: pem,
-    key: pem,
-  }),
-  pool: object({
-    max: { type: ['integer', 'null'], minimum: 1, maximum: 100 },
-    idleTimeoutMs: { type: ['integer', 'null'], minimum: 1_000, maximum: 3_600_000 },
-  }),
+  tls: orNull(
+    object({
+      mode: { type: 'string', enum: ['disable', 'prefer', 'require', 'verify-full'] },
+      ca: pem,
+      cert: pem,
+      key: pem,
+    }),
+  ),
+  pool: orNull(
+    object({
+      max: { type: ['integer', 'null'], minimum: 1, maximum: 100 },
+      idleTimeoutMs: { type: ['integer', 'null'], minimum: 1_000, maximum: 3_600_000 },
+    }),
+  ),
   statementTimeoutMs: { type: ['integer', 'null'], minimum: 1, maximum: 3_600_000 },
   authSource: { type: ['string', 'null'], minLength: 1, maxLength: 255 },
 } as const;
@@ -70,13 +76,21 @@ type Nullable<T> = { [N in keyof T]?: T[N] | null };
 
 type SettingsBody = Omit<ConnectionSettings, 'tls' | 'pool' | 'statementTimeoutMs' | 'authSource'> &
   Nullable<Pick<ConnectionSettings, 'statementTimeoutMs' | 'authSource'>> & {
-    tls?: { mode?: string } & Nullable<Omit<Tls, 'mode'>>;
-    pool?: Nullable<PoolSettings>;
+    tls?: ({ mode?: string } & Nullable<Omit<Tls, 'mode'>>) | null;
+    pool?: Nullable<PoolSettings> | null;
   };
+
+/** What an object that is null stands for: each of its members taken away. */
+const none = {
+  tls: { mode: 'prefer', ca: null, cert: null, key: null },
+  pool: { max: null, idleTimeoutMs: null },
+};
 
 /** What is null is taken away; the contract says so with 0 or an empty text. A TLS object without a mode leaves it. */
 function toSettings(body: SettingsBody): ConnectionSettings {
-  const { tls, pool, statementTimeoutMs, authSource, ...rest } = body;
+  const { statementTimeoutMs, authSource, ...rest } = body;
+  const tls = body.tls === null ? none.tls : body.tls;
+  const pool = body.pool === null ? none.pool : body.pool;
   return {
     ...rest,
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs: statementTimeoutMs ?? 0 }),
@@ -113,10 +127,7 @@ export function createSourceHandlers({ catalog, executor }: Upstreams) {
 
     list: async (request, reply) => {
       const page = readPage(request, paging);
-      const { hubId } = request.query as { hubId?: string };
-      if (typeof hubId !== 'string' || hubId === '') {
-        throw validationError([{ pointer: 'query/hubId', detail: 'is missing' }]);
-      }
+      const hubId = requireText(request, 'hubId');
       const { sources, total } = await catalog.listSources({ hubId, page }, request.context);
       setPageHeaders(reply, page, total);
       return sources.map(toListedSourceJson);
