@@ -1,5 +1,6 @@
 /** What an operator does to keys and accounts with the store at hand, past the public face: nobody's key is asked for. */
 
+import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { Catalog } from './catalog.ts';
@@ -29,8 +30,8 @@ export function readOperatorRequest(asked: unknown): OperatorRequest {
 
 /** Answers as the public API does, in the audit as the key `operator`. Rejects with HubError. */
 export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
-  // What keys have to do with neither seals nor tells executors.
-  const catalog = parts as Catalog;
+  // What keys have to do with neither seals nor tells executors; and an account that is full can still get a key.
+  const catalog = { ...parts, quota: createQuota(0) } as Catalog;
   const calls = audited(catalog, createKeyCalls(catalog));
   const accountId = await accountFor(parts, asked);
   const principal = { accountId, keyId: 'operator', scopes: ['*'], limits: undefined };
