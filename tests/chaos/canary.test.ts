@@ -196,6 +196,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
         await raw(catalog, CatalogServiceService.getSource, { sourceId });
         await raw(catalog, CatalogServiceService.updateSource, {
           sourceId,
+          moreVersions: [],
           connectionSettings: { host: 'x', port: 99_999, user: canary.user },
         });
       }),

@@ -95,6 +95,7 @@ const positionsOf = (ids: string) =>
   });
 
 const requestOf = (positions: string, rest: object, ids: Ids) => ({
+  moreVersions: [],
   ...rest,
   ...Object.fromEntries(positionsOf(positions).map(({ member, name }) => [member, ids[name]])),
 });
