@@ -110,6 +110,18 @@ describe('bodies', () => {
     expect([status, body.detail, body.errors.length]).toEqual([400, detail, 1]);
   });
 
+  it('with very many faults are told some of them, that there are more, and hold nobody up', async () => {
+    const members = Array.from({ length: 90_000 }, (_, i) => `"a${i.toString(36)}":0`);
+    const raw = `{${members.join(',')}}`;
+    const { status, body } = await api.post('/v1/hubs', undefined, { raw });
+    expect([status, body.code, body.errors.length]).toEqual([400, 'VALIDATION', 50]);
+    expect(body.detail).toMatch(/and 49 more\. The body is large, and not all of it was looked at\.$/);
+    const larger = Array.from({ length: 800_000 }, (_, i) => `"${i.toString(36)}":0`);
+    const refused = await api.post('/v1/ai/summarize', undefined, { raw: `{${larger.join(',')}}` });
+    expect([refused.status, refused.body.code]).toEqual([400, 'VALIDATION']);
+    expect(refused.body.detail).toContain('an object with more than 100000 members');
+  });
+
   it('may hold what only the hub sets, also where something is made of what was read', async () => {
     const hub = await api.ok(api.get(`/v1/hubs/${hubId}`));
     const copy = await api.ok(api.post('/v1/hubs', hub));

@@ -6,6 +6,7 @@ import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Admission, authenticate, requireScope } from './admission.ts';
+import { createBodyValidators } from './body-validator.ts';
 import { answerBroken, refuseExpectation } from './broken-requests.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
@@ -19,7 +20,6 @@ import { listRoutes, type Route } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
 import type { Upstreams } from './upstreams.ts';
 import type { Usage } from './usage.ts';
-import { toValidationError } from './validation.ts';
 
 export interface AppDeps extends Admission {
   upstreams: Upstreams;
@@ -62,16 +62,6 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
       createServer(http, deps.inFront?.(listener) ?? listener).on('checkExpectation', refuseExpectation),
     genReqId: requestIdOf,
     exposeHeadRoutes: true,
-    ajv: {
-      customOptions: {
-        coerceTypes: false,
-        removeAdditional: false,
-        useDefaults: false,
-        allErrors: true,
-        allowUnionTypes: true,
-      },
-    },
-    schemaErrorFormatter: (errors, where) => toValidationError(errors as never, where),
     frameworkErrors: (err, request, reply) => sendProblem(deps, request, reply as FastifyReply, err),
   });
   app.decorateRequest('context', null as never);
@@ -106,6 +96,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     request.left = false;
     done();
   });
+  app.setValidatorCompiler(createBodyValidators());
   await app.register(cors, {
     origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
     methods,

@@ -4,6 +4,8 @@ import { HubError } from '@datahub/service-kit/error';
 import { pointerTo, validationError } from './validation.ts';
 
 const depthMax = 64;
+/** Of one object. To look up so many costs the event loop some tens of milliseconds, and it grows faster than they do. */
+const membersMax = 100_000;
 
 /** An object with the names it has so far, or an array with the number of its elements. */
 interface Level {
@@ -71,7 +73,8 @@ function addName(levels: Level[], name: string): void {
   level.at = name;
   if (!level.names?.has(name)) {
     level.names?.add(name);
-    return;
+    if ((level.names?.size ?? 0) <= membersMax) return;
+    throw malformed(`it holds an object with more than ${membersMax} members`, undefined);
   }
   const pointer = levels.reduce((above, { at }) => pointerTo(above, String(at)), '');
   throw validationError([{ pointer, detail: 'stands there twice' }]);

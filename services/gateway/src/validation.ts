@@ -3,7 +3,7 @@
 import { type Fault, HubError } from '@datahub/service-kit/error';
 import { patternWords } from './schemas.ts';
 
-interface Finding {
+export interface Finding {
   instancePath: string;
   keyword: string;
   message?: string;
@@ -14,18 +14,20 @@ const faultsMax = 50;
 /** A body can hold a million things that do not fit; most are alike, and nobody reads them. */
 const findingsMax = 1_000;
 
-export function toValidationError(findings: Finding[], where: string): HubError {
+/** `isWhole`: false where there may be more faults than were looked for. */
+export function toValidationError(findings: Finding[], where: string, { isWhole = true } = {}): HubError {
   const prefix = where === 'body' ? '' : `${where}`;
-  return validationError(dedupe(findings.slice(0, findingsMax).map((finding) => toFault(finding, prefix))));
+  const faults = dedupe(findings.slice(0, findingsMax).map((finding) => toFault(finding, prefix)));
+  return validationError(faults, isWhole ? '' : ' The body is large, and not all of it was looked at.');
 }
 
 /** What is wrong with a request, the first in words; `found` is not empty. */
-export function validationError(found: Fault[]): HubError {
+export function validationError(found: Fault[], remark = ''): HubError {
   const faults = found.slice(0, faultsMax);
   const [first] = faults;
   const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
   const at = first?.pointer === '' ? 'The body' : first?.pointer;
-  return new HubError('VALIDATION', `${at} ${first?.detail}${more}.`, { errors: faults });
+  return new HubError('VALIDATION', `${at} ${first?.detail}${more}.${remark}`, { errors: faults });
 }
 
 export interface ItemRule {
