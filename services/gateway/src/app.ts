@@ -7,7 +7,7 @@ import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Admission, authenticate, requireScope } from './admission.ts';
 import { createBodyValidators } from './body-validator.ts';
-import { answerBroken, refuseExpectation } from './broken-requests.ts';
+import { answerBroken, refuseExpectation, requireHost } from './broken-requests.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
 import { createIdempotency } from './idempotency.ts';
@@ -44,6 +44,8 @@ const http = {
   keepAliveTimeout: 72_000,
   // How late a bound may be found to be passed; by default that is half a minute.
   connectionsCheckingInterval: 1_000,
+  // See `requireHost`.
+  requireHostHeader: false,
 };
 
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
@@ -59,7 +61,10 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     routerOptions: { maxParamLength: 256 },
     trustProxy: config.trustedProxies.length > 0 && config.trustedProxies,
     serverFactory: (listener) =>
-      createServer(http, deps.inFront?.(listener) ?? listener).on('checkExpectation', refuseExpectation),
+      createServer(http, requireHost(deps.inFront?.(listener) ?? listener)).on(
+        'checkExpectation',
+        refuseExpectation,
+      ),
     genReqId: requestIdOf,
     exposeHeadRoutes: true,
     frameworkErrors: (err, request, reply) => sendProblem(deps, request, reply as FastifyReply, err),

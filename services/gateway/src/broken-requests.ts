@@ -1,7 +1,7 @@
 /** What comes in as no HTTP, too slowly or with too many headers never reaches the app; it is answered as a problem all the same. */
 
 import { randomUUID } from 'node:crypto';
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/error';
 import { problemHeaders, toProblem } from './problems.ts';
@@ -25,22 +25,56 @@ export function answerBroken(cause: Error & { code?: string }, socket: Socket): 
   socket.destroy(cause);
 }
 
+const unexpected = {
+  status: 417,
+  err: new HubError('VALIDATION', 'The header Expect may say 100-continue, and nothing else.'),
+};
+
 /** For the listener's `checkExpectation`: `Expect` with anything but 100-continue, which Node answers without a body. */
 export function refuseExpectation(_request: unknown, response: ServerResponse): void {
-  const err = new HubError('VALIDATION', 'The header Expect may say 100-continue, and nothing else.');
-  const { body, headers } = toAnswer(417, err);
-  response.writeHead(417, headers).end(body);
+  const { headers, body } = toAnswer(unexpected);
+  response.writeHead(unexpected.status, headers).end(body);
 }
 
-function toAnswer(status: number, err: HubError) {
+const hostless = {
+  status: 400,
+  err: new HubError('VALIDATION', 'The request is malformed: it has no Host header.', {
+    errors: [{ pointer: 'header/host', detail: 'is missing' }],
+  }),
+};
+
+/**
+ * The same listener for requests that name their host, as those of HTTP/1.1 must (RFC 9112, 3.2). Node would refuse them
+ * itself, without a word; so it is told not to, and this stands before everything else.
+ */
+export function requireHost(listener: RequestListener): RequestListener {
+  return (request, response) => {
+    if (request.headers.host !== undefined || request.httpVersion !== '1.1')
+      return listener(request, response);
+    const { headers, body } = toAnswer(hostless);
+    response.writeHead(hostless.status, headers).end(body);
+  };
+}
+
+interface Broken {
+  status: number;
+  err: HubError;
+}
+
+function toText(broken: Broken): string {
+  const { headers, body } = toAnswer(broken);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${broken.status} ${STATUS_CODES[broken.status]}`, ...lines, '', body].join('\r\n');
+}
+
+function toAnswer({ status, err }: Broken) {
   const id = randomUUID();
   const body = JSON.stringify({ ...toProblem(err, { path: '', id }), status });
-  const length = { 'content-length': Buffer.byteLength(body) };
-  return { body, headers: { ...problemHeaders(err), 'x-request-id': id, ...length, connection: 'close' } };
-}
-
-function toText({ status, err }: { status: number; err: HubError }): string {
-  const { body, headers } = toAnswer(status, err);
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
+  const headers = {
+    ...problemHeaders(err),
+    'x-request-id': id,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  return { headers, body };
 }

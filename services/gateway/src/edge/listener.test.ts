@@ -117,6 +117,13 @@ describe('the listener of the app', () => {
       head('GET /healthz HTTP/1.1', `x-a: ${'x'.repeat(20_000)}`),
       '431 Request Header Fields Too Large',
     ],
+    ['no host', ['GET /healthz HTTP/1.1', 'x-a: b', '', ''].join('\r\n'), '"header/host"'],
+    [
+      'no host, and more behind it',
+      `POST /v1/hubs HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}${head('GET /healthz HTTP/1.1', close)}`,
+      '400 Bad Request',
+    ],
+    ['no host where none is needed', 'GET /healthz HTTP/1.0\r\n\r\n', '200 OK'],
     ['no HTTP', 'hello\r\n\r\n', '400 Bad Request'],
     [
       'two lengths',
