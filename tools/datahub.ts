@@ -106,9 +106,9 @@ async function throughHub(
 async function inStore(asked: OperatorRequest, config: CatalogConfig): Promise<unknown> {
   const store = await openCatalogStore(config.storeUrl);
   try {
-    const { namespace, auditKeptMs } = config;
+    const { namespace } = config;
     const createId = createIdFactory({ namespace });
-    return await operate({ store, createId, nowMs: Date.now, namespace, auditKeptMs }, asked);
+    return await operate({ store, createId, nowMs: Date.now, namespace }, asked);
   } finally {
     await store.close();
   }

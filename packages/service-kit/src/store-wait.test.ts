@@ -40,6 +40,17 @@ it.each([
   expect(store.attempts()).toBe(1);
 });
 
+it('says that it is not there yet where opening takes long', async () => {
+  let told = 0;
+  const onAway = async () => {
+    told++;
+  };
+  const open = () => new Promise((resolve) => setTimeout(() => resolve('open'), 100));
+  expect(await openWithStore(open, { ...wait, onAway, longMs: 10 })).toBe('open');
+  expect(await openWithStore(open, { ...wait, onAway, longMs: 5_000 })).toBe('open');
+  expect(told).toBe(1);
+});
+
 it('does not wait for an embedded store', async () => {
   expect([isAwaited('sqlite:data/catalog.db'), isAwaited('mongodb+srv://x')]).toEqual([false, true]);
   const store = opensAfter(away(true));

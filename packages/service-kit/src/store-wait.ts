@@ -10,8 +10,12 @@ export interface StoreWait {
   logger: Logger;
   /** An embedded store that cannot be opened is not going to come: what is in its way is here, and told at once. */
   isAwaited: boolean;
-  /** Called once, when the store is found to be away: what asks how the service is doing should have an answer. */
+  /**
+   * Called when the store is found to be away, or takes long, as after an upgrade it may: what asks how the service is
+   * doing should have an answer. May come twice.
+   */
   onAway?: () => Promise<unknown>;
+  longMs?: number;
   delayMinMs?: number;
   delayMaxMs?: number;
 }
@@ -23,10 +27,12 @@ const tellEveryMs = 60_000;
  * URL that is none, a newer format.
  */
 export async function openWithStore<T>(open: () => Promise<T>, options: StoreWait): Promise<T> {
-  const { logger, onAway, delayMinMs = 250, delayMaxMs = 5_000 } = options;
+  const { logger, onAway, longMs = 5_000, delayMinMs = 250, delayMaxMs = 5_000 } = options;
   const isTold = createThrottle(tellEveryMs);
   const startedAt = performance.now();
   for (let attempt = 0; ; attempt++) {
+    // What fails here fails again where it is waited for.
+    const long = setTimeout(() => onAway?.().catch(() => {}), longMs);
     try {
       const opened = await open();
       const waitedMs = Math.round(performance.now() - startedAt);
@@ -44,6 +50,8 @@ export async function openWithStore<T>(open: () => Promise<T>, options: StoreWai
         );
       }
       await sleep(Math.min(delayMinMs * 2 ** attempt, delayMaxMs));
+    } finally {
+      clearTimeout(long);
     }
   }
 }

@@ -24,8 +24,6 @@ export interface Catalog {
   changes: ChangeFeed;
   namespace: string;
   quota: Quota;
-  /** How long it is kept who did what. */
-  auditKeptMs: number;
 }
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {

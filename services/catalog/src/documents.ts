@@ -129,7 +129,6 @@ export interface AuditDoc extends Doc {
   requestId: string;
   count: number;
   failed: number;
-  expiresAt: number;
 }
 
 /** How many requests of a key were taken in one minute. */

@@ -18,7 +18,7 @@ export interface OperatorRequest {
   newAccount: boolean;
 }
 
-export type OperatorCatalog = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace' | 'auditKeptMs'>;
+export type OperatorCatalog = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace'>;
 
 const timeoutMs = 10_000;
 

@@ -25,6 +25,7 @@ import { createSourceCalls } from './rpc/sources.ts';
 import { createWindowCalls } from './rpc/windows.ts';
 import { openCatalogStore } from './store.ts';
 import { sweepLeftovers } from './sweep.ts';
+import { startUpkeep } from './upkeep.ts';
 
 export interface CatalogDeps {
   logger: Logger;
@@ -45,9 +46,6 @@ export interface CatalogService {
   close(): Promise<void>;
 }
 
-const expirySweepMs = 60_000;
-const expirySweepMax = 1_000;
-
 export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Promise<CatalogService> {
   const store = await openCatalogStore(config.storeUrl);
   const createId = createIdFactory({ namespace: config.namespace });
@@ -58,9 +56,9 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     mayMissHolders: () => config.replicas > 1,
     holdersBefore: deps.executorsApart,
   });
-  const { namespace, auditKeptMs } = config;
+  const { namespace } = config;
   const quota = createQuota(config.accountQuota);
-  const catalog: Catalog = { store, createId, changes, namespace, auditKeptMs, quota, ...deps };
+  const catalog: Catalog = { store, createId, changes, namespace, quota, ...deps };
   const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() }).catch(
     async (err) => {
       await store.close();
@@ -81,14 +79,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
               : operate(catalog, readOperatorRequest(asked)),
           logger: deps.logger,
         });
-  const upkeep = setInterval(() => {
-    for (const collection of [store.operations, store.audit, store.windows]) {
-      collection.sweepExpired(deps.nowMs(), expirySweepMax).catch((err) => {
-        deps.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');
-      });
-    }
-  }, expirySweepMs);
-  upkeep.unref();
+  const upkeep = startUpkeep(store, { ...deps, auditKeptMs: config.auditKeptMs });
   sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
 
   return {
@@ -109,7 +100,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     health: () => store.health(),
     stopWatches: () => changes.close(),
     close: async () => {
-      clearInterval(upkeep);
+      upkeep.close();
       changes.close();
       await operator?.close();
       await store.close();

@@ -51,7 +51,8 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
       summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
     },
     { name: 'signatures', indexes: ['hubId'] },
-    { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'expiresAt' },
+    // By its age: how long it is kept may change.
+    { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
     { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
     { name: 'operations', indexes: [], bytes: ['answer'], expires: 'expiresAt' },
   ]);

@@ -7,12 +7,12 @@ import { HubError } from '@datahub/service-kit/error';
 import { createFixedId } from '@datahub/service-kit/id';
 import type { Catalog } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
+import { countedMs } from '../upkeep.ts';
 import { listPage } from './page.ts';
 
 type CatalogCalls = Calls<typeof CatalogServiceService>;
 type Named = Record<string, unknown>;
 
-const hourMs = 3_600_000;
 const usesMax = 10_000;
 const countMax = 4_294_967_295;
 const attemptsMax = 50;
@@ -69,7 +69,6 @@ async function record(
     requestId: ctx.requestId,
     count: 1,
     failed: 0,
-    expiresAt: at + catalog.auditKeptMs,
     ...entry,
   });
 }
@@ -91,14 +90,13 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
     recordUse: async ({ uses }, ctx) => {
       const { accountId, keyId } = requirePrincipal(ctx);
       if (uses.length > usesMax) throw new HubError('TOO_LARGE', `At most ${usesMax} uses at once.`);
-      const at = catalog.nowMs() - (catalog.nowMs() % hourMs);
+      const at = catalog.nowMs() - (catalog.nowMs() % countedMs);
       for (const { action, resourceId, count, failed } of uses) {
         const seed = createHash('sha256')
           .update(JSON.stringify([keyId, action, resourceId]))
           .digest();
         const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
-        const expiresAt = at + hourMs + catalog.auditKeptMs;
-        const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '', expiresAt };
+        const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
         await addUse(catalog, { ...first, count, failed });
       }
       return {};
