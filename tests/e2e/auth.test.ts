@@ -128,6 +128,29 @@ describe('keys', () => {
     expect((await api.post(`/v1/keys/${other.keyId}/rotate`, {}, { key })).status).toBe(403);
   });
 
+  it('end only keys that may do no more than themselves', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'administered' }));
+    const limited = { scopes: ['keys:admin', 'hubs:read'], limits: { hubIds: [hubId] } };
+    const { key, keyId } = await newKey(limited);
+    const stronger = [
+      await newKey({}),
+      await newKey({ scopes: ['hubs:read'] }),
+      await newKey({ ...limited, scopes: ['hubs:read', 'hubs:write'] }),
+    ];
+    for (const { keyId: other, key: text } of stronger) {
+      const refused = await api.delete(`/v1/keys/${other}`, { key });
+      expect([refused.status, refused.body.code]).toEqual([403, 'SCOPE_DENIED']);
+      expect((await api.post(`/v1/keys/${other}/rotate`, {}, { key })).status).toBe(403);
+      expect((await api.get('/v1/hubs', { key: text })).status).toBe(200);
+    }
+    const weaker = await api.ok(
+      api.post('/v1/keys', { name: 'w', ...limited, scopes: ['hubs:read'] }, { key }),
+    );
+    expect(await api.ok(api.delete(`/v1/keys/${weaker.keyId}`, { key }))).toEqual({});
+    expect((await api.delete(`/v1/keys/${weaker.keyId}`, { key })).status).toBe(404);
+    expect(await api.ok(api.delete(`/v1/keys/${keyId}`, { key }))).toEqual({});
+  });
+
   it('are limited to hubs', async () => {
     const mine = await api.ok(api.post('/v1/hubs', { label: 'mine' }));
     const other = await api.ok(api.post('/v1/hubs', { label: 'other' }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KeyLimitsDoc } from './documents.ts';
-import { type KeyReach, requireNoMore } from './key-reach.ts';
+import { type KeyReach, requireNoMore, requireNoStronger } from './key-reach.ts';
 
 const reach = (limits: KeyLimitsDoc = {}, rest: Partial<KeyReach> = {}): KeyReach => ({
   scopes: ['*'],
@@ -64,5 +64,23 @@ describe('what a key hands on', () => {
   it('does not outlive it', () => {
     expect(makes(reach({}, { expiresAt: 9 }), reach({}, { expiresAt: 10 }))).toThrow(refused);
     expect(makes(reach({}, { expiresAt: 9 }), reach())).toThrow(refused);
+  });
+});
+
+describe('what a key ends', () => {
+  it('is itself, and what it could have made', () => {
+    const own = reach(limits, { scopes: ['keys:admin'], expiresAt: 9 });
+    expect(() => requireNoStronger(own, own)).not.toThrow();
+    expect(() => requireNoStronger(own, { ...own, expiresAt: 8 })).not.toThrow();
+    expect(() => requireNoStronger(reach(), own)).not.toThrow();
+  });
+
+  it.each<[string, KeyReach]>([
+    ['scopes', reach(limits, { expiresAt: 9 })],
+    ['limits', reach({}, { scopes: ['keys:admin'], expiresAt: 9 })],
+    ['time', reach(limits, { scopes: ['keys:admin'] })],
+  ])('is none with more %s', (_, other) => {
+    const own = reach(limits, { scopes: ['keys:admin'], expiresAt: 9 });
+    expect(() => requireNoStronger(own, other)).toThrow(refused);
   });
 });

@@ -21,6 +21,16 @@ export function requireNoMore(maker: KeyReach, made: KeyReach): void {
   }
 }
 
+/** Nobody ends a key that may do more, or longer, than the key it is done with: its callers would be cut off by less. */
+export function requireNoStronger(caller: KeyReach, other: KeyReach): void {
+  try {
+    requireNoMore(caller, other);
+  } catch (cause) {
+    const message = 'A key revokes only keys that may do no more than itself, and no longer.';
+    throw new HubError('SCOPE_DENIED', message, { cause });
+  }
+}
+
 const refused = (message: string) => new HubError('SCOPE_DENIED', message);
 
 function requireWithin(allowed: string[] | undefined, wanted: string[] | undefined, what: string): void {

@@ -7,7 +7,7 @@ import { HubError } from '@datahub/service-kit/error';
 import { type Catalog, makeContext, notFound } from '../catalog.ts';
 import type { KeyDoc } from '../documents.ts';
 import { type MadeKey, makeKey } from '../key.ts';
-import { type KeyReach, requireNoMore } from '../key-reach.ts';
+import { type KeyReach, requireNoMore, requireNoStronger } from '../key-reach.ts';
 import { listPage } from './page.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
@@ -81,8 +81,10 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
     },
 
     revokeKey: async ({ keyId }, ctx) => {
-      const { accountId } = requirePrincipal(ctx);
-      if (!(await store.keys.delete(accountId, keyId))) throw notFound('key');
+      const principal = requirePrincipal(ctx);
+      const key = await loadKey(catalog, principal.accountId, keyId);
+      requireNoStronger(await reachOf(catalog, principal), key);
+      if (!(await store.keys.delete(principal.accountId, keyId))) throw notFound('key');
       return {};
     },
   };
