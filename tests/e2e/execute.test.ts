@@ -280,6 +280,10 @@ describe.each(engines)('executing on %s', (engine) => {
     const { status, body } = await run(queryId, undefined, { maxAffected: 1 });
     expect([status, body.code]).toEqual([409, 'MAX_AFFECTED']);
     expect((await execute('SELECT id FROM scratch')).data).toEqual([]);
+    if (engine !== 'postgres') return;
+    const both = 'WITH gone AS (DELETE FROM scratch) INSERT INTO scratch (id, label) VALUES (3, $$c$$)';
+    const uncounted = await run(await store(both, { command: 'INSERT' }), undefined, { maxAffected: 1 });
+    expect([uncounted.status, uncounted.body.code]).toEqual([422, 'OPTION_REFUSED']);
   });
 
   it('answers 404 for an unknown query', async () => {

@@ -35,6 +35,8 @@ export interface BoundStatement {
 export interface CompiledStatement {
   kind: StatementKind;
   verb: string;
+  /** It touches rows that the database does not count for it. */
+  uncounted: boolean;
   /** Names in the order in which they first stand in the text. */
   variables: string[];
   /** Throws CONTEXT_INVALID with all faults at once. */
@@ -83,7 +85,7 @@ export function compileStatement(text: string, options: CompileOptions): Compile
 function compileSql(text: string, options: CompileOptions & { dialect: Dialect }): CompiledStatement {
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const all = tokenize(text, options.dialect, (name) => declared.has(name));
-  const { verb, kind, tokens } = checkShape(text, all, options);
+  const { verb, kind, uncounted, tokens } = checkShape(text, all, options);
   const names = variableNames(text, tokens);
   const declarations = names.map((name) => declare(name, declared.get(name)));
   const end = tokens.at(-1)?.end ?? 0;
@@ -111,6 +113,7 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
   return {
     kind,
     verb,
+    uncounted,
     variables: names,
     bind: (given) => bindValues(resolveValues(declarations, given)),
     describable: () => ({

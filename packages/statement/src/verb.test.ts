@@ -173,3 +173,25 @@ it.each(['EXPLAIN INSERT', 'DESC REPLACE', 'EXPLAIN FORMAT = JSON INSERT'])('MyS
 });
 
 const commandOf = (text: string) => text.split(' ')[0] as string;
+
+describe('a write', () => {
+  const uncounted = (text: string, command: string, dialect: Dialect = 'postgres') =>
+    compileStatement(text, { dialect, command, variables: [] }).uncounted;
+
+  it.each([
+    ['WITH a AS (DELETE FROM t RETURNING n) INSERT INTO u SELECT n FROM a', 'INSERT'],
+    ['WITH a AS (SELECT 1), b AS NOT MATERIALIZED (UPDATE t SET n = 1) DELETE FROM t', 'DELETE'],
+    ['WITH a(n) AS MATERIALIZED (/* */ insert INTO t VALUES (1) RETURNING n) UPDATE t SET n = 1', 'UPDATE'],
+    ['INSERT INTO u WITH a AS (DELETE FROM t RETURNING n) SELECT n FROM a', 'INSERT'],
+  ])('%s touches rows that are not counted', (text, command) => {
+    expect(uncounted(text, command)).toBe(true);
+  });
+
+  it.each([
+    ['WITH a AS (SELECT n FROM t) INSERT INTO u SELECT n FROM a', 'INSERT'],
+    ['INSERT INTO u ("update", n) VALUES (\'AS (DELETE\', 1)', 'INSERT'],
+    ['DELETE FROM t WHERE n IN (SELECT n FROM u) -- AS (DELETE', 'DELETE'],
+  ])('%s touches none', (text, command) => {
+    expect(uncounted(text, command)).toBe(false);
+  });
+});

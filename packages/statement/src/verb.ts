@@ -63,6 +63,8 @@ const refusedVerbs = new Map<string, string>([
 export interface Shape {
   verb: string;
   kind: StatementKind;
+  /** A WITH of it writes, too: the database counts the rows of the main statement alone. */
+  uncounted: boolean;
   /** The tokens of the one statement, without a semicolon at its end. */
   tokens: Token[];
 }
@@ -90,7 +92,14 @@ export function checkShape(
     );
   }
   if (kind === 'read') refuseInto(text, own, options.dialect);
-  return { verb: verb.text, kind, tokens: own };
+  return { verb: verb.text, kind, uncounted: own.some((_, i) => isWritingWith(own, i)), tokens: own };
+}
+
+/** `AS (DELETE …`, `AS MATERIALIZED (DELETE …`. */
+function isWritingWith(tokens: Token[], at: number): boolean {
+  const [verb, open, before] = [tokens[at], tokens[at - 1], tokens[at - 2]];
+  if (verb?.kind !== 'word' || !writeVerbs.has(verb.text) || open?.text !== '(') return false;
+  return before?.kind === 'word' && (before.text === 'AS' || before.text === 'MATERIALIZED');
 }
 
 function onlyStatement(text: string, tokens: Token[]): Token[] {

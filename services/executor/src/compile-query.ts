@@ -16,6 +16,7 @@ export const compileQuery: CompileQuery = (definition) => {
 
 class CompiledQuery implements PreparedQuery {
   readonly kind: PreparedQuery['kind'];
+  readonly uncounted: boolean;
   readonly #compiled: CompiledStatement;
   readonly #types: Map<string, string | undefined>;
   /** Names the prepared statement on a connection: queries and their versions never share one. */
@@ -23,6 +24,7 @@ class CompiledQuery implements PreparedQuery {
 
   constructor(compiled: CompiledStatement, { queryId, version, variables }: QueryDefinition) {
     this.kind = compiled.kind;
+    this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
     this.#key = `${queryId}.${version}`;
     this.#types = new Map(variables.map(({ key, type }) => [key, type]));

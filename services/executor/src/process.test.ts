@@ -89,6 +89,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
   ],
   compile: () => ({
     kind: 'read',
+    uncounted: false,
     bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     variables: () => [],

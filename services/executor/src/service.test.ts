@@ -94,6 +94,7 @@ async function setup(env: Record<string, string> = {}) {
       engines: [createLineEngine(seen)],
       compile: ({ text }) => ({
         kind: 'read',
+        uncounted: false,
         bind: () => ({ key: text, text, params: [], kind: 'read' }),
         describable: () => ({ key: text, text, params: [], kind: 'read' }),
         variables: () => [{ key: 'x', type: 'int4' }],

@@ -68,6 +68,7 @@ export function compileCommand(
   return {
     kind,
     verb,
+    uncounted: false,
     variables: names,
     bind: (given) => write(resolveValues(declarations, given)),
     describable: () => ({ ...write(names.map(() => null)), placeholders: names }),

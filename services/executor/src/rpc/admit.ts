@@ -5,6 +5,7 @@ import type { ExecuteOptions } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/error';
 import type { QueryDefinition } from '../definitions.ts';
 import type { RunOptions, Statement } from '../engine.ts';
+import type { PreparedQuery } from './prepared.ts';
 
 export interface ExecutionLimits {
   /** Where the source says nothing of its own. */
@@ -56,22 +57,30 @@ function roundUp(timeoutMs: number): number {
 /** Throws OPTION_REFUSED for what the statement cannot do. */
 export function runOptionsOf(
   asked: ExecuteOptions | undefined,
-  { kind, timeoutMs, rowsMax }: { kind: Statement['kind']; timeoutMs: number; rowsMax: number | undefined },
+  { kind, uncounted }: Pick<PreparedQuery, 'kind' | 'uncounted'>,
+  { timeoutMs, rowsMax }: { timeoutMs: number; rowsMax: number | undefined },
 ): RunOptions {
   const options: RunOptions = { statementTimeoutMs: roundUp(timeoutMs + secondNetMs) };
   const rows = leastOf(asked?.maxRows, rowsMax);
   if (rows !== undefined) options.maxRows = rows;
   if (asked === undefined || kind === 'read') return options;
   if (kind === 'standalone' && (asked.dryRun || asked.maxAffected !== undefined)) {
-    throw new HubError(
-      'OPTION_REFUSED',
+    throw refusedOption(
       'This statement runs outside of a transaction, so dryRun and maxAffected cannot roll it back. Leave them out.',
+    );
+  }
+  if (uncounted && asked.maxAffected !== undefined) {
+    throw refusedOption(
+      'A WITH of this statement writes, and the database does not count the rows of that, so maxAffected would not hold. Leave it out, or write in the main statement alone.',
     );
   }
   if (asked.dryRun) options.dryRun = true;
   if (asked.maxAffected !== undefined) options.maxAffected = asked.maxAffected;
   return options;
 }
+
+const refusedOption = (message: string) =>
+  new HubError('OPTION_REFUSED', message, { stage: 'prepare', retryable: false });
 
 /** The lower of what caller, key and setting allow; undefined when none bounds it. */
 export function leastOf(...bounds: (number | undefined)[]): number | undefined {

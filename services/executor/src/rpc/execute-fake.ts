@@ -124,6 +124,7 @@ export function setupExecute({
   });
   const prepared: PreparedQuery = {
     kind,
+    uncounted: false,
     bind: (values) => {
       bound.push(values);
       return { key: 'k', text: 'x', params: [], kind };

@@ -48,8 +48,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       const prepared = compile(query);
       run.admitted(query, prepared, timeoutMsOf(query, request.options, limits));
       requireAllowed(principal, query, prepared.kind);
-      const options = runOptionsOf(request.options, {
-        kind: prepared.kind,
+      const options = runOptionsOf(request.options, prepared, {
         timeoutMs: run.timeoutMs,
         rowsMax: leastOf(principal.limits?.maxRows, limits.rowsMax || undefined),
       });

@@ -18,6 +18,8 @@ export interface DescribedVariable {
 
 export interface PreparedQuery {
   readonly kind: Statement['kind'];
+  /** It touches rows that the database does not count for it. */
+  readonly uncounted: boolean;
   /** Throws CONTEXT_INVALID with all faults at once. */
   bind(values: CallValues): Statement;
   /** A form that can be described without values. */
