@@ -43,4 +43,23 @@ describe.each(engines)('a declared variable on %s', (engine) => {
       [{ pointer: '/context/0/value', detail: 'must be a string' }],
     ]);
   });
+
+  it('keeps its digits where it is compared and counted with', async () => {
+    const context = [
+      { key: 'one', type: 'decimal' },
+      { key: 'some', type: 'decimal[]' },
+      { key: 'big', type: 'bigint' },
+    ];
+    const near = 'CAST(9007199254740992.1 AS DECIMAL(30,1))';
+    const queryId = await store(
+      `SELECT :one + :one + :one AS sum, :big + 1 AS next, CASE WHEN ${near} IN (:some) THEN 1 ELSE 0 END AS found`,
+      { context },
+    );
+    const { body } = await run(queryId, {
+      one: 0.1,
+      some: ['9007199254740992.2', '5'],
+      big: '9007199254740993',
+    });
+    expect(body).toEqual({ data: [{ sum: 0.3, next: '9007199254740994', found: 0 }] });
+  });
 });

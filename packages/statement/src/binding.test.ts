@@ -49,16 +49,6 @@ describe('a declared type', () => {
     }
   });
 
-  it.each(['mysql', 'mariadb'] as const)('timestamp with a zone is bound in UTC on %s', (dialect) => {
-    const at = '2026-01-01T00:30:00.5+02:00';
-    const utc = '2025-12-31 22:30:00.5';
-    const params = (text: string, x: unknown, type: string) => bind(text, { x }, dialect, { x: type }).params;
-    expect(params('SELECT :x', at, 'timestamp')).toEqual([utc]);
-    expect(params('SELECT 1 WHERE a IN (:x)', [at, null], 'timestamp[]')).toEqual([utc, null]);
-    expect(params('SELECT :x', at, 'string')).toEqual([at]);
-    expect(bind('SELECT :x', { x: at }, 'postgres', { x: 'timestamp' }).params).toEqual([at]);
-  });
-
   it('that no engine knows, or none, is no cast', () => {
     expect(bind('SELECT :x, :y', { x: 1, y: [1] }, 'postgres', { x: 'colour' }).text).toBe('SELECT $1, $2');
   });

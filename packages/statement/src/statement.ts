@@ -6,8 +6,8 @@
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError, type SqlFault } from '@datahub/service-kit/error';
 import { type Dialect, rejectAt, type Token, tokenize } from './lexer.ts';
-import { toUtcText } from './moment.ts';
 import { compileCommand } from './mongodb/command.ts';
+import { toTyped } from './mysql-values.ts';
 import { toStored } from './stored-place.ts';
 import {
   type Declaration,
@@ -23,7 +23,8 @@ import { checkShape, type StatementKind } from './verb.ts';
 export type { Dialect } from './lexer.ts';
 export type { StatementKind } from './verb.ts';
 
-export type BoundValue = string | number | boolean | null;
+/** A decimal is its digits; only engines whose statements do not say the types of their values are given one. */
+export type BoundValue = string | number | bigint | boolean | null | { readonly decimal: string };
 
 export interface BoundStatement {
   /** Equal keys of one compiled statement have equal texts. */
@@ -255,9 +256,9 @@ function mysqlParams({ places, declarations }: Source, values: Value[]): BoundVa
   for (const { variable, list } of places) {
     const value = values[variable] ?? null;
     const { type } = declarations[variable] as Declaration;
-    if (list === undefined || !Array.isArray(value)) params.push(toMysqlScalar(value, type));
+    if (list === undefined || !Array.isArray(value)) params.push(toTyped(toScalar(value, type), type));
     else {
-      const elements = value.map((element) => toMysqlScalar(element, type));
+      const elements = value.map((element) => toTyped(toScalar(element, type), type));
       params.push(...elements);
       const last = elements.at(-1) ?? null;
       for (let i = value.length; i < paddedLength(value.length); i++) params.push(last);
@@ -273,13 +274,6 @@ function toScalar(value: Value, type: string | undefined): BoundValue {
   // A whole number may be written 1.0 or 1e3, which an integer of a database is not.
   if (value instanceof ExactNumber) return type?.startsWith('integer') ? Number(value.text) + 0 : value.text;
   return typeof value === 'object' ? toJsonText(value) : value;
-}
-
-/** PostgreSQL reads zones by itself. */
-function toMysqlScalar(value: Value, type: string | undefined): BoundValue {
-  return typeof value === 'string' && type?.startsWith('timestamp')
-    ? toUtcText(value)
-    : toScalar(value, type);
 }
 
 /** PostgreSQL's own notation of an array; every element in quotes but NULL. */

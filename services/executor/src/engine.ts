@@ -41,8 +41,8 @@ export interface ConnectDeps {
   rowBytesMax?: number;
 }
 
-/** A value bound by the driver. Numbers that a double cannot hold arrive as decimal text. */
-export type Param = string | number | boolean | null;
+/** A value bound by the driver. Numbers that a double cannot hold arrive as decimal text, or as what they were declared. */
+export type Param = string | number | bigint | boolean | null | { readonly decimal: string };
 
 /** A statement ready for the engine: placeholders in the engine's own form. */
 export interface Statement {

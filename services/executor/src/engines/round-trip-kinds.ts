@@ -108,7 +108,7 @@ export const kinds: Kind[] = [
     type: 'bigint',
     sent: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),
     postgres: ':v',
-    mysql: 'CAST(:v AS SIGNED)',
+    mysql: ':v',
     canonical: decimal,
   },
   {
@@ -118,7 +118,7 @@ export const kinds: Kind[] = [
       .tuple(sign, digits(30), digits(25))
       .map(([minus, whole, part]) => `${minus}${BigInt(whole)}.${part}`),
     postgres: ':v',
-    mysql: 'CAST(:v AS DECIMAL(65,25))',
+    mysql: ':v',
     canonical: decimal,
   },
   {

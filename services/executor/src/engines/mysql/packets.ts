@@ -131,8 +131,9 @@ function toBinary(param: Param): { type: number; bytes: Buffer } {
   if (param === null) return { type: 0x06, bytes: none };
   if (typeof param === 'boolean') return { type: 0x01, bytes: Buffer.from([param ? 1 : 0]) };
   if (typeof param === 'string') return { type: 0xfd, bytes: toLengthString(param) };
+  if (typeof param === 'object') return { type: 0xf6, bytes: toLengthString(param.decimal) };
   const bytes = Buffer.allocUnsafe(8);
-  if (Number.isSafeInteger(param)) {
+  if (typeof param === 'bigint' || Number.isSafeInteger(param)) {
     bytes.writeBigInt64LE(BigInt(param));
     return { type: 0x08, bytes };
   }

@@ -55,7 +55,8 @@ export function bind(name: string, params: readonly Param[]): Buffer {
 
 /** Booleans are `true` and `false` in every type that takes them. */
 function toText(param: Exclude<Param, null>): string {
-  return typeof param === 'string' ? param : String(param);
+  if (typeof param === 'string') return param;
+  return typeof param === 'object' ? param.decimal : String(param);
 }
 
 /** The first message of a session; its parameters by name. */
