@@ -151,7 +151,10 @@ describe.each(engines)('executing on %s', (engine) => {
     const { status, body } = await run(queryId);
     expect([status, body.code, body.instance]).toEqual([422, 'SQL_REJECTED', '/v1/queries/execute']);
     expect(body.sql.state).toMatch(/^42/);
-    if (engine === 'postgres') expect(body.sql).toMatchObject({ line: 2, column: 6 });
+    if (engine !== 'postgres') return;
+    expect(body.sql).toMatchObject({ line: 2, column: 6 });
+    const cast = await run(await store('SELECT :a::int,\n :a::text, nope'), { a: 1 });
+    expect(cast.body.sql).toEqual({ state: '42703', line: 2, column: 12 });
   });
 
   it('never writes with a SELECT', async () => {

@@ -207,6 +207,10 @@ describe('a place that the database tells', () => {
     ['SELECT :name here', { name: 1 }, 'postgres'],
     ['SELECT :n here', { n: 1 }, 'postgres', { n: 'decimal' }],
     ['SELECT {{ name }}here', { name: 1 }, 'postgres'],
+    ['SELECT {{ name }}x, :name::int, here', { name: 1 }, 'postgres'],
+    ['SELECT :n::int,\n :n::text[], here', { n: 1 }, 'postgres'],
+    ['SELECT :n::bigint, :n here', { n: 1 }, 'postgres', { n: 'bigint' }],
+    ['SELECT 1 WHERE a::text IN (:list) AND :n::date = b AND here', { list: ['a'], n: 1 }, 'postgres'],
     ['SELECT {{name}} , :name, :other here', { name: 1, other: 2 }, 'mysql'],
     ['SELECT 1 WHERE a IN (:list) AND here', { list: [1, 2, 3] }, 'mysql'],
     ['SELECT 1 WHERE a IN (:list) AND here', { list: [] }, 'postgres'],
@@ -243,6 +247,9 @@ describe('a place that the database tells', () => {
       ':a',
       '{{bb}}',
       ':c_3',
+      ':a::text',
+      '{{bb}}::int[]',
+      '{{bb}}x',
       'x IN (:l)',
       'x NOT IN ( :l )',
       "'q'",
@@ -256,8 +263,9 @@ describe('a place that the database tells', () => {
         fc.constantFrom<Dialect>('postgres', 'mysql'),
         (pieces, dialect) => {
           const text = `SELECT ${[...pieces, 'here'].join(' , ')}`;
-          const { text: run } = bind(text, { a: 1, bb: 2, c_3: 3, l: [1, 2] }, dialect);
-          const told = compile(text, dialect).toStored(run, placeOf(run, run.indexOf('here')));
+          const types = { bb: 'bigint' };
+          const { text: run } = bind(text, { a: 1, bb: 2, c_3: 3, l: [1, 2] }, dialect, types);
+          const told = compile(text, dialect, types).toStored(run, placeOf(run, run.indexOf('here')));
           expect(told).toEqual(placeOf(text, text.indexOf('here')));
         },
       ),

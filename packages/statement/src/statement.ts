@@ -124,7 +124,8 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
           ? names
           : source.places.map(({ variable }) => names[variable] as string),
     }),
-    toStored: (run, fault) => toStored(text, run, fault),
+    toStored: (run, fault) =>
+      toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),
   };
 }
 
@@ -219,6 +220,9 @@ function writePostgres({ text, places, declarations }: Source, values: Value[]):
 
 const beginsWord = /^[\w\u0080-\uffff]/;
 const endsInWord = /[\w$\u0080-\uffff]$/;
+
+const isCast = (declaration: Declaration | undefined): boolean =>
+  declaration !== undefined && castOf(declaration, undefined) !== '';
 
 function castOf({ type }: Declaration, value: Value | undefined): string {
   if (type === undefined) return '';
