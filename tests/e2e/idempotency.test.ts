@@ -11,6 +11,7 @@ describe('a POST with an Idempotency-Key', () => {
     const again = await api.post('/v1/hubs', { label: 'once' }, once(key));
     expect([first.status, again.status]).toEqual([200, 200]);
     expect(again.text).toBe(first.text);
+    expect(again.headers.get('etag')).toBe('"1"');
     expect(again.headers.get('cache-control')).toBe(first.headers.get('cache-control'));
     expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([
       null,

@@ -146,6 +146,8 @@ export interface OperationDoc extends Doc {
   status: number;
   contentType: string;
   answer?: Uint8Array;
+  /** Of the answer, where it had one. */
+  etag?: string;
   kept: boolean;
   note: string;
   createdAt: number;

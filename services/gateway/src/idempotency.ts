@@ -42,7 +42,11 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
           if (!answer.kept) throw conflict(answer.note);
           reply
             .code(answer.status)
-            .headers({ 'content-type': answer.contentType, 'idempotency-replayed': 'true' })
+            .headers({
+              'content-type': answer.contentType,
+              'idempotency-replayed': 'true',
+              ...(answer.etag === '' ? {} : { etag: answer.etag }),
+            })
             .send(answer.body);
           return true;
         case State.STATE_OTHER_BODY:
@@ -104,10 +108,13 @@ function conflict(message: string): HubError {
 function outcomeOf(
   request: FastifyRequest,
   reply: FastifyReply,
-  { payload, unkept = 'was too large' }: { payload: unknown; unkept?: string | undefined },
+  {
+    payload,
+    unkept = 'The answer was too large to be kept.',
+  }: { payload: unknown; unkept?: string | undefined },
 ) {
   const status = reply.statusCode;
-  const nothing = { contentType: '', body: Buffer.alloc(0), kept: false, note: '' };
+  const nothing = { contentType: '', body: Buffer.alloc(0), kept: false, note: '', etag: '' };
   // Also of an answer that broke off: its status had gone out before.
   if (request.failedWith !== undefined) {
     if (!unknownCodes.has(request.failedWith)) return { status: 0, ...nothing };
@@ -127,7 +134,7 @@ function outcomeOf(
   const body =
     typeof payload === 'string' ? Buffer.from(payload) : payload instanceof Buffer ? payload : undefined;
   if (body === undefined || body.length > answerBytesMax) {
-    return { status, ...nothing, note: `It was carried out. The answer ${unkept} to be kept.` };
+    return { status, ...nothing, note: `It was carried out. ${unkept}` };
   }
   return {
     status,
@@ -135,5 +142,6 @@ function outcomeOf(
     body,
     kept: true,
     note: '',
+    etag: String(reply.getHeader('etag') ?? ''),
   };
 }

@@ -17,7 +17,15 @@ const keptMs = 24 * 3_600_000;
 /** Longer than any operation may take: a record still open then was left by a process that died. */
 const openMaxMs = 300_000;
 
-const nothing = { recordId: '', status: 0, contentType: '', body: Buffer.alloc(0), kept: false, note: '' };
+const nothing = {
+  recordId: '',
+  status: 0,
+  contentType: '',
+  body: Buffer.alloc(0),
+  kept: false,
+  note: '',
+  etag: '',
+};
 
 export function createOperationCalls(catalog: Catalog): OperationCalls {
   const { operations } = catalog.store;
@@ -51,7 +59,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
       return answer(found, { bodyMac: doc.bodyMac, nowMs });
     },
 
-    finishOperation: async ({ recordId: id, status, contentType, body, kept, note }, ctx) => {
+    finishOperation: async ({ recordId: id, status, contentType, body, kept, note, etag }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       const found = await operations.get(accountId, id);
       if (found === null || found.open === 0) return {};
@@ -60,7 +68,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
         return {};
       }
       const done = { ...found, version: found.version + 1, open: 0, status, contentType, kept, note };
-      await operations.replace(kept ? { ...done, answer: body } : done);
+      await operations.replace(kept ? { ...done, answer: body, etag } : done);
       return {};
     },
   };
@@ -96,5 +104,6 @@ function answer(found: OperationDoc, now: { bodyMac: string; nowMs: number }): B
     body: Buffer.from(found.answer ?? []),
     kept: found.kept,
     note: found.note,
+    etag: found.etag ?? '',
   };
 }

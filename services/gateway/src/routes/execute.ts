@@ -215,7 +215,7 @@ class StreamedAnswer implements ExecutionReply {
     const { idempotency } = this.#options;
     if (this.#request.operationId === undefined) return;
     const whole = cut === false && this.#sent !== undefined ? Buffer.concat(this.#sent) : undefined;
-    const unkept = cut ? 'was cut, which CSV has no place to say,' : undefined;
+    const unkept = cut ? 'The answer was cut, which CSV has no place to say, so it is not kept.' : undefined;
     // The answer is whole all the same. The record stays open, and repeats are told that nobody knows.
     await idempotency.finish(this.#request, this.#reply, whole, unkept).catch(() => {});
   }

@@ -489,6 +489,8 @@ export interface BeginOperationResponse {
   /** False when the answer was too large, or held a secret: `note` says what to tell. */
   kept: boolean;
   note: string;
+  /** With a kept answer: its ETag header; empty for none. */
+  etag: string;
 }
 
 export const BeginOperationResponse_State = {
@@ -523,6 +525,7 @@ export interface FinishOperationRequest {
   body: Buffer;
   kept: boolean;
   note: string;
+  etag: string;
 }
 
 export interface FinishOperationResponse {
@@ -5367,7 +5370,7 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
 };
 
 function createBaseBeginOperationResponse(): BeginOperationResponse {
-  return { state: 0, recordId: "", status: 0, contentType: "", body: Buffer.alloc(0), kept: false, note: "" };
+  return { state: 0, recordId: "", status: 0, contentType: "", body: Buffer.alloc(0), kept: false, note: "", etag: "" };
 }
 
 export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
@@ -5392,6 +5395,9 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
     }
     if (message.note !== "") {
       writer.uint32(58).string(message.note);
+    }
+    if (message.etag !== "") {
+      writer.uint32(66).string(message.etag);
     }
     return writer;
   },
@@ -5465,6 +5471,14 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
             message.note = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.etag = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5479,7 +5493,7 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
 };
 
 function createBaseFinishOperationRequest(): FinishOperationRequest {
-  return { recordId: "", status: 0, contentType: "", body: Buffer.alloc(0), kept: false, note: "" };
+  return { recordId: "", status: 0, contentType: "", body: Buffer.alloc(0), kept: false, note: "", etag: "" };
 }
 
 export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
@@ -5501,6 +5515,9 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
     }
     if (message.note !== "") {
       writer.uint32(50).string(message.note);
+    }
+    if (message.etag !== "") {
+      writer.uint32(58).string(message.etag);
     }
     return writer;
   },
@@ -5564,6 +5581,14 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
             }
 
             message.note = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.etag = reader.string();
             continue;
           }
         }
