@@ -84,21 +84,29 @@ export function toStatus(err: unknown): Partial<StatusObject> {
   return { code: grpcStatusOf[hubError.code], details: hubError.message, metadata };
 }
 
+/** How the gRPC library begins what it tells of a call that found no connection. */
+const neverSent = 'No connection established';
+
 /** What a client received, as the error that the other side threw; a failed transport is UNAVAILABLE. */
 export function fromStatus(err: unknown): HubError {
   if (err instanceof HubError) return err;
-  const { code, metadata } = err as Partial<StatusObject>;
+  const { code, metadata, details } = err as Partial<StatusObject>;
   const [bytes] = metadata?.get(trailerName) ?? [];
   if (bytes instanceof Buffer) return fromErrorDetail(ErrorDetail.decode(bytes), err);
   if (code === status.CANCELLED) return new HubError('CANCELLED', 'The call was cancelled.', { cause: err });
   if (code === status.DEADLINE_EXCEEDED) {
-    return new HubError('UNAVAILABLE', 'A service did not answer in time.', { cause: err, retryable: true });
+    return new HubError('UNAVAILABLE', 'A service did not answer in time.', {
+      cause: err,
+      retryable: true,
+      lost: true,
+    });
   }
   if (code === status.UNAVAILABLE) {
     return new HubError('UNAVAILABLE', 'A service cannot be reached. Try again.', {
       cause: err,
       retryable: true,
       retryAfterMs: 1000,
+      lost: details?.includes(neverSent) !== true,
     });
   }
   return toHubError(err);

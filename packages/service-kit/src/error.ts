@@ -70,6 +70,8 @@ export interface HubErrorOptions {
   sql?: SqlFault;
   /** When to try again, for RATE_LIMITED, SOURCE_BUSY and UNAVAILABLE. */
   retryAfterMs?: number;
+  /** The call went out and no answer came back, so it may have been carried out. Known to the calling side alone. */
+  lost?: boolean;
 }
 
 export class HubError extends Error {
@@ -79,6 +81,7 @@ export class HubError extends Error {
   readonly retryable: boolean | undefined;
   readonly sql: SqlFault | undefined;
   readonly retryAfterMs: number | undefined;
+  declare readonly lost?: true;
 
   constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -89,6 +92,7 @@ export class HubError extends Error {
     this.retryable = options.retryable;
     this.sql = options.sql;
     this.retryAfterMs = options.retryAfterMs;
+    if (options.lost === true) this.lost = true;
   }
 }
 

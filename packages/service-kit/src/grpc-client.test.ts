@@ -65,3 +65,17 @@ it('does not tell callers of a gateway with another service token that they show
   });
   expect(await refused(false)).toMatchObject({ code: 'KEY_MISSING' });
 });
+
+it('tells a call whose answer was lost from one that never went out', async () => {
+  const calls = await serve(() => new Promise(() => {}));
+  const ask = () =>
+    calls
+      .listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 5_000 }))
+      .catch((err) => err);
+  const lost = ask();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await server?.close(0);
+  expect(await lost).toMatchObject({ code: 'UNAVAILABLE', lost: true });
+  const unsent = await ask();
+  expect([unsent.code, unsent.lost]).toEqual(['UNAVAILABLE', undefined]);
+});

@@ -184,7 +184,11 @@ function toError(err: unknown, { signal }: CallContext, { forOthers }: GrpcClien
   }
   const left = signal.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError';
   if (error.code !== 'CANCELLED' || left) return error;
-  return new HubError('UNAVAILABLE', 'A service did not answer in time.', { cause: err, retryable: true });
+  return new HubError('UNAVAILABLE', 'A service did not answer in time.', {
+    cause: err,
+    retryable: true,
+    lost: true,
+  });
 }
 
 async function writeAll(

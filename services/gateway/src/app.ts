@@ -75,6 +75,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('left', false);
+  app.decorateRequest('lost', false);
   app.decorateRequest('madeId', undefined);
   const over = (request: FastifyRequest, reply: FastifyReply) => {
     deps.events.answered(request, reply);
@@ -183,6 +184,7 @@ function registerV1(
         scope: route.scope,
         idempotent: route.method === 'POST',
         counted: route.counted,
+        repeatable: route.repeatable === true,
         secretAnswer: route.secretAnswer === true,
       },
     });
@@ -232,6 +234,7 @@ function sendProblem(
 ): FastifyReply {
   const hubError = fromFramework(err);
   request.failedWith = hubError.code;
+  request.lost = hubError.lost === true;
   deps.events.failed(request, hubError);
   const problem = toProblem(hubError, { path: request.url.split('?', 1)[0] as string, id: request.id });
   const { allow } = hubError as HubError & { allow?: string };

@@ -117,7 +117,8 @@ function outcomeOf(
   const nothing = { contentType: '', body: Buffer.alloc(0), kept: false, note: '', etag: '' };
   // Also of an answer that broke off: its status had gone out before.
   if (request.failedWith !== undefined) {
-    if (!unknownCodes.has(request.failedWith)) return { status: 0, ...nothing };
+    const lost = request.lost && request.routeOptions.config.repeatable !== true;
+    if (!lost && !unknownCodes.has(request.failedWith)) return { status: 0, ...nothing };
     return {
       status,
       ...nothing,

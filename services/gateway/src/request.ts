@@ -78,6 +78,8 @@ declare module 'fastify' {
     operationId: string | undefined;
     /** The code of the problem that was answered, or that broke the answer off. */
     failedWith: string | undefined;
+    /** A service was asked and did not answer: what it was asked may have been done. */
+    lost: boolean;
     /** The client has gone, and what it asked for is still under way. */
     left: boolean;
     /** The id of what was made, where the path does not name it. */
@@ -88,6 +90,8 @@ declare module 'fastify' {
     scope?: string | undefined;
     /** Creates or changes something, so that an idempotency key is honoured. */
     idempotent?: boolean;
+    /** Nothing is changed by it, or what is changed twice counts once. */
+    repeatable?: boolean;
     /** What the audit counts it as. */
     counted?: string | undefined;
     /** The answer holds what is shown once. */

@@ -42,6 +42,8 @@ export interface Route {
   query?: string[];
   /** Takes bodies of the larger bound. */
   largeBody?: boolean;
+  /** Nothing is changed by it, or what is changed twice counts once. */
+  repeatable?: boolean;
   /** What the audit counts it as; changes in the catalog are recorded there. */
   counted?: string;
   /** The answer holds what is shown once and never kept. */
@@ -80,7 +82,7 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'GET', url: '/v1/sources/:sourceId', scope: 'sources:read', summary: 'Get a source', answer: answers.source, handler: sources.get },
     { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: updateSourceBody, answer: answers.source, handler: sources.update },
     { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', answer: answers.nothing, handler: sources.remove },
-    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', body: emptyBody, bodyOptional: true, answer: answers.sourceTest, handler: sources.test },
+    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', body: emptyBody, bodyOptional: true, repeatable: true, answer: answers.sourceTest, handler: sources.test },
     { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', answer: answers.sourceSchema, handler: sources.schema },
 
     { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', body: createQueryBody, answer: answers.createdQuery, handler: queries.create },
@@ -94,12 +96,12 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: answers.classifiers, handler: classifiers.list },
     { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: answers.classifier, handler: classifiers.get },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', answer: answers.nothing, handler: classifiers.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, documented: trainDocumented, largeBody: true, counted: 'classifier.train', answer: answers.training, handler: classifiers.train },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, documented: predictDocumented, largeBody: true, counted: 'classifier.predict', answer: answers.predictions, handler: classifiers.predict },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, documented: trainDocumented, largeBody: true, counted: 'classifier.train', repeatable: true, answer: answers.training, handler: classifiers.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, documented: predictDocumented, largeBody: true, counted: 'classifier.predict', repeatable: true, answer: answers.predictions, handler: classifiers.predict },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, counted: 'class.delete', answer: answers.nothing, handler: classifiers.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: answers.evaluation, handler: classifiers.evaluation },
 
-    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, documented: summarizeDocumented, largeBody: true, counted: 'text.summarize', answer: answers.summary, handler: summarize },
+    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, documented: summarizeDocumented, largeBody: true, counted: 'text.summarize', repeatable: true, answer: answers.summary, handler: summarize },
 
     { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: createKeyBody, secretAnswer: true, answer: answers.createdKey, handler: keys.create },
     { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: answers.keys, handler: keys.list },
