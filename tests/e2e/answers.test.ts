@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { api } from '../support/hub.ts';
+
+describe('browsers', () => {
+  it('may ask first, without a key', async () => {
+    const { status, headers } = await api.call('OPTIONS', '/v1/queries/execute', undefined, {
+      key: null,
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'x-service-api-key,content-type',
+      },
+    });
+    expect(status).toBe(204);
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect(headers.get('access-control-allow-headers')).toContain('x-service-api-key');
+    expect(headers.get('access-control-allow-methods')).toContain('DELETE');
+    expect(headers.get('x-request-id')).toBeTruthy();
+  });
+
+  it('may read answers and problems alike', async () => {
+    for (const key of [undefined, null]) {
+      const { headers } = await api.get('/v1/hubs', {
+        headers: { origin: 'https://app.example' },
+        ...(key === null ? { key } : {}),
+      });
+      expect(headers.get('access-control-allow-origin')).toBe('*');
+      expect(headers.get('access-control-expose-headers')).toContain('etag');
+    }
+  });
+});
+
+describe('every answer', () => {
+  it('carries the request id that was sent, if it is sane', async () => {
+    const sane = await api.get('/v1/hubs', { headers: { 'x-request-id': 'my-id.1' } });
+    expect(sane.headers.get('x-request-id')).toBe('my-id.1');
+    const odd = await api.get('/v1/hubs', { headers: { 'x-request-id': 'a b{}' } });
+    expect(odd.headers.get('x-request-id')).not.toBe('a b{}');
+  });
+
+  it('are answered with what no cache keeps and no browser takes for something else', async () => {
+    for (const path of ['/v1/hubs', '/v1/keys', '/v1/hubs/none', '/v1/none', '/v1/hubs?limit=x']) {
+      const { headers } = await api.get(path);
+      expect([path, headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual([
+        path,
+        'no-store',
+        'nosniff',
+      ]);
+    }
+  });
+});
+
+describe('without a key', () => {
+  it('health, readiness and the contract are open', async () => {
+    const open = (path: string) => api.get(path, { key: null });
+    expect((await open('/healthz')).body).toEqual({ status: 'ok' });
+    expect((await open('/readyz')).body).toEqual({ status: 'ready' });
+    const { body } = await open('/openapi.json');
+    expect(body.openapi).toBe('3.1.0');
+    expect(Object.keys(body.paths)).toContain('/v1/queries/execute');
+    expect((await api.get('/metrics')).status).toBe(404);
+  });
+});
