@@ -15,6 +15,8 @@ import { type Environment, readSettings } from '@datahub/service-kit/settings';
 export interface BackupOptions {
   directory: string;
   overwrite: boolean;
+  /** Breaks it off. */
+  signal?: AbortSignal;
   /** A line for whoever waits. */
   say: (line: string) => void;
 }
@@ -68,7 +70,7 @@ async function makeDirectory(directory: string): Promise<void> {
   }
 }
 
-async function copyPart(part: Part, { directory, overwrite, say }: BackupOptions): Promise<string> {
+async function copyPart(part: Part, { directory, overwrite, say, signal }: BackupOptions): Promise<string> {
   const file = basename(fileOf(part));
   const path = join(resolve(directory), file);
   const onProgress = createProgress(file, say);
@@ -76,13 +78,14 @@ async function copyPart(part: Part, { directory, overwrite, say }: BackupOptions
   const told =
     part.operatorSocket === undefined
       ? undefined
-      : await askOperatorSocket(part.operatorSocket, asked, (progress) =>
-          onProgress((progress as { share: number }).share),
-        );
+      : await askOperatorSocket(part.operatorSocket, asked, {
+          onProgress: (progress) => onProgress((progress as { share: number }).share),
+          signal,
+        });
   if (told !== undefined) return path;
   const store = await openDocumentStore(part.storeUrl, []);
   try {
-    await store.backup(path, { overwrite, onProgress });
+    await store.backup(path, { overwrite, onProgress, signal });
   } finally {
     await store.close();
   }

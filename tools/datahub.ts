@@ -138,6 +138,13 @@ async function answer(asked: OperatorRequest): Promise<unknown> {
   return told ?? inStore(asked, config);
 }
 
+/** Breaking it off leaves nothing half behind. */
+function backUp(asked: BackupAsked): Promise<unknown> {
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopping.abort());
+  return takeBackup(process.env, { ...asked, say, signal: stopping.signal });
+}
+
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 const asked = read();
@@ -147,7 +154,7 @@ if (asked === 'sealing-keys') {
     `DATAHUB_SEALING_PUBLIC_KEYS=${publicKey}\nDATAHUB_SEALING_PRIVATE_KEYS=${privateKey}\n`,
   );
 } else {
-  const telling = 'directory' in asked ? takeBackup(process.env, { ...asked, say }) : answer(asked);
+  const telling = 'directory' in asked ? backUp(asked) : answer(asked);
   const told = await telling.catch((err: Error) => fail(err.message));
   process.stdout.write(`${JSON.stringify(told, null, 2)}\n`);
 }

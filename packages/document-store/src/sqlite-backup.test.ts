@@ -41,7 +41,7 @@ describe('a copy of the embedded store', () => {
       copying = false;
     });
     await writing;
-    expect(writes).toBeGreaterThan(5);
+    expect(writes).toBeGreaterThan(0);
     const copied = openSqliteStore(copy, specs);
     const found = await notes(copied).find({ accountId: 'a', idPrefix: 'n', limit: 10_000 });
     expect(found).toEqual(await notes().find({ accountId: 'a', idPrefix: 'n', limit: 10_000 }));

@@ -18,7 +18,7 @@ const timeoutMs = 10_000;
 export interface Asking {
   /** To whoever asks, while the answer takes long. */
   tell: (progress: object) => void;
-  /** Fires when whoever asked has gone, and when the process stops. */
+  /** Fires when the process stops, and when whoever asked has gone, which is found when he is told something. */
   signal: AbortSignal;
 }
 
@@ -100,15 +100,23 @@ interface Line {
   fault?: string;
 }
 
+export interface AskOptions {
+  onProgress?: (progress: object) => void;
+  /** Breaks it off, here and at the hub. */
+  signal?: AbortSignal | undefined;
+}
+
 /** The hub's answer; undefined when none listens at `path`. Rejects with the hub's refusal. */
 export async function askOperatorSocket(
   path: string,
   asked: object,
-  onProgress: (progress: object) => void = () => {},
+  { onProgress = () => {}, signal }: AskOptions = {},
 ): Promise<object | undefined> {
   const socket = await dial(path);
   if (socket === undefined) return undefined;
   socket.setTimeout(timeoutMs, () => socket.destroy(new Error('The hub does not answer.')));
+  const leave = () => socket.destroy(new Error('It was broken off.'));
+  signal?.addEventListener('abort', leave);
   socket.end(JSON.stringify(asked));
   try {
     for await (const text of linesOf(socket)) {
@@ -119,6 +127,7 @@ export async function askOperatorSocket(
     }
     throw new Error('The hub ended before it had answered.');
   } finally {
+    signal?.removeEventListener('abort', leave);
     socket.destroy();
   }
 }
