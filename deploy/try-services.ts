@@ -1,12 +1,13 @@
 /** Starts staged services as a user that owns nothing, makes calls that the gateway, the catalog and ml answer, and looks for what they wrote. */
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { generateKeyPair } from '../packages/sealing/src/key-pair.ts';
 import type { StagedImage } from './stage-image.ts';
 
@@ -28,6 +29,7 @@ export async function tryServices(images: StagedImage[], say: (line: string) => 
       children.push(start(image, { ...settings.common, ...settings.own[name] }));
     }
     await callThrough(settings, say);
+    await makeAccount(imageOf(images, 'catalog'), settings, say);
     for (const child of children.toReversed()) await stop(child);
     const stray = strayFiles(data);
     if (stray.length > 0) throw new Error(`Written outside of the data directory: ${stray.join(', ')}.`);
@@ -137,6 +139,26 @@ async function callThrough(settings: Settings, say: (line: string) => void): Pro
     if (!answer.ok) throw new Error(`${answer.url} answered ${answer.status}: ${await answer.text()}`);
   }
   say('a hub was made and a text summarised');
+}
+
+/** As `kubectl exec` does it. */
+async function makeAccount(
+  catalog: StagedImage,
+  { gatewayUrl, common, own }: Settings,
+  say: (line: string) => void,
+): Promise<void> {
+  const args = ['tools/datahub.ts', 'keys', 'create', '--name', 'another team', '--new-account'];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: catalog.dir,
+    env: { ...catalog.env, ...common, ...own.catalog, DATAHUB_URL: gatewayUrl },
+    uid: strangerId,
+    gid: strangerId,
+  });
+  const { key } = JSON.parse(stdout);
+  const answer = await fetch(`${gatewayUrl}/v1/hubs`, { headers: { 'x-service-api-key': key } });
+  if (!answer.ok || (await answer.text()) !== '[]')
+    throw new Error(`A new account's key got ${answer.status}.`);
+  say('an account of its own was made from inside the catalog');
 }
 
 async function untilReady(url: string): Promise<void> {

@@ -1,8 +1,9 @@
 /**
  * `npm run datahub -- keys create --name N [--scopes a,b] [--new-account] | keys list | keys rotate ID | keys revoke ID`,
- * `npm run datahub -- backup DIRECTORY [--overwrite]` and `npm run datahub -- sealing-keys`. What is done to keys goes through the hub while one runs (at DATAHUB_URL, with DATAHUB_API_KEY or the
- * key in the data directory). New accounts are the operator's alone: they go through a socket in the data directory of a
- * hub that runs over SQLite, or to the store itself.
+ * `npm run datahub -- backup DIRECTORY [--overwrite]` and `npm run datahub -- sealing-keys`; in the catalog's image
+ * `node tools/datahub.ts` in place of `npm run datahub --`. What is done to keys goes through the hub while one runs (at
+ * DATAHUB_URL, with DATAHUB_API_KEY or the key in the data directory). New accounts are the operator's alone: they go
+ * through a socket in the data directory of a hub that runs over SQLite, or to the store itself.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -15,7 +16,6 @@ import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { askOperatorSocket } from '@datahub/service-kit/operator-socket';
 import { readSettings } from '@datahub/service-kit/settings';
-import { takeBackup } from './backup.ts';
 
 const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] [--new-account]
        npm run datahub -- keys list
@@ -139,7 +139,9 @@ async function answer(asked: OperatorRequest): Promise<unknown> {
 }
 
 /** Breaking it off leaves nothing half behind. */
-function backUp(asked: BackupAsked): Promise<unknown> {
+async function backUp(asked: BackupAsked): Promise<unknown> {
+  // It copies what ml keeps as well, of which the catalog's image, where this program is, has nothing.
+  const { takeBackup } = await import('./backup.ts');
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopping.abort());
   return takeBackup(process.env, { ...asked, say, signal: stopping.signal });
