@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { describe, expect, inject, it } from 'vitest';
-import { api, timestamp } from '../support/hub.ts';
+import { api, createSource, timestamp } from '../support/hub.ts';
 
 const newKey = async (body: object) => api.ok(api.post('/v1/keys', { name: 'test', ...body }));
 
@@ -158,7 +158,36 @@ describe('keys', () => {
     expect((await api.get('/v1/hubs', { key })).body.map(({ hubId }: { hubId: string }) => hubId)).toEqual([
       mine.hubId,
     ]);
+    const twice = await newKey({ limits: { hubIds: [mine.hubId, mine.hubId] } });
+    expect((await api.get('/v1/hubs', { key: twice.key })).body).toHaveLength(1);
     expect((await api.get(`/v1/hubs/${other.hubId}`, { key })).status).toBe(403);
+  });
+
+  it('are limited to queries, in lists and trees, too', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'queries' }));
+    const sourceId = await createSource(hubId);
+    const ids: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      const query = { hubId, sourceId, label: `query ${i}`, query: 'SELECT 1 AS one' };
+      ids.push((await api.ok(api.post('/v1/queries', query))).config.query.queryId);
+    }
+    const [, second, , last] = ids as [string, string, string, string];
+    const { key } = await newKey({ limits: { queryIds: [last, second, last] } });
+    const page = async (search: string) => {
+      const { body, headers } = await api.get(`/v1/queries?hubId=${hubId}${search}`, { key });
+      const found = body.map(
+        ({ config }: { config: { query: { queryId: string } } }) => config.query.queryId,
+      );
+      return [found, headers.get('x-total-count')];
+    };
+    expect(await page('')).toEqual([[second, last], '2']);
+    expect(await page('&limit=1')).toEqual([[second], '2']);
+    expect(await page('&limit=1&offset=1')).toEqual([[last], '2']);
+    const { text } = await api.get(`/v1/hubs/${hubId}/contents`, { key });
+    expect(ids.map((id) => text.includes(id))).toEqual([false, true, false, true]);
+    const removed = await api.delete(`/v1/hubs/${hubId}?recursive=true`, { key });
+    expect([removed.status, removed.body.code]).toEqual([403, 'SCOPE_DENIED']);
+    expect((await api.get(`/v1/queries/${ids[0]}`)).status).toBe(200);
   });
 
   it('are limited to origins', async () => {

@@ -109,11 +109,14 @@ export async function loadQuery(catalog: Catalog, principal: Principal, id: stri
   return query;
 }
 
+export function isQueryAllowed({ limits }: Principal, queryId: string): boolean {
+  const allowed = limits?.queryIds ?? [];
+  return allowed.length === 0 || allowed.includes(queryId);
+}
+
 export function requireQueryAllowed(principal: Principal, queryId: string): void {
-  const allowed = principal.limits?.queryIds ?? [];
-  if (allowed.length > 0 && !allowed.includes(queryId)) {
+  if (!isQueryAllowed(principal, queryId))
     throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
-  }
 }
 
 interface Wanted<T extends Doc> {

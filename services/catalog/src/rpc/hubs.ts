@@ -5,12 +5,12 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
-import { type Catalog, loadHub, makeContext, update } from '../catalog.ts';
+import { type Catalog, isQueryAllowed, loadHub, makeContext, update } from '../catalog.ts';
 import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
 import { makeHub, patchHub } from '../hub.ts';
 import { sweepHub } from '../sweep.ts';
 import { buildTree } from '../tree.ts';
-import { listPage } from './page.ts';
+import { listNamed, listPage } from './page.ts';
 import { toHub } from './to-proto.ts';
 
 type HubCalls = Pick<
@@ -37,19 +37,10 @@ export function createHubCalls(catalog: Catalog): HubCalls {
     listHubs: async ({ page, archived }, ctx) => {
       const { accountId, limits } = requirePrincipal(ctx);
       const where = { deleting: 0, archived: archived ? 1 : 0 };
-      if (limits?.hubIds.length) {
-        const hubs = await Promise.all(limits.hubIds.map((id) => store.hubs.get(accountId, id)));
-        const allowed = hubs.filter(
-          (hub) => hub !== null && !hub.deleting && hub.archived === where.archived,
-        ) as HubDoc[];
-        const sorted = allowed.sort((a, b) => (a.id < b.id ? -1 : 1));
-        const from = page?.offset ?? 0;
-        return {
-          hubs: sorted.slice(from, from + (page?.limit ?? sorted.length)).map(toHub),
-          total: sorted.length,
-        };
-      }
-      const { docs, total } = await listPage(store.hubs, { accountId, where }, page);
+      const isListed = (hub: HubDoc) => !hub.deleting && hub.archived === where.archived;
+      const { docs, total } = limits?.hubIds.length
+        ? await listNamed(store.hubs, { accountId, ids: limits.hubIds, isListed }, page)
+        : await listPage(store.hubs, { accountId, where }, page);
       return { hubs: docs.map(toHub), total };
     },
 
@@ -67,7 +58,10 @@ export function createHubCalls(catalog: Catalog): HubCalls {
     },
 
     deleteHub: async (request, ctx) => {
-      await deleteHub(catalog, requirePrincipal(ctx), request);
+      const principal = requirePrincipal(ctx);
+      if (request.recursive && principal.limits?.queryIds.length)
+        throw new HubError('SCOPE_DENIED', 'This key may not delete hubs with what is in them.');
+      await deleteHub(catalog, principal, request);
       return {};
     },
 
@@ -85,7 +79,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
           hub,
           folders: folders as unknown as FolderDoc[],
           sources: sources as unknown as SourceDoc[],
-          queries: queries as unknown as QueryDoc[],
+          queries: (queries as unknown as QueryDoc[]).filter(({ id }) => isQueryAllowed(principal, id)),
         }),
       };
     },

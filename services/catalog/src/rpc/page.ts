@@ -31,6 +31,21 @@ export async function listPage<T extends Doc>(
   return { docs, total };
 }
 
+/** The same where a key is limited to these ids. */
+export async function listNamed<T extends Doc>(
+  collection: Collection<T>,
+  { accountId, ids, isListed }: { accountId: string; ids: string[]; isListed: (doc: T) => boolean },
+  page: { offset: number; limit?: number | undefined } | undefined,
+): Promise<{ docs: T[]; total: number }> {
+  const found = await Promise.all([...new Set(ids)].map((id) => collection.get(accountId, id)));
+  const all = found.filter((doc) => doc !== null && isListed(doc)) as T[];
+  all.sort((a, b) => (a.id < b.id ? -1 : 1));
+  const offset = page?.offset ?? 0;
+  const docs = all.slice(offset, offset + (page?.limit ?? all.length));
+  if (docs.reduce((sum, doc) => sum + JSON.stringify(doc).length, 0) > charactersMax) throw tooLarge();
+  return { docs, total: all.length };
+}
+
 async function findBounded<T extends Doc>(
   collection: Collection<T>,
   filter: ListFilter,

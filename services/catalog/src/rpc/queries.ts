@@ -17,7 +17,7 @@ import {
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { makeQuery, patchQuery } from '../query.ts';
-import { listPage } from './page.ts';
+import { listNamed, listPage } from './page.ts';
 import { toQuery } from './to-proto.ts';
 
 type QueryCalls = Pick<
@@ -66,14 +66,12 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
     listQueries: async ({ hubId, page }, ctx) => {
       const principal = requirePrincipal(ctx);
       await loadHub(catalog, principal, hubId);
-      const filter = { accountId: principal.accountId, where: { hubId } };
-      const { docs, total } = await listPage(store.queries, filter, page);
-      const allowed = principal.limits?.queryIds ?? [];
-      const visible = allowed.length > 0 ? docs.filter((doc) => allowed.includes(doc.id)) : docs;
-      return {
-        queries: visible.map((query) => toQuery(query)),
-        total: allowed.length > 0 ? visible.length : total,
-      };
+      const { accountId, limits } = principal;
+      const isListed = (query: QueryDoc) => query.hubId === hubId;
+      const { docs, total } = limits?.queryIds.length
+        ? await listNamed(store.queries, { accountId, ids: limits.queryIds, isListed }, page)
+        : await listPage(store.queries, { accountId, where: { hubId } }, page);
+      return { queries: docs.map((query) => toQuery(query)), total };
     },
 
     getQuery: async ({ queryId, signature }, ctx) => {
