@@ -105,6 +105,11 @@ describe('bodies', () => {
       { name: 'page', limits: { origins: ['https://shop.example/'] } },
       '/limits/origins/0 must be an origin such as https://shop.example, without a path or a slash at its end.',
     ],
+    [
+      '/v1/keys',
+      { name: 'page', limits: { origins: ['http://a.example', 'https://Shop.example:443'] } },
+      '/limits/origins/1 must be written as browsers send it: https://shop.example.',
+    ],
   ])('that do not fit %s (%j) are told why in plain words, once', async (path, sent, detail) => {
     const { status, body } = await api.post(path, sent);
     expect([status, body.detail, body.errors.length]).toEqual([400, detail, 1]);

@@ -8,7 +8,7 @@ import type { Handler } from '../request.ts';
 import { id, label, object, origin, readOnly } from '../schemas.ts';
 import { toKeyJson, toTimestamp } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { validationError } from '../validation.ts';
+import { type ItemRule, requireItems, validationError } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 const ids = { type: 'array', minItems: 1, maxItems: 200, items: id } as const;
@@ -87,8 +87,19 @@ export function createKeyHandlers({ catalog }: Upstreams) {
   } satisfies Record<string, Handler>;
 }
 
+/** As browsers write it; one with capitals or a default port is never met. */
+const browserOrigin: ItemRule = {
+  fits: (origin) => originOf(origin) === origin,
+  faultsOf: (origin, pointer) => [
+    { pointer, detail: `must be written as browsers send it: ${originOf(origin) ?? 'https://shop.example'}` },
+  ],
+};
+
+const originOf = (text: unknown) => URL.parse(String(text))?.origin;
+
 function toLimits(request: FastifyRequest): KeyLimits {
   const { limits = {} } = request.body as KeyBody;
+  requireItems(limits.origins ?? [], '/limits/origins', browserOrigin);
   const contextJson =
     request.parsed === undefined ? undefined : exactMember(request.parsed, ['limits', 'context']);
   return {

@@ -23,7 +23,7 @@ const busy: Rule = { code: 'SOURCE_BUSY', retryable: true, text: 'The database t
 const readOnly: Rule = {
   code: 'SQL_REJECTED',
   retryable: false,
-  text: 'The statement writes, but its command only reads. Set the command to what the statement does.',
+  text: 'The statement writes, but its command only reads. Write with a command that does, such as INSERT, UPDATE, DELETE or CALL: a SELECT never may, not in a function either.',
 };
 const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
 const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };

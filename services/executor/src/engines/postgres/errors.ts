@@ -20,7 +20,7 @@ const rules: Record<string, Rule> = {
   '25006': {
     code: 'SQL_REJECTED',
     retryable: false,
-    text: 'The statement writes, but its command only reads. Set the command to what the statement does.',
+    text: 'The statement writes, but its command only reads. Write with a command that does, such as INSERT, UPDATE, DELETE or CALL: a SELECT never may, not in a function either.',
   },
   '40001': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
   '40P01': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
