@@ -150,6 +150,12 @@ describe('a classifier', () => {
       '/context',
     ]);
     expect(await refused({ examples: [] })).toEqual(['/examples']);
+    const blank = { label: ' ', context: 'x' };
+    expect(await refused({ examples: [blank] })).toEqual(['/examples/0/label']);
+    expect(await refused({ examples: [{ label: 'a', context: 'x' }, blank] })).toEqual(['/examples/1/label']);
+    const long = 'x'.repeat(4_194_305);
+    const { body: problem } = await api.post(`${path}/predict`, { contexts: [long] });
+    expect(problem.errors).toMatchObject([{ pointer: '/contexts/0' }]);
     expect((await api.post(`${path}/predict`, {})).body.errors).toMatchObject([{ pointer: '/context' }]);
   });
 });

@@ -41,7 +41,7 @@ describe('a body with a fault in every place', () => {
       'labels too long',
       train,
       { examples: [{ label: 'a'.repeat(1_001), context: 'b' }] },
-      '/examples/0/label must be 1 to 1000 characters.',
+      '/examples/0/label must have 1 to 200 characters.',
     ],
     [
       'no text to learn',

@@ -10,7 +10,7 @@ import { type Handler, setVersion } from '../request.ts';
 import { object, readOnly } from '../schemas.ts';
 import { toClassifierJson, toListedClassifierJson } from '../to-json.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type ItemRule, pointerTo, requireItems, texts } from '../validation.ts';
+import { type ItemRule, pointerTo, requireItems, texts, validationError } from '../validation.ts';
 
 const paging = { limitMax: 10_000 };
 const batchMax = 10_000;
@@ -47,6 +47,10 @@ const isLabel = (value: unknown) =>
   value.length <= 2 * labelCharactersMax &&
   [...value].length <= labelCharactersMax;
 
+/** The service takes 200 characters, trimmed; here only what could never be one. */
+const labelWords = (label: unknown) =>
+  typeof label === 'string' ? 'must have 1 to 200 characters' : 'must be a string';
+
 /** The first name that an example does not have. */
 function unknownIn(example: object): string | undefined {
   for (const name in example) if (name !== 'label' && name !== 'context') return name;
@@ -64,7 +68,7 @@ const examples: ItemRule = {
     const { label, context } = item as Record<string, unknown>;
     const faults: Fault[] = [];
     if (!isLabel(label)) {
-      const detail = label === undefined ? 'is missing' : `must be 1 to ${labelCharactersMax} characters`;
+      const detail = label === undefined ? 'is missing' : labelWords(label);
       faults.push({ pointer: `${pointer}/label`, detail });
     }
     if (typeof context !== 'string') {
@@ -77,6 +81,17 @@ const examples: ItemRule = {
     return faults;
   },
 };
+
+/** A list of one is to the service what a single thing is: it points at members of the body itself. */
+function inList(err: unknown, place: Record<string, string>): unknown {
+  if (!(err instanceof HubError) || err.code !== 'VALIDATION' || err.errors === undefined) return err;
+  return validationError(
+    err.errors.map((fault) => ({ ...fault, pointer: place[fault.pointer] ?? fault.pointer })),
+  );
+}
+
+const inExamples = { '/label': '/examples/0/label', '/context': '/examples/0/context' };
+const inContexts = { '/context': '/contexts/0' };
 
 const classifierIdOf = (request: FastifyRequest) => (request.params as { classifierId: string }).classifierId;
 
@@ -128,10 +143,9 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       if (body.examples !== undefined) {
         requireAlone(body, 'examples', ['label', 'context']);
         requireItems(body.examples, '/examples', examples);
-        const { classes } = await ml.train(
-          { classifierId, examples: body.examples, eventId },
-          request.context,
-        );
+        const { classes } = await ml
+          .train({ classifierId, examples: body.examples, eventId }, request.context)
+          .catch((err) => Promise.reject(inList(err, inExamples)));
         return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
       }
       const { label, context } = requireMembers(body, ['label', 'context']);
@@ -146,7 +160,9 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       if (body.contexts !== undefined) {
         requireAlone(body, 'contexts', ['context']);
         requireItems(body.contexts, '/contexts', texts);
-        const { predictions } = await ml.predict({ classifierId, contexts: body.contexts }, request.context);
+        const { predictions } = await ml
+          .predict({ classifierId, contexts: body.contexts }, request.context)
+          .catch((err) => Promise.reject(inList(err, inContexts)));
         return { predictions: predictions.map(toPredictionJson) };
       }
       const contexts = [requireMembers(body, ['context']).context];
