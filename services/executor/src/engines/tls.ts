@@ -65,11 +65,15 @@ export function tlsError(cause?: unknown): HubError {
   if (cause instanceof HubError) return cause;
   const { code = '' } = (cause ?? {}) as { code?: string };
   const text = texts[code] ?? (code.startsWith('ERR_OSSL') ? badMaterial : undefined);
-  return new HubError('SOURCE_TLS', text ?? 'TLS with the source failed.', {
-    cause,
-    stage: 'connect',
-    retryable: false,
-  });
+  return new HubError(
+    'SOURCE_TLS',
+    text ?? 'TLS with the source failed. Check its engine, its port and its TLS settings.',
+    {
+      cause,
+      stage: 'connect',
+      retryable: false,
+    },
+  );
 }
 
 export function noTlsError(): HubError {
