@@ -50,6 +50,8 @@ describe('.dockerignore', () => {
 
   it.each([
     'services/ml/src/main.ts',
+    'services/gateway/src/console/index.html',
+    'services/gateway/src/console/console.js',
     'packages/sealing/package.json',
     'proto/gen/x.ts',
     'package-lock.json',

@@ -15,6 +15,7 @@ import { parseJsonBody } from './json-body.ts';
 import { problemHeaders, toProblem, unstoredHeaders } from './problems.ts';
 import { RequestContext, requestIdOf } from './request.ts';
 import { endSpan, startSpan } from './request-span.ts';
+import { consolePaths, registerConsole } from './routes/console.ts';
 import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
 import { listRoutes, type Route } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
@@ -117,6 +118,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
 
   const routes = listRoutes(deps.upstreams, config);
   registerHealth(app, deps.readiness, () => buildOpenApi(routes));
+  registerConsole(app, { enabled: config.console });
   await app.register(async (v1) => registerV1(v1, { routes, config, deps }));
   return app;
 }
@@ -152,9 +154,11 @@ function registerV1(
     if (pending instanceof Promise) pending.then(() => done(), done);
     else done();
   });
+  const open = [...openPaths, ...(config.console ? consolePaths : [])];
+  const known = [...routes, ...open.map((url) => ({ method: 'GET', url }))];
   // Before the framework asks what is unknown for a body.
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.is404) refuseUnknown(request, routes);
+    if (request.is404) refuseUnknown(request, known);
     done();
   });
   app.addHook('preValidation', (request, _reply, done) => {
@@ -172,7 +176,7 @@ function registerV1(
     if (request.operationId === undefined) done();
     else idempotency.finish(request, reply, payload).then(() => done(), done);
   });
-  app.setNotFoundHandler((request) => refuseUnknown(request, routes));
+  app.setNotFoundHandler((request) => refuseUnknown(request, known));
   for (const route of routes) {
     app.route({
       method: route.method,
@@ -207,10 +211,9 @@ function requireBody(request: FastifyRequest): void {
   });
 }
 
-function refuseUnknown(request: FastifyRequest, routes: Route[]): never {
+function refuseUnknown(request: FastifyRequest, known: { method: string; url: string }[]): never {
   const path = request.url.split('?', 1)[0] as string;
-  const known = [...routes, ...openPaths.map((url) => ({ method: 'GET', url }))];
-  const allowed = known.filter(({ url }) => matches(url, path)).map(({ method }) => method as string);
+  const allowed = known.filter(({ url }) => matches(url, path)).map(({ method }) => method);
   if (allowed.length === 0)
     throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists them all.');
   if (allowed.includes('GET')) allowed.push('HEAD');

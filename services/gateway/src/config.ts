@@ -14,6 +14,8 @@ export interface GatewayConfig {
   edgeConfigPath: string;
   /** What the pipeline's `${NAME}` stand for. */
   edgeVariables: Environment;
+  /** Whether there is a page for people at `/`. */
+  console: boolean;
   /** `*`, or the origins that browsers may call from. */
   corsOrigins: string[];
   bodyBytesMax: number;
@@ -50,6 +52,7 @@ export function readGatewayConfig(
     edge: reader.oneOf('DATAHUB_EDGE', { values: ['express-gateway', 'none'] as const, fallback: edge }),
     edgeVariables: env,
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', edgeConfigPath),
+    console: reader.flag('DATAHUB_CONSOLE', true),
     corsOrigins: readOrigins(reader),
     bodyBytesMax: reader.integer('DATAHUB_BODY_BYTES_MAX', {
       fallback: 1_048_576,

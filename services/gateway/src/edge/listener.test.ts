@@ -80,6 +80,8 @@ describe('the listener of the app', () => {
 
   it.each([
     ['a probe', head('GET /healthz HTTP/1.1', close), '200 OK'],
+    ['the page for people', head('GET / HTTP/1.1', close), '<title>Data Hub</title>'],
+    ['a file of the page', head('GET /console/console.js HTTP/1.1', close), 'text/javascript'],
     ['HEAD', head('HEAD /healthz HTTP/1.1', close), '200 OK'],
     ['two requests at once', head('GET /healthz HTTP/1.1') + head('GET /readyz HTTP/1.1', close), '"ready"'],
     ['no key', head('GET /v1/hubs HTTP/1.1', close), '401 Unauthorized'],
