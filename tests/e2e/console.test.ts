@@ -102,7 +102,7 @@ describe.skipIf(executablePath === undefined)('the page at / (needs Chromium: se
     await choose('rows');
     await tab.getByLabel('region').fill("o'hara");
     expect(await tab.locator('#detail .curl').textContent()).toBe(
-      `curl -s '${inject('hub').url}/v1/queries/execute' -H "x-service-api-key: $KEY" \\\n  -H 'content-type: application/json' \\\n  -d '{"queryId":"${ids.rows}","context":{"region":"o'\\''hara"}}'`,
+      `curl -s '${inject('hub').url}/v1/queries/execute' \\\n  -H "x-service-api-key: $KEY" \\\n  -H 'content-type: application/json' \\\n  -d '{"queryId":"${ids.rows}","context":{"region":"o'\\''hara"}}'`,
     );
   });
 

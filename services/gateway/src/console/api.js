@@ -106,8 +106,8 @@ export async function fill(place, work) {
 /** A line for a shell, with `$KEY` where the key belongs, and a button that copies it. */
 export function curlLine(path, body) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const head = `curl -s ${quoted(addressOf(path))} -H "x-service-api-key: $KEY"`;
-  const text = `${head} \\\n  -H 'content-type: application/json' \\\n  -d ${quoted(body)}`;
+  const headers = [`-H "x-service-api-key: $KEY"`, "-H 'content-type: application/json'"];
+  const text = [`curl -s ${quoted(addressOf(path))}`, ...headers, `-d ${quoted(body)}`].join(' \\\n  ');
   const line = el('pre', { tabindex: '0', class: 'curl' }, text);
   const said = el('small', { role: 'status' });
   const copy = async () => {
