@@ -12,6 +12,7 @@ async function start() {
   const hub = await openHub(process.env);
   const { url } = hub;
   say(`The hub listens on ${url}`);
+  if (hub.console) say(`Look around in a browser: ${url}/`);
   if (hub.madeKey !== undefined) {
     say(`Your API key, shown this once and kept in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`);
   }

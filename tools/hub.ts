@@ -33,6 +33,8 @@ export interface Hub {
   dataDir: string;
   /** A key that the first start made, to be shown once. */
   madeKey: string | undefined;
+  /** Whether there is a page for people at the URL. */
+  console: boolean;
   /** Whether the demo is wanted. */
   demo: boolean;
   stopLog: StopLog;
@@ -109,6 +111,7 @@ async function open(
     metricsPort: gateway.metricsPort,
     dataDir,
     madeKey: catalog.bootstrapped.madeKey,
+    console: settings.gateway.console,
     demo: settings.demo,
     stopLog: gateway.stopLog,
     close: async () => closers.close(),
