@@ -139,6 +139,11 @@ async function callThrough(settings: Settings, say: (line: string) => void): Pro
     if (!answer.ok) throw new Error(`${answer.url} answered ${answer.status}: ${await answer.text()}`);
   }
   say('a hub was made and a text summarised');
+  for (const path of ['/', '/console/console.js']) {
+    const { ok, status } = await fetch(settings.gatewayUrl + path);
+    if (!ok) throw new Error(`${path} answered ${status}: the image has no page.`);
+  }
+  say('the page for people is there');
 }
 
 /** As `kubectl exec` does it. */
