@@ -12,9 +12,20 @@ const hostile = '<img src=x onerror=globalThis.taken=1>';
 const quoted = isPostgres ? `"${hostile}"` : `\`${hostile}\``;
 const queries = {
   rows: `SELECT region, note, '' AS nothing, 12345678901234567890 AS digits, 10.50 AS price,\n  '${hostile}' AS ${quoted}\nFROM sales WHERE region = :region`,
+  typed: 'SELECT :big AS big, :kind AS kind FROM sales WHERE id IN (:ids) AND :flag = :flag',
   wrong: 'SELECT id\nFROM no_such_table',
   slow: isPostgres ? 'SELECT pg_sleep(20)' : 'SELECT SLEEP(20)',
   many: `SELECT a.n * 100 + b.n AS n FROM (${tenfold('a')}) a CROSS JOIN (${tenfold('b')}) b`,
+};
+
+const contexts: Record<string, object[]> = {
+  rows: [{ key: 'region', type: 'string', description: hostile }],
+  typed: [
+    { key: 'big', type: 'decimal', required: true },
+    { key: 'kind', type: 'integer', enum: [1, 2], value: 1 },
+    { key: 'ids', type: 'bigint[]' },
+    { key: 'flag', type: 'boolean' },
+  ],
 };
 
 /** A hundred numbers. */
@@ -39,7 +50,7 @@ describe.skipIf(executablePath === undefined)('the page at / (needs Chromium: se
     sourceId = await createSource(hubId);
     const { nodeId } = await api.ok(api.post(`/v1/hubs/${hubId}/folders`, { label: `folder ${hostile}` }));
     for (const [name, query] of Object.entries(queries)) {
-      const context = name === 'rows' ? [{ key: 'region', type: 'string', description: hostile }] : [];
+      const context = contexts[name] ?? [];
       const body = { hubId, sourceId, label: `${name} ${hostile}`, query, context, parentNodeId: nodeId };
       ids[name] = (await api.ok(api.post('/v1/queries', body))).config.query.queryId;
     }
@@ -78,6 +89,16 @@ describe.skipIf(executablePath === undefined)('the page at / (needs Chromium: se
     expect(await tab.locator('#work').isVisible()).toBe(false);
   });
 
+  it.each([
+    [200, '{"status":"ready","missing":["ml"]}', 'is ready, without ml'],
+    [503, '{"status":"not ready","missing":["catalog","ml"]}', 'is not ready: it waits for catalog, ml'],
+    [502, '<html>', 'does not answer: does it run?'],
+  ])('says what is missing: %i %s', async (status, body, words) => {
+    await tab.route('**/readyz', (route) => route.fulfill({ status, body }));
+    await tab.reload();
+    await tab.locator('#ready', { hasText: words }).waitFor();
+  });
+
   it('shows rows as they are stored', async () => {
     await giveKey(key);
     await choose('rows');
@@ -95,6 +116,25 @@ describe.skipIf(executablePath === undefined)('the page at / (needs Chromium: se
     await run();
     await tab.locator('#rows td', { hasText: 'north' }).waitFor();
     expect(await tab.locator('#rows td em').allTextContents()).toEqual(['null', 'empty text']);
+  });
+
+  it('sends what is typed as its type, digit by digit', async () => {
+    await giveKey(key);
+    await choose('typed');
+    await tab.getByLabel('big', { exact: true }).fill('12345678901234567890.10');
+    await tab.getByLabel('flag', { exact: true }).selectOption('true');
+    await tab.getByLabel('ids', { exact: true }).fill('[1, 2');
+    await run();
+    expect(await tab.locator('#run-state').textContent()).toBe('');
+    await tab.getByLabel('ids', { exact: true }).fill('[1, 2]');
+    const line = await tab.locator('#detail .curl').textContent();
+    expect(line).toContain('"context":{"big":12345678901234567890.10,"ids":[1, 2],"flag":true}');
+    await run();
+    await state('2 rows:');
+    const cells = await tab.locator('#rows td').allTextContents();
+    expect(cells).toEqual(['12345678901234567890.10', '1', '12345678901234567890.10', '1']);
+    expect(await tab.locator('#variable-big-hint').textContent()).toBe('decimal · required · no default');
+    expect(await tab.locator('#variable-kind-hint').textContent()).toBe('integer · default 1');
   });
 
   it('gives the line that does the same, without the key', async () => {
@@ -127,6 +167,7 @@ describe.skipIf(executablePath === undefined)('the page at / (needs Chromium: se
     await state('Failed after');
     const words = await tab.locator('#rows .problem').innerText();
     expect(words).toContain('SQL_REJECTED (422)');
+    expect(words.match(/The database refuses the statement/g)).toHaveLength(1);
     expect(words).toMatch(/at the stage: (prepare|execute)/);
     expect(words).toMatch(/request [\w-]{36}/);
     if (isPostgres) {
@@ -166,7 +207,7 @@ describe.skipIf(executablePath === undefined)('the page at / (needs Chromium: se
     await giveKey(key);
     const leaves = tab.locator('#tree button.query');
     await leaves.first().waitFor();
-    expect(await leaves.count()).toBe(4);
+    expect(await leaves.count()).toBe(Object.keys(queries).length);
     await tab.getByLabel('Filter').fill('WRO');
     expect(await leaves.allTextContents()).toEqual([`wrong ${hostile}`]);
     await tab.getByLabel('Filter').fill('none of them');

@@ -85,7 +85,12 @@ export function explain({ message, problem }) {
   return el(
     'div',
     { class: 'problem', role: 'alert' },
-    el('p', {}, el('strong', {}, title), `: ${detail} ${advice[code] ?? ''}`),
+    el(
+      'p',
+      {},
+      el('strong', {}, detail.startsWith(title) ? '' : `${title}: `),
+      `${detail} ${advice[code] ?? ''}`,
+    ),
     el('ul', { hidden: faults.length === 0 }, faults),
     el('p', { class: 'hint' }, facts.filter(Boolean).join(' · ')),
   );

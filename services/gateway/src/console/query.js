@@ -58,7 +58,7 @@ function markPlace(pre, text, { line, column = 1 } = {}) {
   const lines = text.split('\n').map((content, i) => {
     if (i + 1 !== line) return el('span', {}, `${content}\n`);
     const before = [...content].slice(0, column - 1).join('');
-    const [word = ''] = /^(\w+|.)/u.exec(content.slice(before.length)) ?? [];
+    const [word = ''] = /^([\w.]+|.)/u.exec(content.slice(before.length)) ?? [];
     const after = content.slice(before.length + word.length);
     return el('span', { class: 'bad' }, before, el('mark', {}, word || ' '), `${after}\n`);
   });
