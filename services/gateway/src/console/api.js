@@ -31,9 +31,9 @@ export async function call(path, { body, accept = 'application/json', signal } =
 
 export const callJson = async (path, options) => (await call(path, options)).json();
 
-/** A number that JavaScript would write otherwise, rounded or without its last zeros, keeps its text. */
+/** A number that JavaScript would write otherwise, rounded or without its last zeros, keeps its text where the browser can. */
 const exactly = (_name, value, { source } = {}) =>
-  typeof value === 'number' && source !== undefined && String(value) !== source
+  typeof value === 'number' && source !== undefined && String(value) !== source && 'rawJSON' in JSON
     ? JSON.rawJSON(source)
     : value;
 export const parseExact = (text) => JSON.parse(text, exactly);
