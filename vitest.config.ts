@@ -24,6 +24,7 @@ export default defineConfig({
           name: 'unit',
           include: [...sources.map((dir) => `${dir}/**/*.test.ts`), 'tests/architecture/**/*.test.ts'],
           exclude: [...exclude, '**/*.servers.test.ts', chart],
+          testTimeout: 20_000,
         },
       },
       // What renders the chart, once Helm is there.
