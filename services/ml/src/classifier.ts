@@ -11,12 +11,12 @@ import { FewExamples, type FewExamplesState } from './few-examples.ts';
 import type { Learner, Score } from './learner.ts';
 import { createMemory, type Kept, type Memory, type MemoryState } from './memory.ts';
 import { type ClassNumbers, type Model, softmax } from './model.ts';
-import { countExample, scoreBayes } from './naive-bayes.ts';
+import { countExample, scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
 import { scoreRegression, stepRegression, toInputs } from './regression.ts';
 import type { LearnerFactory } from './replica-state.ts';
 import { Tables, type TablesState } from './tables.ts';
 
-const format = 3;
+const format = 4;
 const replaysMin = 4;
 const replaysMax = 32;
 /** Features that the replays of one call may cost. */
@@ -81,8 +81,9 @@ class Blend implements Learner {
     return serialize(state);
   }
 
-  learn(classId: string, text: string): void {
+  learn(classId: string, text: string): Score | undefined {
     const features = extractFeatures(text);
+    const best = this.#bestOf(features);
     const index = this.#indexOf(classId);
     const own = this.#model.classes[index] as ClassNumbers;
     own.examples++;
@@ -94,18 +95,17 @@ class Blend implements Learner {
     for (const one of learn) stepRegression(this.#model, one);
     this.#replay(kept);
     this.#calibrate();
+    return best;
   }
 
   predict(text: string): Score[] {
     if (this.#model.examples === 0) return [];
-    const kept = this.#look(extractFeatures(text));
-    const scores = this.#probabilities(kept).map((confidence, i) => ({
-      classId: this.#model.classes[i]?.classId ?? '',
-      confidence,
-    }));
-    return scores
-      .filter((_, i) => this.#model.classes[i] !== null)
-      .sort((x, y) => y.confidence - x.confidence || (x.classId < y.classId ? -1 : 1));
+    const probabilities = this.#probabilities(this.#look(extractFeatures(text)));
+    const scores: Score[] = [];
+    for (const [i, one] of this.#model.classes.entries()) {
+      if (one !== null) scores.push({ classId: one.classId, confidence: probabilities[i] as number });
+    }
+    return scores.sort((x, y) => y.confidence - x.confidence || (x.classId < y.classId ? -1 : 1));
   }
 
   forget(classId: string): void {
@@ -119,6 +119,20 @@ class Blend implements Learner {
     this.#few = undefined;
     this.#indexes.delete(classId);
     this.#model.classes[index] = null;
+  }
+
+  /** The first of what would be predicted. */
+  #bestOf(features: Features): Score | undefined {
+    if (this.#model.examples === 0) return undefined;
+    const probabilities = this.#probabilities(this.#look(features));
+    let best: Score | undefined;
+    for (let i = 0; i < probabilities.length; i++) {
+      const confidence = probabilities[i] as number;
+      const classId = this.#model.classes[i]?.classId;
+      if (classId === undefined || (best !== undefined && confidence < best.confidence)) continue;
+      if (confidence !== best?.confidence || classId < best.classId) best = { classId, confidence };
+    }
+    return best;
   }
 
   #indexOf(classId: string): number {
@@ -180,11 +194,9 @@ class Blend implements Learner {
       const example = this.#memory.drawHeldOut();
       if (example === undefined) return;
       const own = this.#model.classes[example.classIndex] as ClassNumbers;
-      countExample(this.#model, example, -1);
       own.examples--;
       this.#model.examples--;
       if (own.examples > 0) this.#fit(example);
-      countExample(this.#model, example, 1);
       own.examples++;
       this.#model.examples++;
     }
@@ -192,7 +204,7 @@ class Blend implements Learner {
 
   #fit(example: Kept): void {
     const trust = this.#trust();
-    const { z, parts } = this.#blended(example);
+    const { z, parts } = this.#blended(example, true);
     softmax(z);
     let [slopeA, slopeB] = [0, 0];
     for (let c = 0; c < z.length; c++) {
@@ -214,12 +226,18 @@ class Blend implements Learner {
     return Math.min(Math.log(most), Math.max(Math.log(least), moved));
   }
 
-  #blended(kept: Kept): { z: Float64Array; parts: { regression: Float64Array; bayes: Float64Array } } {
+  /** What both halves say, and together; of an example that was counted, as if it had not been. */
+  #blended(
+    kept: Kept,
+    counted: boolean,
+  ): { z: Float64Array; parts: { regression: Float64Array; bayes: Float64Array } } {
     const size = this.#model.classes.length;
     const regression = new Float64Array(size);
     const bayes = new Float64Array(size);
-    scoreRegression(this.#model, { rows: kept.rows, inputs: toInputs(this.#model, kept) }, regression);
-    scoreBayes(this.#model, kept, bayes);
+    const inputs = toInputs(this.#model, kept, counted ? 1 : 0);
+    scoreRegression(this.#model, { rows: kept.rows, inputs }, regression);
+    if (counted) scoreBayesWithout(this.#model, kept, bayes);
+    else scoreBayes(this.#model, kept, bayes);
     const trust = this.#trust();
     const [a, b] = [trust * Math.exp(this.#blend[0]), trust * Math.exp(this.#blend[1])];
     const z = new Float64Array(size);
@@ -240,15 +258,16 @@ class Blend implements Learner {
     return mean / (mean + Math.min(4, 24 / Math.max(1, classes)));
   }
 
-  #probabilities(kept: Kept): number[] {
+  #probabilities(kept: Kept): Float64Array {
     if (kept.rows.length === 0) return this.#priors();
-    if (this.#few !== undefined) return [...this.#few.predict(this.#model, kept)];
-    const { z } = this.#blended(kept);
+    if (this.#few !== undefined) return this.#few.predict(this.#model, kept);
+    const { z } = this.#blended(kept, false);
     softmax(z);
-    return [...z];
+    return z;
   }
 
-  #priors(): number[] {
-    return this.#model.classes.map((one) => (one === null ? 0 : one.examples / this.#model.examples));
+  #priors(): Float64Array {
+    const { classes, examples } = this.#model;
+    return Float64Array.from(classes, (one) => (one === null ? 0 : one.examples / examples));
   }
 }

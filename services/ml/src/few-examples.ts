@@ -54,7 +54,7 @@ export class FewExamples {
     const count = this.#machine.supports.length + 1;
     if (count > fewExamplesMax || this.#features + kept.rows.length > featuresMax) return false;
     if (count <= renewedMax && Number.isInteger(Math.log2(count))) this.#renew(model);
-    this.#hold({ kept, inputs: weigh(model, kept, 0) });
+    this.#hold({ kept, inputs: weigh(model, kept) });
     this.#calibrate(model);
     return true;
   }
@@ -64,7 +64,7 @@ export class FewExamples {
     const size = model.classes.length;
     const machine = new Float64Array(size);
     const bayes = new Float64Array(size);
-    this.#machine.score(kept, weigh(model, kept, 0), machine);
+    this.#machine.score(kept, weigh(model, kept), machine);
     scoreBayes(model, kept, bayes);
     return this.#calibration.probabilities({ machine, bayes, priors: logShares(model, 1) });
   }
@@ -77,7 +77,7 @@ export class FewExamples {
   #renew(model: Model): void {
     const { supports } = this.#machine;
     this.#machine = new LeastSquares();
-    for (const { kept } of supports) this.#machine.add({ kept, inputs: weigh(model, kept, 0) });
+    for (const { kept } of supports) this.#machine.add({ kept, inputs: weigh(model, kept) });
   }
 
   /** In turn, so that each example counts as often. */

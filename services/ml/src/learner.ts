@@ -10,8 +10,8 @@ export interface Score {
 }
 
 export interface Learner {
-  /** Learns one example; costs the length of the text. */
-  learn(classId: string, text: string): void;
+  /** Learns one example; costs the length of the text. Returns the best of what it would have predicted before. */
+  learn(classId: string, text: string): Score | undefined;
   /** All classes, most likely first, ties by class id; empty before any training. */
   predict(text: string): Score[];
   /** As if the class had never been trained. */

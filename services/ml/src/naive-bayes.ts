@@ -7,6 +7,8 @@ import type { ClassNumbers, Model } from './model.ts';
 const lambda = 0.6;
 /** What 32-bit sums may leave of a word whose only example is taken out. */
 const roundingMax = 1e-6;
+/** Words whose ratios, each under the number of features, can be multiplied before it is too much for a double. */
+const productsMax = 24;
 
 /** Adds an example to naive Bayes' sums, or takes it out again. */
 export function countExample(model: Model, { rows, weights, words, classIndex }: Kept, sign: 1 | -1): void {
@@ -45,33 +47,45 @@ export function scoreBayesWithout(model: Model, kept: Kept, into: Float64Array):
 }
 
 /** Takes so much of each word's weight out of the example's class first. */
-function scoreLess(
-  model: Model,
-  { rows, weights, words, classIndex }: Kept,
-  { into, share }: { into: Float64Array; share: number },
-): void {
-  const tables = model.tables;
-  const classes = model.classes;
+function scoreLess(model: Model, kept: Kept, { into, share }: { into: Float64Array; share: number }): void {
+  const { tables, classes } = model;
+  const { rows, weights, words, classIndex } = kept;
+  let taken = 0;
+  for (let i = 0; i < words; i++) taken += share * (weights[i] as number);
+  const factors = new Float64Array(classes.length);
   for (let c = 0; c < classes.length; c++) {
     const one = classes[c];
     into[c] = one && one.examples > 0 ? Math.log(one.examples / model.examples) : Number.NEGATIVE_INFINITY;
+    if (one) factors[c] = (1 - lambda) / (lambda * (one.mass - (c === classIndex ? taken : 0)));
   }
-  let taken = 0;
-  for (let i = 0; i < words; i++) taken += share * (weights[i] as number);
+  const products = new Float64Array(classes.length).fill(1);
   const uniform = 0.5 / Math.max(1, tables.rows);
+  const total = model.mass - taken;
+  const { bayes, classes: classesOf } = tables;
   for (let i = 0; i < words; i++) {
     const row = rows[i] as number;
     const weight = weights[i] as number;
     const less = share * weight;
-    const background = (0.5 * ((tables.mass[row] as number) - less)) / (model.mass - taken) + uniform;
-    for (let pair = tables.heads[row] as number; pair >= 0; pair = tables.next[pair] as number) {
-      const c = tables.classes[pair] as number;
-      const own = c === classIndex;
-      const value = (tables.bayes[pair] as number) - (own ? less : 0);
+    const rarity = 1 / ((0.5 * ((tables.mass[row] as number) - less)) / total + uniform);
+    const from = tables.starts[row] as number;
+    const end = from + (tables.sizes[row] as number);
+    for (let pair = from; pair < end; pair++) {
+      const c = classesOf[pair] as number;
+      const value = (bayes[pair] as number) - (c === classIndex ? less : 0);
       if (value <= roundingMax) continue;
-      const mass = (classes[c] as ClassNumbers).mass - (own ? taken : 0);
-      into[c] =
-        (into[c] as number) + weight * Math.log1p(((1 - lambda) * value) / (lambda * mass * background));
+      const ratio = value * (factors[c] as number) * rarity;
+      if (weight === 1) products[c] = (products[c] as number) * (1 + ratio);
+      else into[c] = (into[c] as number) + weight * Math.log1p(ratio);
     }
+    if (i % productsMax === productsMax - 1) addLogarithms(products, into);
+  }
+  addLogarithms(products, into);
+}
+
+/** One logarithm for the product of many words: theirs one by one would be most of the cost. */
+function addLogarithms(products: Float64Array, into: Float64Array): void {
+  for (let c = 0; c < products.length; c++) {
+    if (products[c] !== 1) into[c] = (into[c] as number) + Math.log(products[c] as number);
+    products[c] = 1;
   }
 }

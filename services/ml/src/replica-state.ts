@@ -157,9 +157,8 @@ export class ReplicaState {
     const known = this.classes.get(classId);
     // The class was deleted by an event before this one.
     if (known === undefined) return 0;
-    const [best] = this.#learner.predict(text);
+    const best = this.#learner.learn(classId, text);
     if (best !== undefined) this.evaluation.note(best.confidence, best.classId === classId);
-    this.#learner.learn(classId, text);
     known.observations += 1;
     return known.observations;
   }
