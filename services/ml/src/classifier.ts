@@ -6,26 +6,30 @@
  */
 
 import { deserialize, serialize } from 'node:v8';
+import { Blend, type BlendState } from './blend.ts';
 import { extractFeatures, type Features } from './features.ts';
 import { FewExamples, type FewExamplesState } from './few-examples.ts';
 import type { Learner, Score } from './learner.ts';
 import { createMemory, type Kept, type Memory, type MemoryState } from './memory.ts';
-import { type ClassNumbers, type Model, softmax } from './model.ts';
-import { countExample, scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
-import { scoreRegression, stepRegression, toInputs } from './regression.ts';
+import type { ClassNumbers, Model } from './model.ts';
+import { countExample } from './naive-bayes.ts';
+import { stepRegression } from './regression.ts';
 import type { LearnerFactory } from './replica-state.ts';
 import { Tables, type TablesState } from './tables.ts';
 
-const format = 4;
+const format = 5;
 const replaysMin = 4;
-const replaysMax = 32;
+const replaysMax = 12;
 /** Features that the replays of one call may cost. */
 const replayFeaturesMax = 4_000;
-/** Held-out examples that one call calibrates with, and how far each moves the factors. */
+/** Held-out examples that one call calibrates with. */
 const calibrations = 4;
-const calibrationRate = 0.004;
-/** Bounds of the two factors. */
-const bounds = { a: [0.1, 9], b: [0.02, 2.7] } as const;
+/**
+ * With fewer held out, as where classes are many, what comes is calibrated with, too, before it is learnt; not when its
+ * class comes twice in a row, for if classes come one after the other, that of the last example is always right.
+ */
+const heldOutEnough = 50;
+const calibratedFrom = 200;
 
 interface State {
   format: number;
@@ -33,38 +37,41 @@ interface State {
   classes: (ClassNumbers | null)[];
   examples: number;
   mass: number;
-  blend: [number, number, number, number];
+  blend: BlendState;
   memory: MemoryState;
+  last: number;
   few: FewExamplesState | null;
 }
 
 export const learners: LearnerFactory = {
-  create: () => new Blend(),
-  restore: (bytes) => Blend.restore(bytes),
+  create: () => new Classifier(),
+  restore: (bytes) => Classifier.restore(bytes),
 };
 
-class Blend implements Learner {
+class Classifier implements Learner {
   readonly #model: Model = { tables: new Tables(), classes: [], examples: 0, mass: 0 };
   readonly #indexes = new Map<string, number>();
-  /** ln a, ln b and their running squared gradients. */
-  #blend: [number, number, number, number] = [Math.log(2), Math.log(0.15), 0, 0];
+  #blend = new Blend();
   #memory: Memory = createMemory();
+  /** The class index of the last example. */
+  #last = -1;
   /** Absent once examples are many. */
   #few: FewExamples | undefined = new FewExamples();
 
-  static restore(bytes: Uint8Array): Blend {
+  static restore(bytes: Uint8Array): Classifier {
     const state = deserialize(bytes) as State;
     if (state.format !== format) throw new Error('The snapshot is of another version.');
-    const blend = new Blend();
-    blend.#model.tables = Tables.from(state.tables);
-    blend.#model.classes = state.classes;
-    for (const [i, one] of state.classes.entries()) if (one !== null) blend.#indexes.set(one.classId, i);
-    blend.#model.examples = state.examples;
-    blend.#model.mass = state.mass;
-    blend.#blend = state.blend;
-    blend.#memory = createMemory(state.memory);
-    blend.#few = state.few === null ? undefined : new FewExamples(state.few);
-    return blend;
+    const classifier = new Classifier();
+    classifier.#model.tables = Tables.from(state.tables);
+    classifier.#model.classes = state.classes;
+    for (const [i, one] of state.classes.entries()) if (one !== null) classifier.#indexes.set(one.classId, i);
+    classifier.#model.examples = state.examples;
+    classifier.#model.mass = state.mass;
+    classifier.#blend = new Blend(state.blend);
+    classifier.#memory = createMemory(state.memory);
+    classifier.#last = state.last;
+    classifier.#few = state.few === null ? undefined : new FewExamples(state.few);
+    return classifier;
   }
 
   toBytes(): Uint8Array {
@@ -74,8 +81,9 @@ class Blend implements Learner {
       classes: this.#model.classes,
       examples: this.#model.examples,
       mass: this.#model.mass,
-      blend: this.#blend,
+      blend: this.#blend.state,
       memory: this.#memory.state,
+      last: this.#last,
       few: this.#few?.toState() ?? null,
     };
     return serialize(state);
@@ -83,8 +91,9 @@ class Blend implements Learner {
 
   learn(classId: string, text: string): Score | undefined {
     const features = extractFeatures(text);
-    const best = this.#bestOf(features);
+    const best = this.#answer(this.#look(features), classId);
     const index = this.#indexOf(classId);
+    this.#last = index;
     const own = this.#model.classes[index] as ClassNumbers;
     own.examples++;
     this.#model.examples++;
@@ -121,10 +130,23 @@ class Blend implements Learner {
     this.#model.classes[index] = null;
   }
 
-  /** The first of what would be predicted. */
-  #bestOf(features: Features): Score | undefined {
+  /** The first of what would be predicted, before it is learnt what is right. */
+  #answer(kept: Kept, rightId: string): Score | undefined {
     if (this.#model.examples === 0) return undefined;
-    const probabilities = this.#probabilities(this.#look(features));
+    if (kept.rows.length === 0) return this.#best(this.#priors());
+    if (this.#few !== undefined && this.#model.examples < calibratedFrom) {
+      return this.#best(this.#few.predict(this.#model, kept));
+    }
+    const said = this.#blend.say(this.#model, kept, false);
+    const best = this.#best(this.#few?.predict(this.#model, kept) ?? said.probabilities);
+    const right = this.#indexes.get(rightId);
+    if (right !== undefined && right !== this.#last && this.#memory.heldOut < heldOutEnough) {
+      this.#blend.fit(this.#model, said, { classIndex: right, steps: calibrations });
+    }
+    return best;
+  }
+
+  #best(probabilities: Float64Array): Score | undefined {
     let best: Score | undefined;
     for (let i = 0; i < probabilities.length; i++) {
       const confidence = probabilities[i] as number;
@@ -196,74 +218,20 @@ class Blend implements Learner {
       const own = this.#model.classes[example.classIndex] as ClassNumbers;
       own.examples--;
       this.#model.examples--;
-      if (own.examples > 0) this.#fit(example);
+      if (own.examples > 0) {
+        const said = this.#blend.say(this.#model, example, true);
+        this.#blend.fit(this.#model, said, { classIndex: example.classIndex, steps: 1 });
+      }
       own.examples++;
       this.#model.examples++;
     }
   }
 
-  #fit(example: Kept): void {
-    const trust = this.#trust();
-    const { z, parts } = this.#blended(example, true);
-    softmax(z);
-    let [slopeA, slopeB] = [0, 0];
-    for (let c = 0; c < z.length; c++) {
-      if (this.#model.classes[c] === null) continue;
-      const gradient = (z[c] as number) - (c === example.classIndex ? 1 : 0);
-      slopeA += gradient * (parts.regression[c] as number);
-      slopeB += gradient * (parts.bayes[c] as number);
-    }
-    this.#blend[0] = this.#move(0, slopeA * trust * Math.exp(this.#blend[0]), bounds.a);
-    this.#blend[1] = this.#move(1, slopeB * trust * Math.exp(this.#blend[1]), bounds.b);
-  }
-
-  /** RMSProp on the logarithm of a factor. */
-  #move(which: 0 | 1, slope: number, [least, most]: readonly [number, number]): number {
-    const memory = which === 0 ? 2 : 3;
-    const squares = 0.99 * this.#blend[memory] + 0.01 * slope * slope;
-    this.#blend[memory] = squares;
-    const moved = this.#blend[which] - (calibrationRate * slope) / (Math.sqrt(squares) + 1e-6);
-    return Math.min(Math.log(most), Math.max(Math.log(least), moved));
-  }
-
-  /** What both halves say, and together; of an example that was counted, as if it had not been. */
-  #blended(
-    kept: Kept,
-    counted: boolean,
-  ): { z: Float64Array; parts: { regression: Float64Array; bayes: Float64Array } } {
-    const size = this.#model.classes.length;
-    const regression = new Float64Array(size);
-    const bayes = new Float64Array(size);
-    const inputs = toInputs(this.#model, kept, counted ? 1 : 0);
-    scoreRegression(this.#model, { rows: kept.rows, inputs }, regression);
-    if (counted) scoreBayesWithout(this.#model, kept, bayes);
-    else scoreBayes(this.#model, kept, bayes);
-    const trust = this.#trust();
-    const [a, b] = [trust * Math.exp(this.#blend[0]), trust * Math.exp(this.#blend[1])];
-    const z = new Float64Array(size);
-    for (let c = 0; c < size; c++) {
-      // Only differences count; a common zero keeps the factors' gradients small.
-      z[c] =
-        this.#model.classes[c] === null
-          ? Number.NEGATIVE_INFINITY
-          : a * (regression[c] as number) + b * (bayes[c] as number);
-    }
-    return { z, parts: { regression, bayes } };
-  }
-
-  /** Few examples a class make both halves surer than they should be, the more so the fewer classes there are. */
-  #trust(): number {
-    const classes = this.#indexes.size;
-    const mean = this.#model.examples / Math.max(1, classes);
-    return mean / (mean + Math.min(4, 24 / Math.max(1, classes)));
-  }
-
+  /** A step, or one as long as several, towards the factors with which what was said would have been right. */
   #probabilities(kept: Kept): Float64Array {
     if (kept.rows.length === 0) return this.#priors();
     if (this.#few !== undefined) return this.#few.predict(this.#model, kept);
-    const { z } = this.#blended(kept, false);
-    softmax(z);
-    return z;
+    return this.#blend.say(this.#model, kept, false).probabilities;
   }
 
   #priors(): Float64Array {

@@ -142,7 +142,7 @@ export class LeastSquares {
       this.#inverse = inverse;
     }
     if (columns <= this.#stride && size * this.#stride <= this.#solutions.length) return;
-    const stride = columns <= this.#stride ? this.#stride : columns * 2;
+    const stride = columns <= this.#stride ? this.#stride : Math.ceil(columns * 1.25);
     const solutions = new Float64Array(size * 2 * stride);
     for (let i = 0; i + 1 < size; i++)
       solutions.set(this.#solutions.subarray(i * this.#stride, (i + 1) * this.#stride), i * stride);

@@ -11,10 +11,16 @@ export interface Kept {
   strange?: { words: number; characters: number };
 }
 
+interface Reservoir {
+  /** Examples that were offered to it. */
+  seen: number;
+  kept: Kept[];
+}
+
 export interface MemoryState {
   random: number;
   /** By class index. */
-  reservoirs: Map<number, { seen: number; kept: Kept[] }>;
+  reservoirs: Map<number, Reservoir>;
   heldOut: Map<number, Kept[]>;
 }
 
@@ -23,8 +29,11 @@ export interface Memory {
   add(example: Kept, number: number): { learn: Kept[] };
   /** One kept example: of a class drawn evenly, or by how often each class was seen. */
   draw(evenly: boolean): Kept | undefined;
+  /** One of the ring, of a class drawn by how often each was seen: what is rare is rare when it is asked for, too. */
   drawHeldOut(): Kept | undefined;
   drop(classIndex: number): void;
+  /** Examples in the ring. */
+  readonly heldOut: number;
   readonly state: MemoryState;
 }
 
@@ -34,15 +43,32 @@ const keptPerClassMin = 20;
 const featuresMax = 1_000_000;
 const heldOutMax = 400;
 const heldOutPerClassMin = 2;
-const heldOutEvery = 10;
+/** Often, so that the ring turns over and what is fitted to it has seen many, but never more of all, or of a class. */
+const heldOutEvery = 3;
+const heldOutShareMax = 0.08;
+const heldOutShareOfClassMax = 0.16;
 /** Not before: of few examples the regression needs every one. */
 const heldOutFrom = 15;
+/** Examples that leave the ring in one call, where a new class makes it smaller for all. */
+const leavingMax = 4;
 
 export function createMemory(from?: MemoryState): Memory {
   const state: MemoryState = from ?? { random: 0x2545f491, reservoirs: new Map(), heldOut: new Map() };
   const { reservoirs, heldOut } = state;
-  let features = 0;
-  for (const { kept } of reservoirs.values()) for (const { rows } of kept) features += rows.length;
+  /** Sums over the reservoirs. */
+  const all = { seen: 0, kept: 0, features: 0 };
+  let inOrder: Reservoir[] = [];
+
+  const sumUp = (): void => {
+    Object.assign(all, { seen: 0, kept: 0, features: 0 });
+    inOrder = [...reservoirs.values()];
+    for (const { seen, kept } of inOrder) {
+      all.seen += seen;
+      all.kept += kept.length;
+      for (const { rows } of kept) all.features += rows.length;
+    }
+  };
+  sumUp();
 
   /** Marsaglia's xorshift, the same on every machine. */
   const random = (below: number): number => {
@@ -54,34 +80,46 @@ export function createMemory(from?: MemoryState): Memory {
     return Math.floor(((value >>> 0) / 4_294_967_296) * below);
   };
 
+  const reservoirOf = (classIndex: number): Reservoir => {
+    const known = reservoirs.get(classIndex);
+    if (known !== undefined) return known;
+    const made: Reservoir = { seen: 0, kept: [] };
+    reservoirs.set(classIndex, made);
+    inOrder.push(made);
+    return made;
+  };
+
   const keep = (example: Kept): void => {
-    const reservoir = reservoirs.get(example.classIndex) ?? { seen: 0, kept: [] };
-    reservoirs.set(example.classIndex, reservoir);
+    const reservoir = reservoirOf(example.classIndex);
+    const { kept } = reservoir;
     reservoir.seen++;
-    const affordable = features > 0 ? Math.floor((featuresMax / features) * countKept()) : keptMax;
-    const share = Math.floor(Math.min(keptMax, affordable) / reservoirs.size);
-    const room = Math.max(keptPerClassMin, share);
-    while (reservoir.kept.length > room) features -= reservoir.kept.pop()?.rows.length ?? 0;
-    if (reservoir.kept.length < room) {
-      reservoir.kept.push(example);
-      features += example.rows.length;
+    all.seen++;
+    const affordable = all.features > 0 ? Math.floor((featuresMax / all.features) * all.kept) : keptMax;
+    const room = Math.max(keptPerClassMin, Math.floor(Math.min(keptMax, affordable) / reservoirs.size));
+    while (kept.length > room) {
+      all.features -= kept.pop()?.rows.length ?? 0;
+      all.kept--;
+    }
+    if (kept.length < room) {
+      kept.push(example);
+      all.features += example.rows.length;
+      all.kept++;
       return;
     }
     const at = random(reservoir.seen);
-    const old = reservoir.kept[at];
+    const old = kept[at];
     if (old === undefined) return;
-    features += example.rows.length - old.rows.length;
-    reservoir.kept[at] = example;
-  };
-
-  const countKept = (): number => {
-    let count = 0;
-    for (const { kept } of reservoirs.values()) count += kept.length;
-    return count;
+    all.features += example.rows.length - old.rows.length;
+    kept[at] = example;
   };
 
   return {
     state,
+    get heldOut() {
+      let count = 0;
+      for (const ring of heldOut.values()) count += ring.length;
+      return count;
+    },
     add: (example, number) => {
       if (number < heldOutFrom || number % heldOutEvery !== heldOutFrom % heldOutEvery) {
         keep(example);
@@ -90,41 +128,40 @@ export function createMemory(from?: MemoryState): Memory {
       const ring = heldOut.get(example.classIndex) ?? [];
       heldOut.set(example.classIndex, ring);
       ring.push(example);
-      const learn: Kept[] = [];
-      const room = Math.max(heldOutPerClassMin, Math.floor(heldOutMax / heldOut.size));
-      while (ring.length > room) learn.push(ring.shift() as Kept);
+      const share = Math.min(heldOutMax, heldOutShareMax * all.seen) / heldOut.size;
+      const room = Math.max(heldOutPerClassMin, Math.floor(Math.min(share, heldOutShareOfClassMax * number)));
+      const learn = ring.splice(0, Math.min(leavingMax, ring.length - room));
       for (const one of learn) keep(one);
       return { learn };
     },
     draw: (evenly) => {
-      if (reservoirs.size === 0) return undefined;
-      const all = [...reservoirs.values()];
-      let chosen = all[random(all.length)];
-      if (!evenly) {
-        const seen = all.reduce((sum, one) => sum + one.seen, 0);
-        let left = random(seen);
-        chosen = all.find((one) => {
-          left -= one.seen;
-          return left < 0;
-        });
+      if (evenly) return oneOf(inOrder[random(inOrder.length)]?.kept);
+      let left = random(all.seen);
+      for (const { seen, kept } of inOrder) {
+        left -= seen;
+        if (left < 0) return oneOf(kept);
       }
-      return chosen?.kept[random(chosen.kept.length)];
+      return undefined;
     },
     drawHeldOut: () => {
-      const rings = [...heldOut.values()].filter((ring) => ring.length > 0);
-      const total = rings.reduce((sum, ring) => sum + ring.length, 0);
-      if (total === 0) return undefined;
-      let left = random(total);
-      for (const ring of rings) {
-        if (left < ring.length) return ring[left];
-        left -= ring.length;
+      let seen = 0;
+      for (const classIndex of heldOut.keys()) seen += reservoirs.get(classIndex)?.seen ?? 0;
+      if (seen === 0) return undefined;
+      let left = random(seen);
+      for (const [classIndex, ring] of heldOut) {
+        left -= reservoirs.get(classIndex)?.seen ?? 0;
+        if (left < 0) return oneOf(ring);
       }
       return undefined;
     },
     drop: (classIndex) => {
-      for (const { rows } of reservoirs.get(classIndex)?.kept ?? []) features -= rows.length;
       reservoirs.delete(classIndex);
       heldOut.delete(classIndex);
+      sumUp();
     },
   };
+
+  function oneOf(examples: Kept[] | undefined): Kept | undefined {
+    return examples === undefined ? undefined : examples[random(examples.length)];
+  }
 }
