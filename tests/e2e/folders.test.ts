@@ -114,7 +114,7 @@ describe('folders', () => {
     }
   });
 
-  it('stand below one another as far as a tree can be read', async () => {
+  it('stand below one another as far as a tree can be read', { timeout: 120_000 }, async () => {
     const deepest = [(await createFolder('level 1')).nodeId];
     for (let level = 2; level <= 64; level++) {
       deepest.push((await createFolder(`level ${level}`, deepest.at(-1))).nodeId);
