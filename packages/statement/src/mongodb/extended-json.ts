@@ -9,16 +9,25 @@ const decimalDigitsMax = 34;
 
 /** Undefined for a number that MongoDB has no type for. */
 export function numberText({ text }: ExactNumber): string | undefined {
-  if (/^-?\d+$/.test(text)) {
-    const value = BigInt(text);
-    if (value >= int64.min && value <= int64.max) return wrap('$numberLong', String(value));
-  }
-  const digits = text.replace(/e.*$/i, '').replace(/\D/g, '').replace(/^0+/, '').length;
-  if (digits <= doubleDigitsMax && Number.isFinite(Number(text))) return wrap('$numberDouble', text);
-  return digits <= decimalDigitsMax ? wrap('$numberDecimal', text) : undefined;
+  if (within(text, int64.min, int64.max)) return extended('$numberLong', text);
+  if (sizeOf(text).digits <= doubleDigitsMax && Number.isFinite(Number(text)))
+    return extended('$numberDouble', text);
+  return isDecimal(text) ? extended('$numberDecimal', text) : undefined;
 }
 
-const wrap = (type: ExtendedType, text: string) => `{"${type}":${JSON.stringify(text)}}`;
+/** How many digits count, and which power of ten the first and the last of them stand for. */
+function sizeOf(text: string): { digits: number; first: number; last: number } {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
+  const [, fraction = ''] = mantissa.split('.');
+  const digits = mantissa.replace(/\D/g, '').replace(/^0+/, '').length;
+  const last = Number(exponent) - fraction.length;
+  return { digits, first: last + digits - 1, last };
+}
+
+/** BSON's reader takes a long in its shortest form alone. */
+function extended(type: ExtendedType, text: string): string {
+  return `{"${type}":${JSON.stringify(type === '$numberLong' ? String(BigInt(text)) : text)}}`;
+}
 
 /** What is wrong with a value in its place; never the value itself. */
 export class Misfit {
@@ -30,21 +39,9 @@ export class Misfit {
 
 /** The text of a value in its place. A declared type is the BSON type; without one, JSON's own. */
 export function valueText(value: Value, form: Form, type: string | undefined): string | Misfit {
-  if (value === null) return form === 'literal' ? '{"$literal":null}' : 'null';
-  if (form === 'plain') return typedText(value, type);
-  if (form === 'literal') {
-    const text = typedText(value, type);
-    return text instanceof Misfit ? text : `{"$literal":${text}}`;
-  }
-  return extendedText(value, form);
-}
-
-function typedText(value: Value, type: string | undefined): string | Misfit {
-  if (type === undefined || type === 'json' || type === 'json[]') return jsonText(value);
-  const element = type.replace('[]', '');
-  if (!Array.isArray(value)) return scalarText(value, element);
-  const texts = value.map((member) => (member === null ? 'null' : scalarText(member, element)));
-  return texts.find((text) => text instanceof Misfit) ?? `[${texts.join(',')}]`;
+  if (form !== 'plain' && form !== 'literal') return extendedText(value, form);
+  const text = typedText(value, type);
+  return form === 'literal' && typeof text === 'string' ? `{"$literal":${text}}` : text;
 }
 
 const extendedOf: Record<string, ExtendedType> = {
@@ -57,9 +54,9 @@ const extendedOf: Record<string, ExtendedType> = {
   uuid: '$uuid',
 };
 
-function scalarText(value: Value, type: string): string | Misfit {
-  const extended = extendedOf[type];
-  return extended === undefined ? jsonText(value) : extendedText(value, extended);
+function typedText(value: Value, type = 'json'): string | Misfit {
+  const bson = extendedOf[type.replace('[]', '')];
+  return bson === undefined ? jsonText(value) : extendedText(value, bson);
 }
 
 /** Arrays may be given where one value of a type stands: each of them is of the type. */
@@ -72,35 +69,42 @@ function extendedText(value: Value, type: ExtendedType): string | Misfit {
   const text = value instanceof ExactNumber ? value.text : typeof value === 'object' ? '' : String(value);
   const rule = rules[type];
   if (!rule.fits(text)) return new Misfit(rule.must);
-  return type === '$date' ? `{"$date":{"$numberLong":"${toInstant(text)}"}}` : wrap(type, text);
+  return type === '$date' ? `{"$date":{"$numberLong":"${toInstant(text)}"}}` : extended(type, text);
 }
 
 /** A date is its midnight in UTC, and a time without a zone is in UTC, as on every other engine. */
 function toInstant(text: string): number {
-  const [, date = '', time = '', fraction = '', zone = ''] = instant.exec(text) ?? [];
-  if (time === '') return Date.parse(`${date}T00:00:00Z`);
-  const milliseconds = fraction === '' ? '' : `.${fraction.slice(1, 4).padEnd(3, '0')}`;
+  const [, date = '', time = '00:00', fraction = '', zone = 'Z'] = instant.exec(text) ?? [];
   const seconds = time.length === 5 ? ':00' : '';
-  return Date.parse(`${date}T${time}${seconds}${milliseconds}${zoneOf(zone)}`);
+  return Date.parse(`${date}T${time}${seconds}${fraction.slice(0, 4)}${zoneOf(zone)}`);
 }
 
 const instant =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d{1,9})?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
 
 function zoneOf(zone: string): string {
-  if (zone === '' || zone === 'Z') return 'Z';
-  const [hours, minutes = ''] = [zone.slice(0, 3), zone.slice(3).replace(':', '')];
-  return `${hours}:${minutes.padEnd(2, '0')}`;
+  if (zone === 'Z') return zone;
+  const minutes = zone.slice(3).replace(':', '');
+  return `${zone.slice(0, 3)}:${minutes === '' ? '00' : minutes}`;
 }
 
 const isNumber = /^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?$/;
 const within = (text: string, min: bigint, max: bigint) =>
   /^-?\d{1,19}$/.test(text) && BigInt(text) >= min && BigInt(text) <= max;
 
+/** What Decimal128 holds without rounding. */
+function isDecimal(text: string): boolean {
+  const { digits, first, last } = sizeOf(text);
+  return isNumber.test(text) && digits <= decimalDigitsMax && first <= 6144 && last >= -6176;
+}
+
+/** JavaScript takes the 30th of February for the 2nd of March. */
+const isDay = (date: string) => new Date(`${date}T00:00:00Z`).getUTCDate() === Number(date.slice(8));
+
 const rules: Record<ExtendedType, { fits: (text: string) => boolean; must: string }> = {
   $oid: { fits: (text) => /^[0-9a-f]{24}$/i.test(text), must: 'must be an ObjectId: 24 hexadecimal digits' },
   $date: {
-    fits: (text) => instant.test(text) && !Number.isNaN(toInstant(text)),
+    fits: (text) => isDay(text.slice(0, 10)) && !Number.isNaN(toInstant(text)),
     must: 'must be a date or a timestamp such as 2026-11-20T13:04:05.123Z',
   },
   $uuid: {
@@ -120,9 +124,8 @@ const rules: Record<ExtendedType, { fits: (text: string) => boolean; must: strin
     must: 'must be a number',
   },
   $numberDecimal: {
-    fits: (text) =>
-      isNumber.test(text) && text.replace(/e.*$/i, '').replace(/\D/g, '').length <= decimalDigitsMax,
-    must: `must be a decimal number of at most ${decimalDigitsMax} digits`,
+    fits: isDecimal,
+    must: `must be a decimal number of at most ${decimalDigitsMax} digits, from 1e-6176 to below 1e6145`,
   },
 };
 
