@@ -81,11 +81,11 @@ function parseCommand(text: string): Record<string, Value> {
   try {
     parsed = parseValue(text);
   } catch (err) {
-    const at = /position (\d+)/.exec((err as Error).message)?.[1];
-    throw new HubError('SQL_REJECTED', `The query is no JSON: ${reasonOf(err as Error)}.`, {
+    const { message } = err as Error;
+    throw new HubError('SQL_REJECTED', `The query is no JSON: ${reasonOf(message)}.`, {
       stage: 'prepare',
       retryable: false,
-      sql: lineAndColumn(text, at === undefined ? text.length : Number(at)),
+      sql: lineAndColumn(text, placeOf(message, text)),
     });
   }
   if (!isObject(parsed))
@@ -94,7 +94,29 @@ function parseCommand(text: string): Record<string, Value> {
 }
 
 /** Without the piece of the text that the message quotes. */
-const reasonOf = ({ message }: Error) => message.replace(/,? (in JSON|"|\.\.\.).*$/s, '');
+const reasonOf = (message: string) => message.replace(/,? (in JSON at|at position|"|\.\.\.).*/s, '');
+
+/** The parser says no place for a token that it does not expect: the shortest beginning that has this fault ends there. */
+function placeOf(message: string, text: string): number {
+  const said = / at position (\d+) \(line \d+ column \d+\)$/.exec(message)?.[1];
+  if (said !== undefined) return Number(said);
+  let [good, bad] = [0, text.length + 1];
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1;
+    if (endsTooEarly(text.slice(0, middle))) good = middle;
+    else bad = middle;
+  }
+  return good;
+}
+
+function endsTooEarly(text: string): boolean {
+  try {
+    JSON.parse(text);
+  } catch (err) {
+    return !(err as Error).message.startsWith('Unexpected token');
+  }
+  return true;
+}
 
 function writeCommand(command: Record<string, Value>, name: string, out: TemplateWriter): void {
   const at = new Positions(out);
