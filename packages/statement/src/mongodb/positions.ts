@@ -119,15 +119,12 @@ export class Positions {
     ...Object.fromEntries(
       ['$project', '$addFields', '$set', '$group', '$replaceRoot', '$replaceWith', '$bucket', '$bucketAuto']
         .concat(['$sortByCount', '$redact', '$setWindowFields', '$densify', '$fill', '$documents'])
-        .map((name) => [name, (value: Value, at: string) => this.written(this.expression)(value, at)]),
+        .map((name) => [name, this.written(this.expression)]),
     ),
     ...Object.fromEntries(['$count', '$unwind', '$unset'].map((name) => [name, this.fixed])),
     ...Object.fromEntries(['$limit', '$skip'].map((name) => [name, this.plain])),
     ...Object.fromEntries(
-      ['$sort', '$sample', '$search', '$searchMeta'].map((name) => [
-        name,
-        (value: Value, at: string) => this.written(this.plain)(value, at),
-      ]),
+      ['$sort', '$sample', '$search', '$searchMeta'].map((name) => [name, this.written(this.plain)]),
     ),
     $match: this.filter,
     $facet: (value, at) => this.#members(this.#object(value, at, 'pipelines'), at, () => this.pipeline),
