@@ -115,3 +115,81 @@ export const oddForms = [
   '１２７.0.0.1',
   '0x7f000001',
 ];
+
+/** The first and the last address of each range, and of which kind its refusal says it is. */
+export const edges: readonly (readonly [
+  first: string,
+  last: string,
+  kind: 'never' | 'loopback' | 'private',
+])[] = [
+  ['100.100.100.200', '100.100.100.200', 'never'],
+  ['168.63.129.16', '168.63.129.16', 'never'],
+  ['fd00:ec2::', 'fd00:ec2:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+  ['fd20:ce::254', 'fd20:ce::254', 'never'],
+  ['fd00:c1::a9fe:a9fe', 'fd00:c1::a9fe:a9fe', 'never'],
+  ['fd00:42::42', 'fd00:42::42', 'never'],
+  ['127.0.0.0', '127.255.255.255', 'loopback'],
+  ['::1', '::1', 'loopback'],
+  ['10.0.0.0', '10.255.255.255', 'private'],
+  ['172.16.0.0', '172.31.255.255', 'private'],
+  ['192.168.0.0', '192.168.255.255', 'private'],
+  ['100.64.0.0', '100.127.255.255', 'private'],
+  ['fc00::', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'private'],
+  ['0.0.0.0', '0.255.255.255', 'never'],
+  ['169.254.0.0', '169.254.255.255', 'never'],
+  ['192.0.0.0', '192.0.0.255', 'never'],
+  ['192.0.2.0', '192.0.2.255', 'never'],
+  ['192.88.99.0', '192.88.99.255', 'never'],
+  ['198.18.0.0', '198.19.255.255', 'never'],
+  ['198.51.100.0', '198.51.100.255', 'never'],
+  ['203.0.113.0', '203.0.113.255', 'never'],
+  ['224.0.0.0', '239.255.255.255', 'never'],
+  ['240.0.0.0', '255.255.255.255', 'never'],
+  ['::', '::', 'never'],
+  ['::2', '1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+  ['2001::', '2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+  ['2001:db8::', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+  ['2002::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+  ['3fff::', '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+  ['4000::', 'fbff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+  ['fe00::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'never'],
+];
+
+/** What lies next to a range that is refused, and is of another kind. */
+export const neighbours = {
+  private: [
+    ...['100.100.100.199', '100.100.100.201', 'fd00:ec1:ffff:ffff:ffff:ffff:ffff:ffff', 'fd00:ec3::'],
+    ...[
+      'fd20:ce::253',
+      'fd20:ce::255',
+      'fd00:c1::a9fe:a9fd',
+      'fd00:c1::a9fe:a9ff',
+      'fd00:42::41',
+      'fd00:42::43',
+    ],
+  ],
+  open: [
+    ...[
+      '1.0.0.0',
+      '9.255.255.255',
+      '11.0.0.0',
+      '100.63.255.255',
+      '100.128.0.0',
+      '126.255.255.255',
+      '128.0.0.0',
+    ],
+    ...['168.63.129.15', '168.63.129.17', '169.253.255.255', '169.255.0.0', '172.15.255.255', '172.32.0.0'],
+    ...['191.255.255.255', '192.0.1.0', '192.0.1.255', '192.0.3.0', '192.88.98.255', '192.88.100.0'],
+    ...['192.167.255.255', '192.169.0.0', '198.17.255.255', '198.20.0.0', '198.51.99.255', '198.51.101.0'],
+    ...[
+      '203.0.112.255',
+      '203.0.114.0',
+      '223.255.255.255',
+      '2000::',
+      '2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+    ],
+    ...['2001:200::', '2001:db7:ffff:ffff:ffff:ffff:ffff:ffff', '2001:db9::', '2003::'],
+    ...['2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:1000::'],
+    '3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+  ],
+};

@@ -8,10 +8,9 @@ export type RangeClass = 'never' | 'loopback' | 'private';
 
 /** In order: the first range that holds an address decides. */
 export const specialRanges: readonly (readonly [cidr: string, rangeClass: RangeClass])[] = [
-  // Metadata services that lie outside link-local: Alibaba, Azure's wire server, Oracle, AWS, Google, Scaleway.
+  // Metadata services outside of what never opens below: Alibaba, Azure's wire server, AWS, Google, Oracle, Scaleway.
   ['100.100.100.200/32', 'never'],
   ['168.63.129.16/32', 'never'],
-  ['192.0.0.192/32', 'never'],
   ['fd00:ec2::/32', 'never'],
   ['fd20:ce::254/128', 'never'],
   ['fd00:c1::a9fe:a9fe/128', 'never'],

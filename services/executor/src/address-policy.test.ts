@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AddressPolicySettings, createAddressPolicy, faultOfEntry } from './address-policy.ts';
-import { loopback, never, noHosts, oddForms, privates } from './address-policy-forms.ts';
+import { edges, loopback, neighbours, never, noHosts, oddForms, privates } from './address-policy-forms.ts';
 
 const strict: AddressPolicySettings = {
   loopbackAllowed: false,
@@ -51,6 +51,24 @@ describe('addresses', () => {
 
   test.each(open)('%s is open', async (address) => {
     await expect(policyFor({}, address).check('db.example')).resolves.toHaveLength(1);
+  });
+
+  test.each(edges)('from %s to %s they are refused as %s', async (first, last, kind) => {
+    for (const address of [first, last]) {
+      await expect(policyFor({}).check(address)).rejects.toThrow(
+        `An address of the host is of a refused kind (${kind}).`,
+      );
+    }
+  });
+
+  test('next to a range are of another kind', async () => {
+    for (const address of neighbours.open) {
+      await expect(policyFor({}).check(address)).resolves.toHaveLength(1);
+    }
+    for (const address of neighbours.private) {
+      await expect(policyFor({}).check(address)).rejects.toThrow('(private)');
+      await expect(policyFor({ privateAllowed: true }).check(address)).resolves.toHaveLength(1);
+    }
   });
 
   test('mapped IPv4 is dialled as what it reaches', async () => {
