@@ -26,8 +26,10 @@ export function createResolve(options: ResolveOptions = {}): Resolve {
   };
 }
 
-function createNetworkResolve(): Resolve {
+/** Asks the name servers of this machine, unless others are given (`127.0.0.1:53`). */
+export function createNetworkResolve(servers?: readonly string[]): Resolve {
   const resolver = new Resolver({ timeout: 1_000, tries: 2 });
+  if (servers) resolver.setServers(servers);
   return async (host) => {
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
