@@ -158,7 +158,9 @@ const types: Record<string, { must: string; good: string[]; bad: string[] }> = {
 
 describe.each(Object.entries(types))('a %s', (type, { must, good, bad }) => {
   it.each(good)('is %s', (json) => expect(take(json, { type })).toEqual({ value: parseValue(json) }));
-  it.each(bad)('is not %s', (json) => expect(take(json, { type })).toEqual({ fault: must }));
+  it.each([...bad, '{"toString":1,"valueOf":1}', '[{"toString":1,"valueOf":1}]'])('is not %s', (json) =>
+    expect(take(json, { type })).toEqual({ fault: must }),
+  );
 
   it('may be null, unless it is required', () => {
     expect(take('null', { type })).toEqual({ value: null });

@@ -186,10 +186,11 @@ function faultOfType(type: string, value: Value): string | undefined {
       return isInteger(value) ? undefined : 'must be a whole number from -2147483648 to 2147483647';
     default: {
       const rule = patterns[type];
-      const text = value instanceof ExactNumber ? value.text : String(value);
       const shaped =
         typeof value === 'string' || ((type === 'bigint' || type === 'decimal') && isNumeric(value));
-      return rule === undefined || (shaped && rule.pattern.test(text)) ? undefined : rule.must;
+      // Only of what is shaped: an object of a caller can have a toString that is none.
+      const fits = () => rule?.pattern.test(value instanceof ExactNumber ? value.text : String(value));
+      return rule === undefined || (shaped && fits()) ? undefined : rule.must;
     }
   }
 }
