@@ -42,6 +42,7 @@ describe('a text', () => {
     ['{"find": "o",\r\n "limit": [1,]\r\n}', 2, 14, "Unexpected token ']'"],
     [`{"find": "${'o'.repeat(100)}",\n\n "limit": +1, "skip": 1}`, 3, 11, "Unexpected token '+'"],
     ['{"find": "o", "filter": {"at position 3": .5}}', 1, 43, "Unexpected token '.'"],
+    [' at position 3 (line', 1, 2, "Unexpected token 'a'"],
     ['{"find": "o", "a": "😀é", "limit": nope}', 1, 36, "Unexpected token 'o'"],
     ['{"find": "😀",\n "a": "😀\\u00e9" x}', 2, 17, "Expected ',' or '}' after property value"],
     ['{"find": "\\x"}', 1, 12, 'Bad escaped character'],

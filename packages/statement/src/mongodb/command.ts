@@ -98,7 +98,7 @@ const reasonOf = (message: string) => message.replace(/,? (in JSON at|at positio
 
 /** The parser says no place for a token that it does not expect: the shortest beginning that has this fault ends there. */
 function placeOf(message: string, text: string): number {
-  const said = / at position (\d+) \(line \d+ column \d+\)$/.exec(message)?.[1];
+  const said = / at position (\d+) \(line[^"]*$/.exec(message)?.[1];
   if (said !== undefined) return Number(said);
   let [good, bad] = [0, text.length + 1];
   while (bad - good > 1) {

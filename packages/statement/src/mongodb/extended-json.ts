@@ -17,7 +17,7 @@ export function numberText({ text }: ExactNumber): string | undefined {
 
 /** How many digits count, and which power of ten the first and the last of them stand for. */
 function sizeOf(text: string): { digits: number; first: number; last: number } {
-  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
+  const [mantissa = '', exponent = 0] = text.toLowerCase().split('e');
   const [, fraction = ''] = mantissa.split('.');
   const digits = mantissa.replace(/\D/g, '').replace(/^0+/, '').length;
   const last = Number(exponent) - fraction.length;
@@ -72,15 +72,18 @@ function extendedText(value: Value, type: ExtendedType): string | Misfit {
   return type === '$date' ? `{"$date":{"$numberLong":"${toInstant(text)}"}}` : extended(type, text);
 }
 
-/** A date is its midnight in UTC, and a time without a zone is in UTC, as on every other engine. */
+/**
+ * NaN for what is none. A date is its midnight in UTC, and a time without a zone is in UTC, as on every other engine.
+ * JavaScript takes the 30th of February for the 2nd of March, so the day is looked at by itself.
+ */
 function toInstant(text: string): number {
-  const [, date = '', time = '00:00', fraction = '', zone = 'Z'] = instant.exec(text) ?? [];
-  const seconds = time.length === 5 ? ':00' : '';
-  return Date.parse(`${date}T${time}${seconds}${fraction.slice(0, 4)}${zoneOf(zone)}`);
+  const [, date = '', time = '00:00', zone = 'Z'] = instant.exec(text) ?? [];
+  const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(8));
+  return isDay ? Date.parse(`${date}T${time}${zoneOf(zone)}`) : Number.NaN;
 }
 
 const instant =
-  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d{1,9})?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
 
 function zoneOf(zone: string): string {
   if (zone === 'Z') return zone;
@@ -98,13 +101,10 @@ function isDecimal(text: string): boolean {
   return isNumber.test(text) && digits <= decimalDigitsMax && first <= 6144 && last >= -6176;
 }
 
-/** JavaScript takes the 30th of February for the 2nd of March. */
-const isDay = (date: string) => new Date(`${date}T00:00:00Z`).getUTCDate() === Number(date.slice(8));
-
 const rules: Record<ExtendedType, { fits: (text: string) => boolean; must: string }> = {
   $oid: { fits: (text) => /^[0-9a-f]{24}$/i.test(text), must: 'must be an ObjectId: 24 hexadecimal digits' },
   $date: {
-    fits: (text) => isDay(text.slice(0, 10)) && !Number.isNaN(toInstant(text)),
+    fits: (text) => !Number.isNaN(toInstant(text)),
     must: 'must be a date or a timestamp such as 2026-11-20T13:04:05.123Z',
   },
   $uuid: {

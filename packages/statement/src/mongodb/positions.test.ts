@@ -59,6 +59,16 @@ describe('a filter', () => {
   it.each<[object, object]>([
     [{ a: ':x' }, { a: text }],
     [{ a: { b: ':x' } }, { a: { b: text } }],
+    [
+      { a: null, b: [], c: true },
+      { a: null, b: [], c: true },
+    ],
+    [{ a: { $oid: ':x', b: 1 } }, { a: { $oid: text, b: 1 } }],
+    [{ a: { b: { $uuid: ':x', $oid: ':x' } } }, { a: { b: { $uuid: text, $oid: text } } }],
+    [
+      { a: {}, b: { '': ':x' } },
+      { a: {}, b: { '': text } },
+    ],
     [{ a: { $gt: ':n', $lte: '{{n}}' } }, { a: { $gt: 3, $lte: 3 } }],
     [{ a: { $in: [':x', ':n'] } }, { a: { $in: [text, 3] } }],
     [{ a: { $not: { $gt: ':n' } } }, { a: { $not: { $gt: 3 } } }],
@@ -88,6 +98,10 @@ describe('a filter', () => {
     [{ $or: { a: 1 } }, '/filter/$or must be a list of filters, written out.'],
     [{ $nor: ':x' }, '/filter/$nor must be a list of filters, written out.'],
     [{ $nor: [':x'] }, '/filter/$nor/0 must be an object, a filter, written out.'],
+    [
+      { a: { $all: [{ $not: ':x' }] } },
+      '/filter/a/$all/0/$not is the variable :x, where a value has no place.',
+    ],
     [{ $text: ':x' }, '/filter/$text is the variable :x, where a value has no place.'],
     [{ $jsonSchema: '{{ x }}' }, '/filter/$jsonSchema is the variable :x, where a value has no place.'],
     [{ a: { $not: ':x' } }, '/filter/a/$not is the variable :x, where a value has no place.'],

@@ -65,13 +65,10 @@ export class Positions {
 
   /** What a field is compared with: a value, or operators. */
   readonly #condition: Walk = (value, pointer) => {
-    if (!isObject(value) || !isOperators(value) || this.#extended(value) !== undefined)
-      return this.plain(value, pointer);
+    if (!isObject(value) || this.#extended(value) !== undefined) return this.plain(value, pointer);
     this.#members(value, pointer, (operator) => {
       if (operator === '$not') return this.written(this.#condition);
-      if (operator === '$elemMatch') return this.#elemMatch;
-      if (operator === '$all') return this.#all;
-      return this.plain;
+      return operator === '$elemMatch' ? this.#elemMatch : this.#operand;
     });
   };
 
@@ -81,7 +78,8 @@ export class Positions {
     (isOperators(members) && !logical ? this.#condition : this.filter)(members, pointer);
   };
 
-  readonly #all: Walk = (value, pointer) => {
+  /** The members of a list, as of `$all`, may be operators themselves. */
+  readonly #operand: Walk = (value, pointer) => {
     if (Array.isArray(value)) this.#out.array(value, pointer, this.#condition);
     else this.plain(value, pointer);
   };
@@ -221,10 +219,9 @@ export class Positions {
 
   /** `{"$oid": ":id"}` and its like. */
   #extended(value: Members): { name: string; type: ExtendedType } | undefined {
-    const [type, ...more] = Object.keys(value);
-    if (type === undefined || more.length > 0 || !isExtendedType(type)) return undefined;
+    const [type = '', ...more] = Object.keys(value);
     const name = variableIn(value[type] as Value);
-    return name === undefined ? undefined : { name, type };
+    return name !== undefined && more.length === 0 && isExtendedType(type) ? { name, type } : undefined;
   }
 }
 
