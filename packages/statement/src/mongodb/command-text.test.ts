@@ -33,6 +33,13 @@ describe('a text', () => {
     expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(rejected(message));
   });
 
+  it.each(['9'.repeat(35), '1e9999', `0.${'9'.repeat(35)}`])('with the number %s is refused', (number) => {
+    const text = `{"find": "o", "filter": {"a": [${number}]}}`;
+    expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(
+      rejected('/filter/a/0 has more digits than any number of MongoDB.'),
+    );
+  });
+
   it.each([
     ['', 1, 1, 'Unexpected end of JSON input'],
     ['{"find":', 1, 9, 'Unexpected end of JSON input'],
