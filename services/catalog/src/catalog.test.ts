@@ -1,7 +1,7 @@
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call';
 import { createIdFactory } from '@datahub/service-kit/id';
-import { requireVersion } from '@datahub/service-kit/version';
+import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Catalog,
@@ -12,6 +12,7 @@ import {
   loadQuery,
   loadSource,
   makeContext,
+  remove,
   update,
 } from './catalog.ts';
 import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from './documents.ts';
@@ -247,6 +248,52 @@ describe('the catalog', () => {
         }),
       );
       expect(loaded).toBe(50);
+    });
+  });
+
+  describe('deletes a thing', () => {
+    const drop = (expected?: Expected, load = () => loads.hub(ours)) =>
+      remove({ collection: catalog.store.hubs, load, ...(expected && { expected }) });
+
+    it('whatever its version, where the caller names none', async () => {
+      // Also where it was changed since it was looked at.
+      await update(catalog, {
+        collection: catalog.store.hubs,
+        load: () => loads.hub(ours),
+        change: (doc) => patchHub(doc, { label: 'changed' }),
+      });
+      await drop(undefined, async () => hub);
+      await expect(loads.hub(ours)).rejects.toEqual(refused('NOT_FOUND', 'There is no such hub.'));
+    });
+
+    it('only at a version that the caller knows, and never what was changed in between', async () => {
+      await expect(drop({ expectedVersion: 2 })).rejects.toMatchObject({ code: 'VERSION_MISMATCH' });
+      let looked = 0;
+      const changing = async () => {
+        const found = await loads.hub(ours);
+        if (looked++ === 0) await catalog.store.hubs.replace({ ...found, version: 2 });
+        return found;
+      };
+      await expect(drop({ expectedVersion: 1 }, changing)).rejects.toMatchObject({
+        code: 'VERSION_MISMATCH',
+      });
+      expect(looked).toBe(2);
+      await drop({ expectedVersion: 1, moreVersions: [2] });
+      await expect(loads.hub(ours)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    });
+
+    it('gives up where others change it without end', async () => {
+      let loaded = 0;
+      const stale = async () => {
+        loaded++;
+        return { ...hub, version: 7 };
+      };
+      await expect(drop({ expectedVersion: 7 }, stale)).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        retryable: true,
+      });
+      expect(loaded).toBe(50);
+      expect(await loads.hub(ours)).toEqual(hub);
     });
   });
 });
