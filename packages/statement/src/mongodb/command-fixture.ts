@@ -21,3 +21,15 @@ export function bind(command: object, context: unknown = {}, options: Options = 
 }
 
 export const find = (filter: unknown) => ({ find: 'orders', filter });
+
+/** A text that would be a path of the server's, were it no value, and how an expression holds it. */
+export const text = '$secret';
+export const literal = { $literal: text };
+export const context = { x: text, n: 3 };
+
+export const aggregate = (...pipeline: object[]) => ({ aggregate: 'o', pipeline });
+export const update = (u: unknown, more: object = {}) => ({
+  update: 'o',
+  updates: [{ q: {}, u, ...more }],
+});
+export const run = (command: object) => bind(command, context);

@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bind, find } from './command-fixture.ts';
-
-const text = '$secret';
-const literal = { $literal: text };
-const context = { x: text, n: 3 };
-
-const aggregate = (...pipeline: object[]) => ({ aggregate: 'o', pipeline });
-const update = (u: unknown, more: object = {}) => ({ update: 'o', updates: [{ q: {}, u, ...more }] });
-const run = (command: object) => bind(command, context);
+import { aggregate, find, literal, run, text, update } from './command-fixture.ts';
 
 const rejected = (message: string) =>
   expect.objectContaining({ code: 'SQL_REJECTED', message, stage: 'prepare', retryable: false });

@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bind } from './command-fixture.ts';
+import { aggregate, literal, run, text, update } from './command-fixture.ts';
 
-const text = '$secret';
-const literal = { $literal: text };
-const context = { x: text, n: 3 };
-
-const aggregate = (...pipeline: object[]) => ({ aggregate: 'o', pipeline });
-const update = (u: unknown, more: object = {}) => ({ update: 'o', updates: [{ q: {}, u, ...more }] });
-const run = (command: object) => bind(command, context);
 const stageOf = (stage: object) => (run(aggregate(stage)).pipeline as object[])[0];
 
 const rejected = (message: string) =>
