@@ -36,6 +36,8 @@ interface Key {
 }
 
 const flushTimeoutMs = 5_000;
+/** Few enough that a slow store has written them by then: what it is late with would be counted twice. */
+const usesPerCall = 200;
 /** Refused before anything was done, or about nothing that is the caller's. */
 const undone = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429]);
 
@@ -64,14 +66,20 @@ export function createUsage(options: UsageOptions): Usage {
 
   const send = async (taken: Map<string, Key>): Promise<void> => {
     for (const { principal, uses } of taken.values()) {
-      const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
-      try {
-        await catalog.recordUse({ uses: [...uses.values()] }, ctx);
-      } catch (err) {
-        logger.warn({ event: 'usage.kept', err }, 'counts of use could not be handed on');
-        // Once more with the next ones, as long as there is room.
-        if (entries < entriesMax) for (const use of uses.values()) add(principal, use);
-      }
+      const all = [...uses.values()];
+      for (let i = 0; i < all.length; i += usesPerCall)
+        await sendSome(principal, all.slice(i, i + usesPerCall));
+    }
+  };
+
+  const sendSome = async (principal: Principal, uses: Use[]): Promise<void> => {
+    const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
+    try {
+      await catalog.recordUse({ uses }, ctx);
+    } catch (err) {
+      logger.warn({ event: 'usage.kept', err }, 'counts of use could not be handed on');
+      // Once more with the next ones, as long as there is room.
+      if (entries < entriesMax) for (const use of uses) add(principal, use);
     }
   };
 

@@ -16,6 +16,8 @@ type Named = Record<string, unknown>;
 const usesMax = 10_000;
 const countMax = 4_294_967_295;
 const attemptsMax = 50;
+/** The store writes together what comes together. */
+const sideBySide = 32;
 
 /** What each changing call is, and which thing it is done to. */
 const actions: { [Name in keyof CatalogCalls]?: [action: string, id: string, made?: string] } = {
@@ -91,14 +93,18 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
       const { accountId, keyId } = requirePrincipal(ctx);
       if (uses.length > usesMax) throw new HubError('TOO_LARGE', `At most ${usesMax} uses at once.`);
       const at = catalog.nowMs() - (catalog.nowMs() % countedMs);
-      for (const { action, resourceId, count, failed } of uses) {
-        const seed = createHash('sha256')
-          .update(JSON.stringify([keyId, action, resourceId]))
-          .digest();
-        const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
-        const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
-        await addUse(catalog, { ...first, count, failed });
-      }
+      const waiting = uses.values();
+      const worker = async () => {
+        for (const { action, resourceId, count, failed } of waiting) {
+          const seed = createHash('sha256')
+            .update(JSON.stringify([keyId, action, resourceId]))
+            .digest();
+          const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
+          const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
+          await addUse(catalog, { ...first, count, failed });
+        }
+      };
+      await Promise.all(Array.from({ length: sideBySide }, worker));
       return {};
     },
   };
