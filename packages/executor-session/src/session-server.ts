@@ -12,6 +12,7 @@ import type {
   SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call';
+import { CallStop } from '@datahub/service-kit/call-signal';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import { toErrorDetail } from '@datahub/service-kit/error-wire';
 import { noteBuffers } from '@datahub/service-kit/heap';
@@ -42,7 +43,7 @@ export const windowBytes = 1_048_576;
 
 interface Running {
   readonly sequence: number;
-  controller: AbortController;
+  stop: CallStop;
   timer: NodeJS.Timeout;
   /** Bytes that the receiver has not taken yet. */
   outstanding: number;
@@ -87,7 +88,7 @@ export async function* serveSession(
     heard.stop();
     ctx.options.draining.removeEventListener('abort', drain);
     ctx.signal.removeEventListener('abort', end);
-    for (const call of running) call.controller.abort(new HubError('CANCELLED', 'The gateway has gone.'));
+    for (const call of running) call.stop.abort(new HubError('CANCELLED', 'The gateway has gone.'));
   }
 }
 
@@ -109,7 +110,7 @@ async function readRequests(
     if (isPing) session.replies.wake();
     for (const call of calls) startCall(session, call);
     for (const sequence of cancelled) {
-      session.running.get(sequence)?.controller.abort(new HubError('CANCELLED', 'The client has gone.'));
+      session.running.get(sequence)?.stop.abort(new HubError('CANCELLED', 'The client has gone.'));
     }
     for (const { sequence, bytes } of windows) {
       const call = session.running.get(sequence);
@@ -124,12 +125,12 @@ async function readRequests(
 function startCall(session: Session, call: SessionCall): void {
   const { sequence, request, deadlineMs, requestId } = call;
   const { running, replies, options } = session;
-  const controller = new AbortController();
+  const stop = new CallStop();
   const timeout = () =>
-    controller.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+    stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
   const own: Running = {
     sequence,
-    controller,
+    stop,
     timer: setTimeout(timeout, deadlineMs),
     outstanding: 0,
     onDrain: () => {},
@@ -149,7 +150,7 @@ function startCall(session: Session, call: SessionCall): void {
   }
   running.add(own);
   const last = new LastChunk(own, replies);
-  session.executor.execute(request, contextOf(call, controller), last).then(
+  session.executor.execute(request, contextOf(call, stop), last).then(
     () => finish({ sequence, chunk: last.rest(), done: true, ...last.cut }),
     (err) => {
       if (!(err instanceof HubError)) options.onFailure(err, requestId);
@@ -164,13 +165,13 @@ function failed(sequence: number, err: HubError): SessionReply {
 
 const nothing = Buffer.alloc(0);
 
-function contextOf(call: SessionCall, controller: AbortController): CallContext {
+function contextOf(call: SessionCall, signal: CallStop): CallContext {
   return {
     principal: call.principal,
     requestId: call.requestId,
     traceparent: call.traceparent === '' ? undefined : call.traceparent,
     deadlineAt: performance.now() + call.deadlineMs,
-    signal: controller.signal,
+    signal,
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { CallSignal } from './call-signal.ts';
 import { HubError } from './error.ts';
 
 /** What travels beside every request. */
@@ -14,7 +15,7 @@ export interface CallContext {
   /** When the caller stops waiting, in milliseconds of `performance.now()`. */
   deadlineAt: number;
   /** Fires at the deadline, or when the caller has gone. */
-  signal: AbortSignal;
+  signal: CallSignal;
 }
 
 // biome-ignore format: one line a case reads best.

@@ -14,6 +14,7 @@ import {
 } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import type { CallContext } from './call.ts';
+import { type CallSignal, CallStop } from './call-signal.ts';
 import { HubError, toHubError } from './error.ts';
 import { toStatus } from './error-wire.ts';
 import { flowControlWindowBytes, keepalive, messageBytesMax } from './grpc-client.ts';
@@ -193,7 +194,7 @@ function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapte
   };
 }
 
-function drained(call: NodeJS.EventEmitter, signal: AbortSignal): Promise<void> {
+function drained(call: NodeJS.EventEmitter, signal: CallSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       call.off('drain', done);
@@ -207,15 +208,15 @@ function drained(call: NodeJS.EventEmitter, signal: AbortSignal): Promise<void> 
 
 /** The signal fires when the caller cancels, and at the deadline, which grpc-js reports as a cancellation too. */
 function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
-  const controller = new AbortController();
-  const cancelled = () => controller.abort(new HubError('CANCELLED', 'The caller has gone.'));
+  const signal = new CallStop();
+  const cancelled = () => signal.abort(new HubError('CANCELLED', 'The caller has gone.'));
   call.on('cancelled', cancelled);
   const deadline = call.getDeadline();
   const leftMs = deadline === Infinity ? Infinity : Number(deadline) - Date.now();
   const ctx: CallContext = {
     ...fromMetadata(call.metadata),
     deadlineAt: performance.now() + leftMs,
-    signal: controller.signal,
+    signal,
   };
   return { ctx, release: () => call.off('cancelled', cancelled) };
 }

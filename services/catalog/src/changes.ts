@@ -4,11 +4,12 @@
  */
 
 import type { WatchRequest, WatchResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { CallSignal } from '@datahub/service-kit/call-signal';
 
 export interface ChangeFeed {
   /** Resolves when the change is in force everywhere. */
   publish(ids: string[]): Promise<void>;
-  watch(requests: AsyncIterable<WatchRequest>, signal: AbortSignal): AsyncIterable<WatchResponse>;
+  watch(requests: AsyncIterable<WatchRequest>, signal: CallSignal): AsyncIterable<WatchResponse>;
   /** Ends all watches. */
   close(): void;
 }

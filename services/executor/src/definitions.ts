@@ -7,6 +7,7 @@ import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call';
+import type { CallSignal } from '@datahub/service-kit/call-signal';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import { toQueryDefinition, toSourceDefinition } from './definitions-from-proto.ts';
 import { type Held, HeldDefinitions } from './definitions-held.ts';
@@ -157,7 +158,7 @@ function isAway(err: unknown): boolean {
   return toHubError(err).code === 'UNAVAILABLE';
 }
 
-function orCallerGone<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+function orCallerGone<T>(work: Promise<T>, signal: CallSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () =>
       reject(new HubError('CANCELLED', 'The caller stopped waiting.', { cause: signal.reason }));

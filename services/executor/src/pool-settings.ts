@@ -1,5 +1,6 @@
 /** What a pool is told, needs and gives. */
 
+import type { CallSignal } from '@datahub/service-kit/call-signal';
 import type { Breaker } from './breaker.ts';
 import type { Connection } from './engine.ts';
 import type { ConnectionBudget, Share } from './limits.ts';
@@ -58,7 +59,7 @@ export interface AcquireOptions {
   /** Keys take turns in the line. */
   key: string;
   deadlineAt: number;
-  signal: AbortSignal;
+  signal: CallSignal;
 }
 
 export interface PoolStats {

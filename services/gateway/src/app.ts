@@ -93,6 +93,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     reply.header('x-request-id', request.id);
     // Not onResponse, which never comes by where an answer breaks off.
     reply.raw.once('close', () => {
+      request.context.closed();
       if (reply.sent) over(request, reply);
       else request.left = true;
     });

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call';
+import { type CallSignal, CallStop } from '@datahub/service-kit/call-signal';
 import { HubError } from '@datahub/service-kit/error';
 import type { Span } from '@datahub/service-kit/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -27,7 +28,8 @@ export class RequestContext implements CallContext {
   readonly startedAt = performance.now();
   readonly deadlineAt: number;
   readonly #response: ServerResponse;
-  #signal: AbortSignal | undefined;
+  #stop: CallStop | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(request: FastifyRequest, options: { response: ServerResponse; timeoutMs: number }) {
     this.requestId = request.id;
@@ -37,26 +39,25 @@ export class RequestContext implements CallContext {
   }
 
   /** Fires when the client has gone before its answer was whole, or the budget is used up. */
-  get signal(): AbortSignal {
-    this.#signal ??= this.#watch();
-    return this.#signal;
+  get signal(): CallSignal {
+    return this.#stop ?? this.#watch();
   }
 
-  #watch(): AbortSignal {
-    const controller = new AbortController();
-    const response = this.#response;
-    const timer = setTimeout(
-      () =>
-        controller.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.')),
-      Math.max(0, this.deadlineAt - performance.now()),
-    );
-    const closed = () => {
-      clearTimeout(timer);
-      if (!response.writableFinished) controller.abort(new HubError('CANCELLED', 'The client has gone.'));
-    };
-    if (response.closed) closed();
-    else response.once('close', closed);
-    return controller.signal;
+  #watch(): CallStop {
+    const stop = new CallStop();
+    this.#stop = stop;
+    const late = () =>
+      stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+    this.#timer = setTimeout(late, Math.max(0, this.deadlineAt - performance.now()));
+    if (this.#response.closed) this.closed();
+    return stop;
+  }
+
+  /** The response has closed, whole or not. */
+  closed(): void {
+    clearTimeout(this.#timer);
+    if (!this.#response.writableFinished)
+      this.#stop?.abort(new HubError('CANCELLED', 'The client has gone.'));
   }
 }
 

@@ -1,12 +1,13 @@
 /** Stops at the database what nobody waits for any more. */
 
+import type { CallSignal } from '@datahub/service-kit/call-signal';
 import { HubError } from '@datahub/service-kit/error';
 import type { Connection } from '../engine.ts';
 
 export interface StopOptions {
   connection: Pick<Connection, 'cancel' | 'close'>;
   /** Fires when the caller has gone. */
-  signal: AbortSignal;
+  signal: CallSignal;
   deadlineAt: number;
   now: () => number;
   /** How long a stopped statement may take to end before its connection is cut. */
@@ -78,7 +79,7 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
 }
 
 /** The signal fires at the caller's own deadline too; then it is a matter of time, not of somebody leaving. */
-export function reasonOf(signal: AbortSignal, late: boolean): HubError {
+export function reasonOf(signal: CallSignal, late: boolean): HubError {
   const { reason } = signal;
   if (reason instanceof HubError && reason.code === 'STATEMENT_TIMEOUT') return reason;
   if (late || (reason instanceof Error && reason.name === 'TimeoutError')) return timedOut();
