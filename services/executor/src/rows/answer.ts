@@ -5,9 +5,9 @@ import { noteBuffers } from '@datahub/service-kit/heap';
 import type { Outcome } from '../engine.ts';
 import type { AnswerOptions, AnswerSink } from '../rpc/execution.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { uniqueNames } from './column-names.ts';
 import { toCsvField, writeField } from './csv.ts';
 import { writeAscii, writeText } from './encode.ts';
+import { layoutOf, type RowLayout } from './row-layout.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
 import { createTurns, type Flow, type Turns } from './turns.ts';
 
@@ -18,6 +18,8 @@ const dripMs = 20;
 
 /** Answers larger than this take turns with each other. */
 const largeBytes = 1_048_576;
+
+const noLayout: RowLayout = { names: [], encoders: [], prefixes: [] };
 
 export function createAnswer(options: AnswerOptions): AnswerSink {
   return new Answer(options, createTurns());
@@ -44,10 +46,7 @@ class Answer implements AnswerSink, Flow {
   readonly #out = new ByteWriter(1_024);
   #target = chunkBytes.first;
   #columns: SinkColumn[] | undefined;
-  #names: string[] = [];
-  #encoders: FieldEncoder[] = [];
-  /** What stands before each field: brace or comma, and the member's name. */
-  #prefixes: Buffer[] = [];
+  #layout: RowLayout = noLayout;
   #rows = 0;
   #listener: () => void = () => {};
   #drip: NodeJS.Timeout | undefined;
@@ -81,13 +80,7 @@ class Answer implements AnswerSink, Flow {
 
   begin(columns: SinkColumn[]): void {
     this.#columns = columns;
-    this.#names = uniqueNames(columns.map(({ name }) => name));
-    this.#encoders = columns.map(({ encode }) => encode);
-    this.#prefixes = this.#names.map((name, i) =>
-      Buffer.from(
-        this.format === 'csv' ? (i === 0 ? '' : ',') : `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`,
-      ),
-    );
+    this.#layout = layoutOf(columns, this.format);
     if (this.format === 'json') writeAscii(this.#out, '{"data":[');
     else if (this.format === 'csv') this.#writeHeader();
   }
@@ -148,10 +141,10 @@ class Answer implements AnswerSink, Flow {
 
   #writeObject(source: Buffer, offsets: Int32Array): void {
     const out = this.#out;
-    const encoders = this.#encoders;
+    const { encoders, prefixes } = this.#layout;
     if (encoders.length === 0) writeAscii(out, '{');
     for (let i = 0; i < encoders.length; i++) {
-      const prefix = this.#prefixes[i] as Buffer;
+      const prefix = prefixes[i] as Buffer;
       const length = prefix.length;
       out.reserve(length + 4);
       for (let j = 0, at = out.position; j < length; j++, at++) out.buffer[at] = prefix[j] as number;
@@ -165,7 +158,7 @@ class Answer implements AnswerSink, Flow {
   }
 
   #writeHeader(): void {
-    for (const [i, name] of this.#names.entries()) {
+    for (const [i, name] of this.#layout.names.entries()) {
       if (i > 0) writeAscii(this.#out, ',');
       writeField(this.#out, this.#out.position, name);
     }
@@ -174,12 +167,13 @@ class Answer implements AnswerSink, Flow {
 
   #writeCsvRow(source: Buffer, offsets: Int32Array): void {
     const out = this.#out;
-    for (let i = 0; i < this.#encoders.length; i++) {
+    const { encoders } = this.#layout;
+    for (let i = 0; i < encoders.length; i++) {
       if (i > 0) writeAscii(out, ',');
       const start = offsets[2 * i] as number;
       if (start < 0) continue;
       const from = out.position;
-      (this.#encoders[i] as FieldEncoder)(out, source, start, offsets[2 * i + 1] as number);
+      (encoders[i] as FieldEncoder)(out, source, start, offsets[2 * i + 1] as number);
       toCsvField(out, from, this.#columns?.[i]?.isJson === true);
     }
     writeAscii(out, '\r\n');
@@ -220,7 +214,7 @@ class Answer implements AnswerSink, Flow {
     writeAscii(out, ',"meta":{"columns":[');
     for (const [i, { type }] of (this.#columns ?? []).entries()) {
       writeAscii(out, i === 0 ? '{"name":' : ',{"name":');
-      writeText(out, this.#names[i] as string);
+      writeText(out, this.#layout.names[i] as string);
       writeAscii(out, ',"type":');
       writeText(out, type);
       writeAscii(out, '}');

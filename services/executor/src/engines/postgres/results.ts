@@ -1,7 +1,8 @@
 /** Reads the response to an execution: rows into the sink, the count of what was done, and what went wrong on the way. */
 
 import type { Outcome } from '../../engine.ts';
-import type { RowSink } from '../../rows/row-sink.ts';
+import type { RowSink, SinkColumn } from '../../rows/row-sink.ts';
+import type { FieldDescription } from './protocol.ts';
 import type { Prepared } from './statements.ts';
 import { checked, encoderOf, isJson, type ServerType, typeName } from './values.ts';
 
@@ -83,21 +84,27 @@ export class ResultReader {
   }
 }
 
-function beginRows({ prepared, sink, serverTypes, checksTexts, resume }: ResultOptions): void {
-  const { fields } = prepared;
-  if (fields === undefined) return;
-  sink.begin(
-    fields.map(({ name, typeId, modifier }) => {
-      const encode = encoderOf(typeId, { modifier, numbers: sink.numbers, serverTypes });
-      return {
-        name,
-        type: typeName(typeId, serverTypes),
-        encode: checksTexts ? encode : checked(encode),
-        isJson: isJson(typeId),
-      };
-    }),
-  );
-  sink.onDrain(resume);
+function beginRows(options: ResultOptions): void {
+  const { prepared, sink } = options;
+  if (prepared.fields === undefined) return;
+  prepared.columns[sink.numbers] ??= toColumns(prepared.fields, options);
+  sink.begin(prepared.columns[sink.numbers] as SinkColumn[]);
+  sink.onDrain(options.resume);
+}
+
+function toColumns(
+  fields: FieldDescription[],
+  { sink, serverTypes, checksTexts }: ResultOptions,
+): SinkColumn[] {
+  return fields.map(({ name, typeId, modifier }) => {
+    const encode = encoderOf(typeId, { modifier, numbers: sink.numbers, serverTypes });
+    return {
+      name,
+      type: typeName(typeId, serverTypes),
+      encode: checksTexts ? encode : checked(encode),
+      isJson: isJson(typeId),
+    };
+  });
 }
 
 /** The number of fields, then each with its length before it; -1 for NULL. Gives where the last one ends. */

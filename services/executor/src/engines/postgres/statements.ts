@@ -1,6 +1,7 @@
 /** Prepared statements of one session: parsed once, described, kept within a bound; and the types the server was asked about. */
 
 import { randomBytes } from 'node:crypto';
+import type { RowSink, SinkColumn } from '../../rows/row-sink.ts';
 import { ownAnswerBytesMax } from '../bounds.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -12,6 +13,8 @@ export interface Prepared {
   /** Undefined when the statement returns no rows. */
   fields: protocol.FieldDescription[] | undefined;
   parameterTypes: number[];
+  /** How its fields are written, from its first run on. */
+  columns: Partial<Record<RowSink['numbers'], SinkColumn[]>>;
 }
 
 /** Statements kept prepared on one connection; the one used longest ago makes way. */
@@ -59,7 +62,7 @@ export class Statements {
 
   async parse(text: string): Promise<Prepared> {
     const name = `${this.#prefix}${++this.#named}`;
-    const prepared: Prepared = { name, fields: undefined, parameterTypes: [] };
+    const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: {} };
     const bytes = Buffer.concat([
       protocol.parse(name, text),
       protocol.describeStatement(name),
