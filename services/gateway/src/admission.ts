@@ -55,7 +55,7 @@ function admit(
 
 /** Throws SCOPE_DENIED. */
 export function requireScope(request: FastifyRequest): void {
-  const { scope } = request.routeOptions.config;
+  const { scope } = request.context.route.config;
   const granted = request.context.principal?.scopes ?? [];
   if (scope === undefined || granted.includes('*') || granted.includes(scope)) return;
   // What a query does is known only where it runs: the executor looks for the scope of writes.

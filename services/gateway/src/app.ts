@@ -92,7 +92,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     if (deps.tracing !== undefined) startSpan(request, deps.tracing);
     reply.header('x-request-id', request.id);
     // Not onResponse, which never comes by where an answer breaks off.
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
       request.context.closed();
       if (reply.sent) over(request, reply);
       else request.left = true;
@@ -170,7 +170,7 @@ function registerV1(
   });
   const idempotency = createIdempotency(deps.upstreams.catalog);
   app.addHook('preHandler', (request, reply, done) => {
-    if (!request.routeOptions.config.idempotent || request.headers['idempotency-key'] === undefined) done();
+    if (!request.context.route.config.idempotent || request.headers['idempotency-key'] === undefined) done();
     else idempotency.begin(request, reply).then((answered) => (answered ? undefined : done()), done);
   });
   app.addHook('onSend', (request, reply, payload, done) => {
@@ -205,7 +205,7 @@ function bodySchema(route: Route): object {
 function requireBody(request: FastifyRequest): void {
   if (request.body !== undefined && request.body !== null) return;
   request.body = null;
-  const schema = request.routeOptions.schema?.body as { type?: unknown } | undefined;
+  const schema = request.context.route.schema?.body as { type?: unknown } | undefined;
   if (schema === undefined || Array.isArray(schema.type)) return;
   throw new HubError('VALIDATION', 'This needs a JSON body.', {
     errors: [{ pointer: '', detail: 'is missing' }],

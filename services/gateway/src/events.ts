@@ -1,32 +1,35 @@
 /** What happens at the gateway, as typed events: the one place that makes log lines and metrics of them. */
 
+import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/duration-histogram';
 import type { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import { kinds } from './problems.ts';
 
 export interface GatewayEvents {
   answered(request: FastifyRequest, reply: FastifyReply): void;
   failed(request: FastifyRequest, err: HubError): void;
-  registry: Registry;
+  /** All figures in the text form of Prometheus. */
+  metrics(): Promise<string>;
 }
 
+/** What requests of a method and a route have in common where their answers have the same status. */
 interface RequestKind {
+  method: string;
+  status: number;
   text: string;
   log: Logger;
-  observe(seconds: number): void;
+  durations: DurationSeries;
 }
 
 export function createGatewayEvents(logger: Logger): GatewayEvents {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const requests = new Histogram({
+  const requests = new DurationHistogram({
     name: 'datahub_http_request_duration_seconds',
     help: 'Requests by route and status.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers: [registry],
+    bucketsMs: [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000],
   });
   const problems = new Counter({
     name: 'datahub_http_problems_total',
@@ -35,31 +38,37 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     registers: [registry],
   });
 
-  /** What is alike about requests, made once: routes, methods and statuses are few. */
-  const kindsSeen = new Map<string, RequestKind>();
+  /** Made once each: routes, methods and statuses are few. Unknown paths have no route. */
+  const kindsSeen = new Map<string | undefined, RequestKind[]>();
   const kindOf = (request: FastifyRequest, reply: FastifyReply): RequestKind => {
-    const route = request.routeOptions.url ?? 'unknown';
+    const { url } = request.context.route;
     const { method } = request;
     const { statusCode: status } = reply.raw;
-    const text = `${method} ${route} ${status}`;
-    let kind = kindsSeen.get(text);
+    let kinds = kindsSeen.get(url);
+    if (kinds === undefined) {
+      kinds = [];
+      kindsSeen.set(url, kinds);
+    }
+    let kind = kinds.find((one) => one.status === status && one.method === method);
     if (kind === undefined) {
-      const timer = requests.labels({ method, route, status: String(status) });
+      const route = url ?? 'unknown';
+      const text = `${method} ${route} ${status}`;
+      const durations = requests.series({ method, route, status: String(status) });
       const log = logger.child({ event: 'http.request', method, route, status });
-      kind = { text, log, observe: (seconds) => timer.observe(seconds) };
-      kindsSeen.set(text, kind);
+      kind = { method, status, text, log, durations };
+      kinds.push(kind);
     }
     return kind;
   };
 
   return {
-    registry,
+    metrics: async () => (await registry.metrics()) + requests.text(),
 
     answered: (request, reply) => {
-      const { observe, log, text } = kindOf(request, reply);
+      const { durations, log, text } = kindOf(request, reply);
       const { principal, requestId, traceparent, startedAt } = request.context;
       const elapsedMs = performance.now() - startedAt;
-      observe(elapsedMs / 1_000);
+      durations.observe(elapsedMs);
       if (!log.isLevelEnabled('info')) return;
       log.info(
         {
@@ -68,7 +77,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
           keyId: principal?.keyId,
           accountId: principal?.accountId,
           durationMs: Math.round(elapsedMs * 100) / 100,
-          ...(reply.raw.writableFinished ? {} : { brokenOff: request.failedWith ?? 'CANCELLED' }),
+          ...(reply.raw.writableFinished ? undefined : { brokenOff: request.failedWith ?? 'CANCELLED' }),
         },
         text,
       );

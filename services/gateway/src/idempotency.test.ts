@@ -6,7 +6,7 @@ const failed = async (request: object) => {
   const catalog = { finishOperation: async (outcome: never) => (finished = outcome) };
   const config = { repeatable: false };
   await createIdempotency(catalog as never).finish(
-    { operationId: 'r', lost: false, context: {}, routeOptions: { config }, ...request } as never,
+    { operationId: 'r', lost: false, context: { route: { config } }, ...request } as never,
     { statusCode: 503 } as never,
     '{}',
   );
@@ -22,6 +22,6 @@ it('keeps that nobody knows where a service did not answer, unless a repeat does
   const note = expect.stringContaining('not known');
   expect(await failed({ failedWith: 'SOURCE_BROKEN' })).toMatchObject({ status: 503, note });
   expect(await failed({ failedWith: 'UNAVAILABLE', lost: true })).toMatchObject({ status: 503, note });
-  const routeOptions = { config: { repeatable: true } };
-  expect(await failed({ failedWith: 'UNAVAILABLE', lost: true, routeOptions })).toMatchObject({ status: 0 });
+  const context = { route: { config: { repeatable: true } } };
+  expect(await failed({ failedWith: 'UNAVAILABLE', lost: true, context })).toMatchObject({ status: 0 });
 });

@@ -117,7 +117,7 @@ function outcomeOf(
   const nothing = { contentType: '', body: Buffer.alloc(0), kept: false, note: '', etag: '' };
   // Also of an answer that broke off: its status had gone out before.
   if (request.failedWith !== undefined) {
-    const lost = request.lost && request.routeOptions.config.repeatable !== true;
+    const lost = request.lost && request.context.route.config.repeatable !== true;
     if (!lost && !unknownCodes.has(request.failedWith)) return { status: 0, ...nothing };
     return {
       status,
@@ -125,7 +125,7 @@ function outcomeOf(
       note: 'The first request with this key failed. Whether it was carried out is not known.',
     };
   }
-  if (request.routeOptions.config.secretAnswer) {
+  if (request.context.route.config.secretAnswer) {
     return {
       status,
       ...nothing,

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 export function startSpan(request: FastifyRequest, tracing: Tracing): void {
   const { context, method } = request;
-  const route = request.routeOptions.url;
+  const route = request.context.route.url;
   // Probes would drown what is worth a look.
   if (route === undefined || !route.startsWith('/v1/')) return;
   context.span = tracing.start(`${method} ${route}`, {

@@ -27,7 +27,9 @@ export class RequestContext implements CallContext {
   span: Span | undefined;
   readonly startedAt = performance.now();
   readonly deadlineAt: number;
+  readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
+  #route: FastifyRequest['routeOptions'] | undefined;
   #stop: CallStop | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -35,7 +37,14 @@ export class RequestContext implements CallContext {
     this.requestId = request.id;
     this.traceparent = traceparentOf(request.raw);
     this.deadlineAt = this.startedAt + options.timeoutMs;
+    this.#request = request;
     this.#response = options.response;
+  }
+
+  /** The framework makes it anew each time it is asked. */
+  get route(): FastifyRequest['routeOptions'] {
+    this.#route ??= this.#request.routeOptions;
+    return this.#route;
   }
 
   /** Fires when the client has gone before its answer was whole, or the budget is used up. */

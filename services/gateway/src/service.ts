@@ -68,10 +68,10 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
-  const metrics = await serveMetrics(
-    async () => (await events.registry.metrics()) + (deps.otherMetrics?.() ?? ''),
-    { host: config.host, port: config.metricsPort },
-  );
+  const metrics = await serveMetrics(async () => (await events.metrics()) + (deps.otherMetrics?.() ?? ''), {
+    host: config.host,
+    port: config.metricsPort,
+  });
   const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, underWay, what: 'requests' });
   let closing: Promise<void> | undefined;
 

@@ -28,8 +28,7 @@ function answer(
 ) {
   const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined };
   const request = {
-    routeOptions: { config: { counted: counted === '' ? undefined : counted } },
-    context: { principal },
+    context: { principal, route: { config: { counted: counted === '' ? undefined : counted } } },
     params: {},
     body: { queryId },
   };

@@ -97,7 +97,7 @@ export function createUsage(options: UsageOptions): Usage {
 
   return {
     answered: (request, reply) => {
-      const action = request.routeOptions.config.counted;
+      const action = request.context?.route.config.counted;
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || undone.has(status)) return;
