@@ -10,9 +10,10 @@ import type { CallContext, Calls } from '@datahub/service-kit/call';
 export interface ExecutionReply {
   /**
    * A run of bytes, at most 256 KiB, owned by the receiver from now on. False: the receiver is behind, send no more
-   * before the listener of `onDrain` was called.
+   * before the listener of `onDrain` was called. `last`: no more come, so that they can wait for the word that the
+   * answer is whole.
    */
-  chunk(bytes: Buffer): boolean;
+  chunk(bytes: Buffer, last?: boolean): boolean;
   /** One listener at a time, called each time the receiver has caught up. */
   onDrain(listener: () => void): void;
   /** Said before the answer is whole: a bound cut the rows. For formats that have no place to say it in their bytes. */

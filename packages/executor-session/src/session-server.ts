@@ -187,11 +187,11 @@ class LastChunk implements ExecutionReply {
     this.#replies = replies;
   }
 
-  chunk(bytes: Buffer): boolean {
+  chunk(bytes: Buffer, last = false): boolean {
     this.#send();
     this.#held = bytes;
     this.#call.outstanding += bytes.length;
-    setImmediate(() => this.#send());
+    if (!last) setImmediate(() => this.#send());
     return this.#call.outstanding < windowBytes;
   }
 

@@ -43,6 +43,13 @@ interface Waiter {
   reject(err: HubError): void;
 }
 
+interface Patience {
+  waitMs: number;
+  late: () => HubError;
+  /** Called when the wait is over, however it ended. */
+  left: () => void;
+}
+
 /** A fair queue whose members leave by themselves when their time is up or their caller has gone. */
 export class PoolQueue {
   private readonly waiters = new FairQueue<Waiter>();
@@ -52,8 +59,7 @@ export class PoolQueue {
   }
 
   /** Rejects with `late()` after `waitMs`, and with CANCELLED when the caller has gone. */
-  join(options: AcquireOptions, waitMs: number, late: () => HubError): Promise<Lease> {
-    const { key, signal } = options;
+  join({ key, signal }: AcquireOptions, { waitMs, late, left }: Patience): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const leave = (err: HubError) => {
         if (this.waiters.remove(key, waiter)) waiter.reject(err);
@@ -63,6 +69,7 @@ export class PoolQueue {
       const done = () => {
         clearTimeout(timer);
         signal.removeEventListener('abort', abort);
+        left();
       };
       const waiter: Waiter = {
         resolve: (lease) => {

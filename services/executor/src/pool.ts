@@ -67,13 +67,13 @@ export class Pool implements Hungry {
     }
     const waitMs = Math.min(this.settings.waitMs, options.deadlineAt - this.deps.now());
     this.share.waiting++;
-    const turn = this.queue.join(options, waitMs, () =>
-      this.busy('No connection to the source came free in time.'),
-    );
-    this.pump();
-    return turn.finally(() => {
-      this.share.waiting--;
+    const turn = this.queue.join(options, {
+      waitMs,
+      late: () => this.busy('No connection to the source came free in time.'),
+      left: () => this.share.waiting--,
     });
+    this.pump();
+    return turn;
   }
 
   private isFull(): boolean {

@@ -13,7 +13,6 @@ import { createTurns, type Flow, type Turns } from './turns.ts';
 
 /** Small at first, so that the first bytes come soon, then large, so that many cost little; less beside small answers. */
 const chunkBytes = { first: 16_384, considerate: 32_768, max: 262_144 };
-/** Rows that come in drips do not wait for a full chunk longer than this. */
 const dripMs = 20;
 
 /** Answers larger than this take turns with each other. */
@@ -22,19 +21,52 @@ const largeBytes = 1_048_576;
 const noLayout: RowLayout = { names: [], encoders: [], prefixes: [] };
 
 export function createAnswer(options: AnswerOptions): AnswerSink {
-  return new Answer(options, createTurns());
+  return new Answer(options, { turns: createTurns(), drips: new Drips() });
 }
 
 /** The answers of one process. */
 export function createAnswers(): (options: AnswerOptions) => AnswerSink {
-  const turns = createTurns();
-  return (options) => new Answer(options, turns);
+  const shared = { turns: createTurns(), drips: new Drips() };
+  return (options) => new Answer(options, shared);
+}
+
+interface Shared {
+  turns: Turns;
+  drips: Drips;
+}
+
+/**
+ * Rows that come in drips do not wait for a full chunk: `dripMs` at most, and half of that at least, in which a small
+ * answer is whole. One clock for all answers: a timer for each would cost more than its bytes.
+ */
+class Drips {
+  #fresh: Answer[] = [];
+  #due: Answer[] = [];
+  #ticking = false;
+
+  add(answer: Answer): void {
+    this.#fresh.push(answer);
+    if (this.#ticking) return;
+    this.#ticking = true;
+    setTimeout(() => this.#tick(), dripMs / 2);
+  }
+
+  #tick(): void {
+    for (const answer of this.#due) answer.drip();
+    this.#due = this.#fresh;
+    this.#fresh = [];
+    this.#ticking = this.#due.length > 0;
+    if (this.#ticking) setTimeout(() => this.#tick(), dripMs / 2);
+  }
 }
 
 class Answer implements AnswerSink, Flow {
   readonly format: RowFormat;
   readonly numbers: 'auto' | 'string';
   readonly #turns: Turns;
+  readonly #drips: Drips;
+  /** Waits for the next drip. */
+  #holds = false;
   /** The reader is behind. */
   #behind = false;
   /** Others have their turn. */
@@ -49,10 +81,10 @@ class Answer implements AnswerSink, Flow {
   #layout: RowLayout = noLayout;
   #rows = 0;
   #listener: () => void = () => {};
-  #drip: NodeJS.Timeout | undefined;
 
-  constructor({ format, numbers, meta, reply }: AnswerOptions, turns: Turns) {
+  constructor({ format, numbers, meta, reply }: AnswerOptions, { turns, drips }: Shared) {
     this.#turns = turns;
+    this.#drips = drips;
     this.format = format;
     this.numbers = numbers;
     this.#meta = meta;
@@ -112,7 +144,10 @@ class Answer implements AnswerSink, Flow {
   #count(): void {
     this.#rows++;
     if (this.#out.position >= this.#target) this.#flush();
-    else if (this.#drip === undefined) this.#startDrip();
+    else if (!this.#holds) {
+      this.#holds = true;
+      this.#drips.add(this);
+    }
   }
 
   onDrain(listener: () => void): void {
@@ -134,7 +169,6 @@ class Answer implements AnswerSink, Flow {
   }
 
   #end(): void {
-    clearTimeout(this.#drip);
     this.#ended = true;
     this.#turns.leave(this);
   }
@@ -226,11 +260,9 @@ class Answer implements AnswerSink, Flow {
     );
   }
 
-  #startDrip(): void {
-    this.#drip = setTimeout(() => {
-      this.#drip = undefined;
-      this.#flush();
-    }, dripMs);
+  drip(): void {
+    this.#holds = false;
+    if (!this.#ended) this.#flush();
   }
 
   #flush(): void {
@@ -242,7 +274,8 @@ class Answer implements AnswerSink, Flow {
     }
     const bytes = this.#out.take(large ? this.#target + 4_096 : 1_024);
     for (let at = 0; at < bytes.length; at += chunkBytes.max) {
-      if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max))) this.#behind = true;
+      const last = this.#ended && at + chunkBytes.max >= bytes.length;
+      if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max), last)) this.#behind = true;
     }
     this.#flushedBytes += bytes.length;
     // What was read from the source was about as much.

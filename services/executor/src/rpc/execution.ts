@@ -107,10 +107,10 @@ export class Execution implements ExecutionReply {
     this.durationMs = this.now() - this.runAt;
   }
 
-  chunk(bytes: Buffer): boolean {
+  chunk(bytes: Buffer, last?: boolean): boolean {
     this.stage = 'stream';
     this.bytes += bytes.length;
-    return this.reply.chunk(bytes);
+    return this.reply.chunk(bytes, last);
   }
 
   onDrain(listener: () => void): void {

@@ -160,11 +160,11 @@ class StreamedAnswer implements ExecutionReply {
     this.#options = options;
   }
 
-  chunk(bytes: Buffer): boolean {
+  chunk(bytes: Buffer, last = false): boolean {
     if (this.#streaming) return this.#write(bytes);
     if (this.#held === undefined) {
       this.#held = bytes;
-      setImmediate(() => this.#startStream());
+      if (!last) setImmediate(() => this.#startStream());
       return true;
     }
     this.#startStream();

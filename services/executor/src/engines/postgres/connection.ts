@@ -72,11 +72,7 @@ export class PostgresConnection implements Connection {
     this.#discarding = false;
     this.#hasDiscarded = false;
     try {
-      const outcome = await this.#runPrepared(statement, sink, options).catch(async (err) => {
-        if (!(err instanceof StalePlan)) throw err;
-        await this.#prepareAnew(err, statement);
-        return this.#runPrepared(statement, sink, options);
-      });
+      const outcome = await this.#runFresh(statement, sink, options);
       if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
       return outcome;
     } catch (err) {
@@ -89,6 +85,16 @@ export class PostgresConnection implements Connection {
     }
   }
 
+  async #runFresh(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
+    try {
+      return await this.#runPrepared(statement, sink, options);
+    } catch (err) {
+      if (!(err instanceof StalePlan)) throw err;
+      await this.#prepareAnew(err, statement);
+      return this.#runPrepared(statement, sink, options);
+    }
+  }
+
   /** Nothing was sent yet. A function of the database's own may have dropped all that was prepared. */
   async #prepareAnew({ isGone }: StalePlan, { key }: Statement): Promise<void> {
     if (!isGone) return this.#statements.forget(key);
@@ -97,7 +103,8 @@ export class PostgresConnection implements Connection {
   }
 
   async #runPrepared(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    const prepared = await this.#statements.prepare(statement.key, statement.text);
+    const { key, text } = statement;
+    const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text));
     const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
     const held = statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const before = this.#setTimeout(options.statementTimeoutMs);
@@ -122,13 +129,14 @@ export class PostgresConnection implements Connection {
     const cleaned = resets ? this.#expectReset() : undefined;
     if (resets) messages.push(this.#resetQuery());
     this.#wire.send(Buffer.concat(messages));
-    const [result] = await Promise.all([sent, cleaned]);
+    const result = cleaned === undefined ? await sent : (await Promise.all([sent, cleaned]))[0];
     const stale = result.error === undefined || reader.begun ? undefined : toStalePlan(result.error);
     if (stale !== undefined) {
       if (result.status !== 'I') await this.#simple(undo);
       throw stale;
     }
-    await this.#settle(result, statement, { held, options, outcome });
+    const isOver = result.error === undefined && result.status === 'I' && !held;
+    if (!isOver) await this.#settle(result, statement, { held, options, outcome });
     if (reader.failure !== undefined) throw reader.failure;
     return outcome;
   }

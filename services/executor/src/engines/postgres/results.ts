@@ -50,12 +50,14 @@ export class ResultReader {
       this.#begin();
       this.#row(source, start, end);
     } else if (type === commandComplete || type === portalSuspended) {
-      if (this.#completed === 0) this.#begin();
-      // Rows are what is held back, and there are no more.
-      if (this.#completed === 0) this.#options.resume();
-      if (this.#completed === 0 && type === commandComplete) {
-        readTag(source.toString('latin1', start, end - 1), this.#options.outcome);
+      if (this.#completed === 0) {
+        this.#begin();
+        // Rows are what is held back, and there are no more.
+        this.#options.resume();
       }
+      const { outcome } = this.#options;
+      if (this.#completed === 0 && type === commandComplete && !outcome.hasRows)
+        outcome.affectedRows = affectedBy(source.toString('latin1', start, end - 1));
       this.#completed++;
     }
   }
@@ -120,7 +122,7 @@ function findFields(source: Buffer, start: number, offsets: Int32Array): number 
   return at;
 }
 
-function readTag(tag: string, outcome: Outcome): void {
-  const count = Number(/ (\d+)$/.exec(tag)?.[1] ?? Number.NaN);
-  if (!outcome.hasRows) outcome.affectedRows = Number.isNaN(count) ? 0 : count;
+/** The number at the end of a command's tag; none where it counts nothing. */
+function affectedBy(tag: string): number {
+  return Number(/ (\d+)$/.exec(tag)?.[1] ?? 0);
 }
