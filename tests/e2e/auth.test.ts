@@ -210,9 +210,10 @@ describe('keys', () => {
   });
 
   it('expire', async () => {
-    const { key } = await newKey({ expiresAt: new Date(Date.now() + 700).toISOString() });
+    const expiresAtMs = Date.now() + 2_500;
+    const { key } = await newKey({ expiresAt: new Date(expiresAtMs).toISOString() });
     expect((await api.get('/v1/hubs', { key })).status).toBe(200);
-    await new Promise((resolve) => setTimeout(resolve, 800));
+    await new Promise((resolve) => setTimeout(resolve, expiresAtMs + 100 - Date.now()));
     const late = await api.get('/v1/hubs', { key });
     expect([late.status, late.body.code]).toEqual([401, 'KEY_EXPIRED']);
     for (const expiresAt of ['2020-01-01T00:00:00Z', '2130-02-30T00:00:00Z', '2130-02-01']) {
