@@ -17,7 +17,7 @@ import { fromErrorDetail } from '@datahub/service-kit/error-wire';
 import { noteBuffers } from '@datahub/service-kit/heap';
 import { CallsUnderWay } from './calls-under-way.ts';
 import type { ExecutionReply } from './executor.ts';
-import { pings, watchOver, windowBytes } from './session-server.ts';
+import { pings, turnsFor, watchOver, windowBytes } from './session-server.ts';
 import { createTurnQueue } from './turn-queue.ts';
 
 export interface Session {
@@ -62,8 +62,8 @@ export function openSession(
   calls: Pick<Calls<typeof ExecutorServiceService>, 'session'>,
   onEnd: (err: unknown) => void,
 ): Session {
-  const outgoing = createTurnQueue<Item>();
   const pending = new CallsUnderWay<Pending>();
+  const outgoing = createTurnQueue<Item>(() => turnsFor(pending.size));
   const stop = new AbortController();
   let lastSequence = 0;
   let open = true;

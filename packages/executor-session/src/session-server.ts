@@ -38,6 +38,14 @@ export function watchOver(onSilence: () => void): { now(): void; stop(): void } 
   };
 }
 
+/**
+ * How many turns of the event loop a message gathers calls or answers, where so many are under way: it costs as much as
+ * several of them. Turns are as long as there is work in them, so on a machine with time to spare this is no wait.
+ */
+export function turnsFor(underWay: number): number {
+  return underWay > 8 ? 3 : 1;
+}
+
 /** Bytes of one answer that may be on their way before the receiver says that it took some. */
 export const windowBytes = 1_048_576;
 
@@ -64,8 +72,8 @@ export async function* serveSession(
   requests: AsyncIterable<SessionRequest>,
   ctx: CallContext & { options: SessionServerOptions },
 ): AsyncIterable<SessionResponse> {
-  const replies = createTurnQueue<SessionReply>();
   const running = new CallsUnderWay<Running>();
+  const replies = createTurnQueue<SessionReply>(() => turnsFor(running.size));
   const session = { executor, replies, running, options: ctx.options };
   const drain = () => replies.wake();
   ctx.options.draining.addEventListener('abort', drain);

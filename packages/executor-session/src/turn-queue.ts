@@ -1,4 +1,4 @@
-/** Collects what comes up in one turn of the event loop, and hands it over in one piece. */
+/** Collects what comes up in one turn of the event loop, or in a few, and hands it over in one piece. */
 
 export interface TurnQueue<T> {
   push(item: T): void;
@@ -6,11 +6,12 @@ export interface TurnQueue<T> {
   wake(): void;
   /** What is there goes out still; then `take` gives undefined. */
   close(): void;
-  /** Everything pushed until the end of the turn in which there was something; at once when `now`. */
+  /** Everything pushed until the turns in which there was something are over; at once when `now`. */
   take(now: boolean): Promise<T[] | undefined>;
 }
 
-export function createTurnQueue<T>(): TurnQueue<T> {
+/** `turns`: how many to wait for from the first push on, one unless told otherwise. */
+export function createTurnQueue<T>(turns: () => number = () => 1): TurnQueue<T> {
   let items: T[] = [];
   let closed = false;
   let woken = false;
@@ -21,11 +22,15 @@ export function createTurnQueue<T>(): TurnQueue<T> {
     waiting = undefined;
   };
 
+  const notifyAfter = (left: number): void => {
+    setImmediate(() => (left > 1 ? notifyAfter(left - 1) : notify()));
+  };
+
   return {
     push: (item) => {
       items.push(item);
-      // The first of a turn wakes the taker at the turn's end; the others ride along.
-      if (items.length === 1) setImmediate(notify);
+      // The first wakes the taker at the end of the turn; the others ride along.
+      if (items.length === 1) notifyAfter(turns());
     },
     wake: () => {
       woken = true;
