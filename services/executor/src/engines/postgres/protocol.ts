@@ -32,22 +32,24 @@ export function execute(rowsMax: number): Buffer {
 
 export const executeAll = execute(0);
 
-/** Binds values as text to the unnamed portal; results come as text. */
+/** Binds values as text to the unnamed portal; results come as text. Written in place, for it is sent with every execution. */
 export function bind(name: string, params: readonly Param[]): Buffer {
-  const values = params.map((param) => (param === null ? null : encoder(toText(param))));
-  const size = values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), 0);
-  const statement = cString(name);
+  const texts = params.map((param) => (param === null ? null : toText(param)));
+  const lengths = texts.map((text) => (text === null ? -1 : Buffer.byteLength(text)));
+  const size = lengths.reduce((sum, length) => sum + 4 + Math.max(length, 0), 0);
   // Type, length, portal name, statement name, formats of parameters (none: text), count, values, formats of results.
-  const out = Buffer.allocUnsafe(5 + 1 + statement.length + 2 + 2 + size + 2);
+  const out = Buffer.allocUnsafe(5 + 1 + name.length + 1 + 2 + 2 + size + 2);
   let at = out.write('B', 0, 1, 'latin1');
   at = out.writeInt32BE(out.length - 1, at);
   at = out.writeUInt8(0, at);
-  at += statement.copy(out, at);
+  // A name of our own, in ASCII.
+  at += out.write(name, at, 'latin1');
+  at = out.writeUInt8(0, at);
   at = out.writeInt16BE(0, at);
-  at = out.writeUInt16BE(values.length, at);
-  for (const value of values) {
-    at = out.writeInt32BE(value === null ? -1 : value.length, at);
-    if (value !== null) at += value.copy(out, at);
+  at = out.writeUInt16BE(texts.length, at);
+  for (const [i, text] of texts.entries()) {
+    at = out.writeInt32BE(lengths[i] as number, at);
+    if (text !== null) at += out.write(text, at);
   }
   out.writeInt16BE(0, at);
   return out;
