@@ -1,6 +1,8 @@
 /**
  * Naive Bayes and the regression together: two factors say how much each counts, fitted by small steps to examples that
- * the regression has not learnt and that naive Bayes leaves out.
+ * the regression has not learnt and that naive Bayes leaves out. A step is the gradient over Fisher's information
+ * (Amari, Neural Computation 10, 1998), which knows nothing of what was right. Gradients divided by what gradients were
+ * lately would make light of the few examples that it was sure of and wrong in, and so stay too sure.
  */
 
 import type { Kept } from './memory.ts';
@@ -15,21 +17,30 @@ export interface Said {
   bayes: Float64Array;
 }
 
-/** Logarithms of the factors of the regression and of naive Bayes, and their running squared gradients. */
-export type BlendState = [number, number, number, number];
+export interface BlendState {
+  /** Logarithms of the factors of the regression and of naive Bayes. */
+  factors: [number, number];
+  /** What one example lately told of them: of the first, of both together, of the second. */
+  information: [number, number, number];
+  steps: number;
+}
 
 const bounds = [
   [0.1, 9],
-  [0.02, 2.7],
+  [0.001, 2.7],
 ] as const;
-/** How far an example moves the factors. */
-const rate = 0.004;
+/** How far one example moves the factors, against fitting them to it alone: less the more there were. */
+const rate = { least: 0.0005, decay: 5, slack: 250 };
+/** The share of an example in the information, and what is added to it so that steps are never wild. */
+const informationRate = 0.01;
+const firmness = 0.02;
+const moveMax = 0.25;
 
 export class Blend {
   readonly state: BlendState;
 
   constructor(from?: BlendState) {
-    this.state = from ?? [Math.log(2), Math.log(0.15), 0, 0];
+    this.state = from ?? { factors: [Math.log(2), Math.log(0.15)], information: [0.2, 0, 0.2], steps: 0 };
   }
 
   /** Of an example that was counted, as if it had not been. */
@@ -41,8 +52,7 @@ export class Blend {
     scoreRegression(model, { rows: kept.rows, inputs }, regression);
     if (counted) scoreBayesWithout(model, kept, bayes);
     else scoreBayes(model, kept, bayes);
-    const trust = trustIn(model);
-    const [a, b] = [trust * Math.exp(this.state[0]), trust * Math.exp(this.state[1])];
+    const [a, b] = this.#factors(model);
     const probabilities = new Float64Array(size);
     for (let c = 0; c < size; c++) {
       probabilities[c] =
@@ -60,26 +70,45 @@ export class Blend {
     { probabilities, regression, bayes }: Said,
     { classIndex, steps }: { classIndex: number; steps: number },
   ): void {
-    const trust = trustIn(model);
-    let [slopeA, slopeB] = [0, 0];
+    const [a, b] = this.#factors(model);
+    const { factors, information } = this.state;
+    let [x, y, xx, xy, yy] = [0, 0, 0, 0, 0];
     for (let c = 0; c < probabilities.length; c++) {
       if (model.classes[c] === null) continue;
-      const gradient = (probabilities[c] as number) - (c === classIndex ? 1 : 0);
-      slopeA += gradient * (regression[c] as number);
-      slopeB += gradient * (bayes[c] as number);
+      const probability = probabilities[c] as number;
+      const [ofA, ofB] = [a * (regression[c] as number), b * (bayes[c] as number)];
+      x += probability * ofA;
+      y += probability * ofB;
+      xx += probability * ofA * ofA;
+      xy += probability * ofA * ofB;
+      yy += probability * ofB * ofB;
     }
-    this.#move(0, slopeA * trust * Math.exp(this.state[0]), steps);
-    this.#move(1, slopeB * trust * Math.exp(this.state[1]), steps);
+    for (const [i, told] of [xx - x * x, xy - x * y, yy - y * y].entries()) {
+      information[i] = (information[i] as number) + informationRate * (told - (information[i] as number));
+    }
+    const slopes = [
+      x - a * (regression[classIndex] as number),
+      y - b * (bayes[classIndex] as number),
+    ] as const;
+    this.state.steps += steps;
+    const share = steps * Math.max(rate.least, rate.decay / (this.state.steps + rate.slack));
+    const [aa, ab, bb] = [information[0] + firmness, information[1], information[2] + firmness];
+    const determinant = aa * bb - ab * ab;
+    const moves = [
+      (bb * slopes[0] - ab * slopes[1]) / determinant,
+      (aa * slopes[1] - ab * slopes[0]) / determinant,
+    ] as const;
+    for (const i of [0, 1] as const) {
+      const moved = factors[i] - Math.min(moveMax, Math.max(-moveMax, share * moves[i]));
+      const [least, most] = bounds[i];
+      factors[i] = Math.min(Math.log(most), Math.max(Math.log(least), moved));
+    }
   }
 
-  /** RMSProp on the logarithm of a factor. */
-  #move(which: 0 | 1, slope: number, steps: number): void {
-    const memory = which === 0 ? 2 : 3;
-    const squares = 0.99 * this.state[memory] + 0.01 * slope * slope;
-    this.state[memory] = squares;
-    const moved = this.state[which] - (steps * rate * slope) / (Math.sqrt(squares) + 1e-6);
-    const [least, most] = bounds[which];
-    this.state[which] = Math.min(Math.log(most), Math.max(Math.log(least), moved));
+  #factors(model: Model): [number, number] {
+    const trust = trustIn(model);
+    const [a, b] = this.state.factors;
+    return [trust * Math.exp(a), trust * Math.exp(b)];
   }
 }
 

@@ -17,7 +17,7 @@ import { stepRegression } from './regression.ts';
 import type { LearnerFactory } from './replica-state.ts';
 import { Tables, type TablesState } from './tables.ts';
 
-const format = 5;
+const format = 6;
 const replaysMin = 4;
 const replaysMax = 12;
 /** Features that the replays of one call may cost. */
