@@ -72,16 +72,24 @@ export class Blend {
   ): void {
     const [a, b] = this.#factors(model);
     const { factors, information } = this.state;
-    let [x, y, xx, xy, yy] = [0, 0, 0, 0, 0];
+    // Numbers of their own: as parts of an array each sum costs five times as much.
+    let x = 0;
+    let y = 0;
+    let xx = 0;
+    let xy = 0;
+    let yy = 0;
     for (let c = 0; c < probabilities.length; c++) {
       if (model.classes[c] === null) continue;
       const probability = probabilities[c] as number;
-      const [ofA, ofB] = [a * (regression[c] as number), b * (bayes[c] as number)];
-      x += probability * ofA;
-      y += probability * ofB;
-      xx += probability * ofA * ofA;
-      xy += probability * ofA * ofB;
-      yy += probability * ofB * ofB;
+      const ofA = a * (regression[c] as number);
+      const ofB = b * (bayes[c] as number);
+      const sharedA = probability * ofA;
+      const sharedB = probability * ofB;
+      x += sharedA;
+      y += sharedB;
+      xx += sharedA * ofA;
+      xy += sharedA * ofB;
+      yy += sharedB * ofB;
     }
     for (const [i, told] of [xx - x * x, xy - x * y, yy - y * y].entries()) {
       information[i] = (information[i] as number) + informationRate * (told - (information[i] as number));
