@@ -27,7 +27,7 @@ export interface BlendState {
 
 const bounds = [
   [0.1, 9],
-  [0.001, 2.7],
+  [0.02, 2.7],
 ] as const;
 /** How far one example moves the factors, against fitting them to it alone: less the more there were. */
 const rate = { least: 0.0005, decay: 5, slack: 250 };
