@@ -4,8 +4,6 @@
  * not told.
  */
 
-import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core';
-
 export type SecretField = 'user' | 'password' | 'tls.key';
 
 /** What an envelope is bound to: it opens for this source at this address and for nothing else. */
@@ -29,14 +27,6 @@ const paddingBytes = 64;
 
 /** Separates these envelopes from everything else the same keys might ever seal. */
 export const sealingInfo = new TextEncoder().encode('datahub source credential v1');
-
-export function createSuite(): CipherSuite {
-  return new CipherSuite({
-    kem: new DhkemX25519HkdfSha256(),
-    kdf: new HkdfSha256(),
-    aead: new Aes256Gcm(),
-  });
-}
 
 /** JSON keeps the members apart, whatever they contain. */
 export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> {

@@ -4,7 +4,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HubError } from '@datahub/service-kit/error';
-import { createSuite } from './envelope.ts';
+import { createSuite } from './suite.ts';
 
 export interface KeyPair {
   publicKey: string;
@@ -27,12 +27,8 @@ export async function generateKeyPair(): Promise<KeyPair> {
 export async function publicKeyOf(privateKey: string): Promise<string> {
   const { bytes } = parseKey(privateKey);
   const { kem } = createSuite();
-  const key = await crypto.subtle.importKey('pkcs8', toPkcs8(bytes), { name: 'X25519' }, true, [
-    'deriveBits',
-  ]);
-  const { x } = await crypto.subtle.exportKey('jwk', key);
-  const publicBytes = Buffer.from(x ?? '', 'base64url');
-  await kem.deserializePublicKey(toArrayBuffer(publicBytes));
+  const key = await kem.deserializePrivateKey(toArrayBuffer(bytes));
+  const publicBytes = Buffer.from(await kem.serializePublicKey(key));
   return `${idOf(publicBytes)}:${publicBytes.toString('base64url')}`;
 }
 
@@ -112,9 +108,4 @@ export function toArrayBuffer(bytes: Uint8Array): ArrayBuffer {
 
 function idOf(publicBytes: Buffer): string {
   return createHash('sha256').update(publicBytes).digest('hex').slice(0, 16);
-}
-
-/** RFC 8410: the fixed head of an X25519 private key, then its 32 bytes. */
-function toPkcs8(bytes: Buffer): ArrayBuffer {
-  return toArrayBuffer(Buffer.concat([Buffer.from('302e020100300506032b656e04220420', 'hex'), bytes]));
 }

@@ -2,15 +2,9 @@
 
 import type { webcrypto } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/error';
-import {
-  createSuite,
-  parseEnvelope,
-  type SealBinding,
-  sealingInfo,
-  toAssociatedData,
-  unpad,
-} from './envelope.ts';
+import { parseEnvelope, type SealBinding, sealingInfo, toAssociatedData, unpad } from './envelope.ts';
 import { parseKey, publicKeyOf, toArrayBuffer } from './key-pair.ts';
+import { createSuite } from './suite.ts';
 
 export interface Opener {
   /** The plain text; rejects with UNAVAILABLE when the envelope was altered, moved, or sealed to a key not held. */

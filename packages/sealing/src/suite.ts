@@ -1,0 +1,88 @@
+/**
+ * HPKE's suite for envelopes. The protocol is the library's, its primitives are Node's, called at once: through WebCrypto
+ * each of the fifteen steps of an envelope goes to a thread and back, which costs several times as much as the step.
+ * Nothing interrupts what opens or seals an envelope, so whoever has many lets others have the event loop in between.
+ */
+
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core';
+import { x25519 } from './x25519.ts';
+
+type Bytes = ArrayBufferLike | ArrayBufferView;
+
+export function createSuite(): CipherSuite {
+  return new CipherSuite({ kem: new Kem(), kdf: new Hkdf(), aead: new Aead() });
+}
+
+/** RFC 9180, 4.1: `KEM` and the number of DHKEM(X25519, HKDF-SHA256). */
+const kemSuiteId = Uint8Array.of(0x4b, 0x45, 0x4d, 0x00, 0x20);
+const blockBytes = 64;
+const firstBlock = Uint8Array.of(1);
+const cipherName = 'aes-256-gcm';
+const tagBytes = 16;
+
+class Kem extends DhkemX25519HkdfSha256 {
+  constructor() {
+    super();
+    this._kdf = new Hkdf();
+    this._kdf.init(kemSuiteId);
+    Object.assign(this._prim, x25519);
+  }
+}
+
+/** RFC 5869; at most one block, and this suite asks for no more. */
+class Hkdf extends HkdfSha256 {
+  override async extract(salt: Bytes, ikm: Bytes): Promise<ArrayBuffer> {
+    return hmac(toView(salt), toView(ikm)).buffer;
+  }
+
+  override async expand(prk: Bytes, info: Bytes, length: number): Promise<ArrayBuffer> {
+    if (length > this.hashSize) throw new RangeError('More than a block of key is asked for.');
+    return hmac(toView(prk), toView(info), firstBlock).buffer.slice(0, length);
+  }
+
+  override async extractAndExpand(
+    salt: Bytes,
+    ikm: Bytes,
+    info: Bytes,
+    length: number,
+  ): Promise<ArrayBuffer> {
+    return this.expand(await this.extract(salt, ikm), info, length);
+  }
+}
+
+/** RFC 2104, for keys of at most a block. Node's own looks up its algorithm anew each time, which is most of its cost. */
+function hmac(key: Uint8Array, ...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const padded = new Uint8Array(blockBytes);
+  padded.set(key);
+  const inner = createHash('sha256').update(padded.map((byte) => byte ^ 0x36));
+  for (const part of parts) inner.update(part);
+  const outer = createHash('sha256').update(padded.map((byte) => byte ^ 0x5c));
+  return new Uint8Array(outer.update(inner.digest()).digest());
+}
+
+class Aead extends Aes256Gcm {
+  override createEncryptionContext(key: Bytes): ReturnType<Aes256Gcm['createEncryptionContext']> {
+    return {
+      seal: async (iv, data, aad) => {
+        const cipher = createCipheriv(cipherName, toView(key), toView(iv)).setAAD(toView(aad));
+        return joined(cipher.update(toView(data)), cipher.final(), cipher.getAuthTag());
+      },
+      open: async (iv, data, aad) => {
+        const sealed = toView(data);
+        const decipher = createDecipheriv(cipherName, toView(key), toView(iv), { authTagLength: tagBytes });
+        decipher.setAAD(toView(aad)).setAuthTag(sealed.subarray(-tagBytes));
+        return joined(decipher.update(sealed.subarray(0, -tagBytes)), decipher.final());
+      },
+    };
+  }
+}
+
+function joined(...parts: Buffer[]): ArrayBuffer {
+  return new Uint8Array(Buffer.concat(parts)).buffer;
+}
+
+function toView(bytes: Bytes): Uint8Array {
+  if (!ArrayBuffer.isView(bytes)) return new Uint8Array(bytes);
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
