@@ -1,6 +1,11 @@
 /** Moves stored credentials to the current sealing key while the hub serves, so that old keys can be dropped. */
 
-import type { ResolvedSource, SealedCredentials } from '@datahub/proto/catalog/v1/catalog_internal';
+import { setImmediate as turnEnd } from 'node:timers/promises';
+import type {
+  ResealRequest,
+  ResolvedSource,
+  SealedCredentials,
+} from '@datahub/proto/catalog/v1/catalog_internal';
 import { publicKeyOf } from '@datahub/sealing/key-pair';
 import { keyIdOf, type Opener } from '@datahub/sealing/opener';
 import { createSealer, type Seal } from '@datahub/sealing/sealer';
@@ -30,59 +35,77 @@ export interface Resealed {
 }
 
 const callTimeoutMs = 30_000;
-/** The work is done on threads, and the store writes together what comes together. */
-const sideBySide = 32;
+/** Sent back at once, since the store writes together what comes together; few, since others change them meanwhile. */
+const lotSize = 50;
 const resealEveryMs = 10 * 60_000;
 /** Before it goes through again for sources that were changed under its hands, or because the catalog was away. */
 const repeatAfterMs = 1_000;
 
 /** Goes once through all sources. A source that cannot be opened does not hold up the others. */
 export async function resealAll(options: ResealOptions): Promise<Resealed> {
-  const { pageSize = 500 } = options;
+  const { pageSize = lotSize } = options;
   const result: Resealed = { moved: 0, unopened: 0, contended: 0 };
   let afterSourceId = '';
+  let sending = Promise.resolve();
   while (!options.signal.aborted) {
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
     const { sources } = await options.catalog.listSealed({ afterSourceId, limit: pageSize }, ctx);
-    const waiting = sources.values();
-    const worker = async () => {
-      for (const source of waiting) {
-        const fate = await resealOne(source, options);
-        if (fate !== 'untouched') result[fate]++;
-      }
-    };
-    await Promise.all(Array.from({ length: sideBySide }, worker));
+    const requests = await resealLot(sources, options, result);
+    await sending;
+    // While the next ones are opened and sealed.
+    sending = sendLot(requests, options, result);
+    sending.catch(() => {});
     const last = sources.at(-1);
     if (last === undefined || sources.length < pageSize) break;
     afterSourceId = `${last.accountId}/${last.sourceId}`;
   }
+  await sending;
   return result;
 }
 
-type Fate = keyof Resealed | 'untouched';
-
-async function resealOne(source: ResolvedSource, options: ResealOptions): Promise<Fate> {
-  const { opener, seal, catalog } = options;
-  const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
-  if (old.every((text) => keyIdOf(text) === opener.currentKeyId)) return 'untouched';
-  const { accountId, sourceId, version } = source;
-  try {
-    const sealed = await resealSecrets(source, opener, seal);
-    const ctx = createCallContext({ timeoutMs: callTimeoutMs });
-    const request = { accountId, sourceId, expectedVersion: version, sealed };
-    return (await catalog.reseal(request, ctx)).done ? 'moved' : 'contended';
-  } catch (err) {
-    if (err instanceof HubError && err.retryable === false) return 'unopened';
-    throw err;
+async function resealLot(
+  lot: ResolvedSource[],
+  options: ResealOptions,
+  result: Resealed,
+): Promise<ResealRequest[]> {
+  const requests: ResealRequest[] = [];
+  for (const source of lot) {
+    const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
+    if (old.every((text) => keyIdOf(text) === options.opener.currentKeyId)) continue;
+    const { accountId, sourceId, version: expectedVersion } = source;
+    try {
+      const sealed = await resealSecrets(source, options);
+      requests.push({ accountId, sourceId, expectedVersion, sealed });
+    } catch (err) {
+      if (!(err instanceof HubError) || err.retryable !== false) throw err;
+      result.unopened++;
+    }
   }
+  return requests;
 }
 
-async function resealSecrets(source: ResolvedSource, opener: Opener, seal: Seal): Promise<SealedCredentials> {
+async function sendLot(
+  requests: ResealRequest[],
+  { catalog }: ResealOptions,
+  result: Resealed,
+): Promise<void> {
+  const ctx = createCallContext({ timeoutMs: callTimeoutMs });
+  const answers = await Promise.all(requests.map((request) => catalog.reseal(request, ctx)));
+  for (const { done } of answers) result[done ? 'moved' : 'contended']++;
+}
+
+async function resealSecrets(
+  source: ResolvedSource,
+  { opener, seal }: ResealOptions,
+): Promise<SealedCredentials> {
   const definition = toSourceDefinition(source);
   const { user, password, tlsKey } = definition.sealed;
   const move = async (text: string, field: 'user' | 'password' | 'tls.key') => {
+    if (text === '') return '';
+    // Nothing interrupts what follows, and others are served beside.
+    await turnEnd();
     const binding = bindingOf(definition, field);
-    return text === '' ? '' : seal(await opener.open(text, binding), binding);
+    return seal(await opener.open(text, binding), binding);
   };
   return {
     user: await move(user, 'user'),
