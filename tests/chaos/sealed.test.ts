@@ -204,19 +204,22 @@ interface Wanted {
 /** Sources that nobody executes on, made as fast as the catalog makes them. */
 async function createSources(hub: DistributedHub, { hubId, serviceToken, count, api }: Wanted) {
   const [{ accountId }] = (await api.get(`/v1/sources?hubId=${hubId}&limit=1`)).body;
-  const caller = createRawCaller(hub.addresses.catalog, serviceToken);
   const principal = { accountId, keyId: 'k', scopes: ['*'], limits: undefined };
   const request = { hubId, label: 's', engine: 'postgres', connectionSettings: connection() };
   const ids: string[] = [];
-  let next = 0;
-  const worker = async () => {
-    while (next++ < count) {
-      const answer = await caller.call(CatalogServiceService.createSource as Method, request, principal);
-      ids.push(answer.responses[0].source.sourceId);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, worker));
-  caller.close();
+  // A server lets go of connections that have grown old, so each lot has its own.
+  while (ids.length < count) {
+    const caller = createRawCaller(hub.addresses.catalog, serviceToken);
+    let left = Math.min(1_000, count - ids.length);
+    const worker = async () => {
+      while (left-- > 0) {
+        const answer = await caller.call(CatalogServiceService.createSource as Method, request, principal);
+        ids.push(answer.responses[0].source.sourceId);
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, worker));
+    caller.close();
+  }
   return ids;
 }
 
