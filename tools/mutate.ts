@@ -44,7 +44,10 @@ const groups: Record<string, Group> = {
     tests: ['services/catalog/src/catalog.test.ts', 'services/catalog/src/check.test.ts'],
   },
   seal: {
-    files: ['packages/sealing/src/{envelope,key-pair,opener,sealer}.ts', 'services/executor/src/unseal.ts'],
+    files: [
+      'packages/sealing/src/{envelope,key-pair,opener,sealer,suite,x25519}.ts',
+      'services/executor/src/unseal.ts',
+    ],
     tests: ['packages/sealing/src/*.test.ts', 'services/executor/src/unseal.test.ts'],
   },
   addresses: {

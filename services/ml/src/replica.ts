@@ -134,12 +134,8 @@ export class Replica {
 
   async #catchUp(state: ReplicaState): Promise<void> {
     // Numbers follow each other without gaps, and to look for one event costs a fraction of a search.
-    const next = await this.#deps.store.events.get(
-      this.#accountId,
-      eventIdOf(this.#classifierId, state.applied + 1),
-    );
-    if (next === null) return;
-    await this.#apply(state, next);
+    const nextId = eventIdOf(this.#classifierId, state.applied + 1);
+    if ((await this.#deps.store.events.get(this.#accountId, nextId)) === null) return;
     for (;;) {
       const events = await this.#read(state.applied);
       for (const event of events) await this.#apply(state, event);
