@@ -14,7 +14,7 @@ export interface Row {
   goal: number;
 }
 
-const median = (values: number[]) =>
+export const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 export function printRow({ name, unit, pairs, better, goal }: Row): void {

@@ -15,6 +15,7 @@ export interface SpawnedHub {
   url: string;
   key: string;
   api: Api;
+  pid: number;
   dataDir: string;
   close(): Promise<void>;
 }
@@ -57,5 +58,5 @@ export async function spawnHub(settings: Record<string, string>): Promise<Spawne
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return { url, key, api, dataDir, close };
+  return { url, key, api, pid: child.pid as number, dataDir, close };
 }
