@@ -1,6 +1,6 @@
 /**
  * PORT between gateway and executor. In one process the gateway holds the executor itself; apart it holds a client
- * that sends the executions of one event-loop turn in one message. Either way this is what it sees.
+ * that gathers the executions of a turn or a few of the event loop in one message. Either way this is what it sees.
  */
 
 import type { ExecuteRequest, ExecutorServiceService } from '@datahub/proto/executor/v1/executor';

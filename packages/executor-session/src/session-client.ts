@@ -1,6 +1,6 @@
 /**
- * The gateway's end of one session: executions of one event-loop turn go out in one message over one stream. The
- * stream is opened by the first call and opened again after it ended.
+ * The gateway's end of one session: executions of one event-loop turn, or of a few while many are under way, go out in
+ * one message over one stream. The stream is opened by the first call and opened again after it ended.
  */
 
 import type {

@@ -58,7 +58,7 @@ export interface ExecuteResponse {
   truncated?: boolean | undefined;
 }
 
-/** Envelopes of one event-loop turn. */
+/** Envelopes of one event-loop turn, or of a few. */
 export interface SessionRequest {
   calls: SessionCall[];
   /** Sequence numbers of calls whose client has gone. */
@@ -1297,7 +1297,7 @@ export const ExecutorServiceService = {
     responseDeserialize: (value: Buffer): ExecuteResponse => ExecuteResponse.decode(value),
   },
   /**
-   * The same for many executions over one stream, with all that became ready in one turn in one message: the cheap
+   * The same for many executions over one stream, with all that became ready in a turn or a few in one message: the cheap
    * form that the gateway uses.
    */
   session: {
@@ -1348,7 +1348,7 @@ export interface ExecutorServiceServer extends UntypedServiceImplementation {
    */
   execute: handleServerStreamingCall<ExecuteRequest, ExecuteResponse>;
   /**
-   * The same for many executions over one stream, with all that became ready in one turn in one message: the cheap
+   * The same for many executions over one stream, with all that became ready in a turn or a few in one message: the cheap
    * form that the gateway uses.
    */
   session: handleBidiStreamingCall<SessionRequest, SessionResponse>;
