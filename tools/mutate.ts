@@ -45,7 +45,7 @@ const groups: Record<string, Group> = {
   },
   seal: {
     files: [
-      'packages/sealing/src/{envelope,key-pair,opener,sealer,suite,x25519}.ts',
+      'packages/sealing/src/{array-buffer,envelope,key-pair,opener,sealer,suite,x25519}.ts',
       'services/executor/src/unseal.ts',
     ],
     tests: ['packages/sealing/src/*.test.ts', 'services/executor/src/unseal.test.ts'],

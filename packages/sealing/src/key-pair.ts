@@ -4,6 +4,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HubError } from '@datahub/service-kit/error';
+import { toArrayBuffer } from './array-buffer.ts';
 import { createSuite } from './suite.ts';
 
 export interface KeyPair {
@@ -99,11 +100,6 @@ export function parseKey(text: string): { id: string; bytes: Buffer } {
     throw new Error('A sealing key has the form <id>:<32 bytes as base64url>.');
   }
   return { id, bytes };
-}
-
-/** WebCrypto takes and gives plain ArrayBuffers; Node's buffers are views into shared ones. */
-export function toArrayBuffer(bytes: Uint8Array): ArrayBuffer {
-  return new Uint8Array(bytes).buffer;
 }
 
 function idOf(publicBytes: Buffer): string {

@@ -2,8 +2,9 @@
 
 import type { webcrypto } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/error';
+import { toArrayBuffer } from './array-buffer.ts';
 import { parseEnvelope, type SealBinding, sealingInfo, toAssociatedData, unpad } from './envelope.ts';
-import { parseKey, publicKeyOf, toArrayBuffer } from './key-pair.ts';
+import { parseKey, publicKeyOf } from './key-pair.ts';
 import { createSuite } from './suite.ts';
 
 export interface Opener {

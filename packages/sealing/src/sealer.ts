@@ -1,7 +1,8 @@
 /** The catalog's side: seals secrets that it cannot open. */
 
+import { toArrayBuffer } from './array-buffer.ts';
 import { pad, type SealBinding, sealingInfo, toAssociatedData, toText } from './envelope.ts';
-import { parseKey, toArrayBuffer } from './key-pair.ts';
+import { parseKey } from './key-pair.ts';
 import { createSuite } from './suite.ts';
 
 export type Seal = (plain: string, binding: SealBinding) => Promise<string>;

@@ -6,6 +6,7 @@
 
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core';
+import { toArrayBuffer } from './array-buffer.ts';
 import { x25519 } from './x25519.ts';
 
 type Bytes = ArrayBufferLike | ArrayBufferView;
@@ -66,20 +67,20 @@ class Aead extends Aes256Gcm {
     return {
       seal: async (iv, data, aad) => {
         const cipher = createCipheriv(cipherName, toView(key), toView(iv)).setAAD(toView(aad));
-        return joined(cipher.update(toView(data)), cipher.final(), cipher.getAuthTag());
+        return toArrayBuffer(
+          Buffer.concat([cipher.update(toView(data)), cipher.final(), cipher.getAuthTag()]),
+        );
       },
       open: async (iv, data, aad) => {
         const sealed = toView(data);
         const decipher = createDecipheriv(cipherName, toView(key), toView(iv), { authTagLength: tagBytes });
         decipher.setAAD(toView(aad)).setAuthTag(sealed.subarray(-tagBytes));
-        return joined(decipher.update(sealed.subarray(0, -tagBytes)), decipher.final());
+        return toArrayBuffer(
+          Buffer.concat([decipher.update(sealed.subarray(0, -tagBytes)), decipher.final()]),
+        );
       },
     };
   }
-}
-
-function joined(...parts: Buffer[]): ArrayBuffer {
-  return new Uint8Array(Buffer.concat(parts)).buffer;
 }
 
 function toView(bytes: Bytes): Uint8Array {

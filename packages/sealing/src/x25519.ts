@@ -10,6 +10,8 @@ import {
   type webcrypto,
 } from 'node:crypto';
 
+import { toArrayBuffer } from './array-buffer.ts';
+
 type Key = webcrypto.CryptoKey;
 
 /** RFC 8410: the fixed head of a private key, then its 32 bytes. */
@@ -34,7 +36,7 @@ export const x25519 = {
   /** Throws where the other's key leaves no secret, as RFC 7748 asks. */
   dh: async (privateKey: Key, publicKey: Key) => {
     const keys = { privateKey: asObject(privateKey), publicKey: asObject(publicKey) };
-    return new Uint8Array(diffieHellman(keys)).buffer;
+    return toArrayBuffer(diffieHellman(keys));
   },
 };
 
@@ -43,5 +45,5 @@ const asObject = (key: Key) => key as unknown as KeyObject;
 
 function memberOf(key: Key, name: 'x' | 'd'): ArrayBuffer {
   const text = (asObject(key).export({ format: 'jwk' }) as JsonWebKey)[name] ?? '';
-  return new Uint8Array(Buffer.from(text, 'base64url')).buffer;
+  return toArrayBuffer(Buffer.from(text, 'base64url'));
 }
