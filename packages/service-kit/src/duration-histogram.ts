@@ -3,11 +3,14 @@
  * labels, where prom-client puts them together and looks them up anew for each value.
  */
 
+/** From what is answered at once to the longest that somebody waits. */
+const defaultBucketsMs = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000];
+
 export interface DurationHistogramOptions {
   name: string;
   help: string;
   /** Upper bounds in milliseconds, rising. */
-  bucketsMs: readonly number[];
+  bucketsMs?: readonly number[];
 }
 
 export class DurationHistogram {
@@ -21,7 +24,7 @@ export class DurationHistogram {
   /** To be made once for each set of labels, of which there should be few. */
   series(labels: Record<string, string>): DurationSeries {
     const text = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(value)}"`);
-    const series = new DurationSeries(text.join(','), this.#options.bucketsMs);
+    const series = new DurationSeries(text.join(','), this.#options.bucketsMs ?? defaultBucketsMs);
     this.#series.push(series);
     return series;
   }

@@ -1,14 +1,12 @@
-import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { freePort } from '../../../tools/databases/process.ts';
 import { createRpcMetrics, serveMetrics } from './metrics.ts';
 
 it('serves calls by method and code, on /metrics alone', async () => {
-  const registry = new Registry();
-  const metrics = createRpcMetrics(registry);
+  const metrics = createRpcMetrics();
   metrics.called('/datahub.ml.v1.MlService/Predict', 'OK', 3);
   metrics.called('/datahub.ml.v1.MlService/Predict', 'NOT_FOUND', 1);
-  const served = await serveMetrics(() => registry.metrics(), { host: '127.0.0.1', port: await freePort() });
+  const served = await serveMetrics(metrics.text, { host: '127.0.0.1', port: await freePort() });
   const url = `http://127.0.0.1:${served.port}`;
   const text = await (await fetch(`${url}/metrics`)).text();
   expect(text).toContain('# TYPE datahub_rpc_duration_seconds histogram');

@@ -2,7 +2,7 @@
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Histogram, type Registry } from 'prom-client';
+import { DurationHistogram, type DurationSeries } from './duration-histogram.ts';
 import type { Closable } from './lifecycle.ts';
 import { cannotListen } from './start-failure.ts';
 
@@ -47,20 +47,29 @@ function answerReady(response: ServerResponse, missing: string[]): void {
 export interface RpcMetrics {
   /** `path` as in `/datahub.ml.v1.MlService/Predict`; `code` is OK or one of ours. */
   called(path: string, code: string, durationMs: number): void;
+  /** In the text form of Prometheus. */
+  text(): string;
 }
 
-export function createRpcMetrics(registry: Registry): RpcMetrics {
-  const calls = new Histogram({
+export function createRpcMetrics(): RpcMetrics {
+  const calls = new DurationHistogram({
     name: 'datahub_rpc_duration_seconds',
     help: 'Calls of this service by method and code.',
-    labelNames: ['service', 'method', 'code'],
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers: [registry],
+    bucketsMs: [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000],
   });
+  /** Methods and codes are few. */
+  const seen = new Map<string, DurationSeries>();
   return {
     called: (path, code, durationMs) => {
-      const [, service = '', method = ''] = path.split('/');
-      calls.observe({ service, method, code }, durationMs / 1_000);
+      const key = `${path} ${code}`;
+      let series = seen.get(key);
+      if (series === undefined) {
+        const [, service = '', method = ''] = path.split('/');
+        series = calls.series({ service, method, code });
+        seen.set(key, series);
+      }
+      series.observe(durationMs);
     },
+    text: () => calls.text(),
   };
 }

@@ -84,10 +84,11 @@ async function listen<T extends Closable>(
 ) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const metrics = createRpcMetrics();
   const common: Omit<GrpcServerOptions, keyof ServedPort> = {
     serving: false,
     tracing,
-    metrics: createRpcMetrics(registry),
+    metrics,
     serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
     onFailure: (err, requestId, path) =>
@@ -95,7 +96,7 @@ async function listen<T extends Closable>(
   };
   const servers = [];
   for (const port of ports) servers.push(await startGrpcServer({ ...common, ...port }));
-  const figures = await serveMetrics(() => registry.metrics(), {
+  const figures = await serveMetrics(async () => (await registry.metrics()) + metrics.text(), {
     host: grpc.host,
     port: metricsPort,
     missing,

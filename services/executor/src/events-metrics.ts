@@ -14,7 +14,6 @@ export function createMetrics(): ExecutorMetrics {
   const durations = new DurationHistogram({
     name: 'datahub_execution_duration_seconds',
     help: 'Executions by engine and outcome.',
-    bucketsMs: [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000],
   });
   /** Engines and codes are few, so the number of series is bounded. */
   const executions = new Map<string, Map<string, DurationSeries>>();

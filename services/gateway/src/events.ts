@@ -29,7 +29,6 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
   const requests = new DurationHistogram({
     name: 'datahub_http_request_duration_seconds',
     help: 'Requests by route and status.',
-    bucketsMs: [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000],
   });
   const problems = new Counter({
     name: 'datahub_http_problems_total',
