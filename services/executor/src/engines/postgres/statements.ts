@@ -32,8 +32,6 @@ export class Statements {
   readonly #wire: Wire;
   /** The one used longest ago first. */
   readonly #prepared = new Map<string, Prepared>();
-  /** The one used last. */
-  #newest: string | undefined;
   /** Names are never shared, even where connections share a session. */
   readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
   #named = 0;
@@ -52,17 +50,15 @@ export class Statements {
   /** Undefined when `prepare` is to be asked. */
   prepared(key: string): Prepared | undefined {
     const known = this.#prepared.get(key);
-    if (known === undefined || key === this.#newest) return known;
+    if (known === undefined) return undefined;
     this.#prepared.delete(key);
     this.#prepared.set(key, known);
-    this.#newest = key;
     return known;
   }
 
   async prepare(key: string, text: string): Promise<Prepared> {
     const prepared = await this.parse(text);
     this.#prepared.set(key, prepared);
-    this.#newest = key;
     const [oldest] = this.#prepared.keys();
     if (this.#prepared.size > preparedMax && oldest !== undefined) await this.forget(oldest);
     return prepared;
