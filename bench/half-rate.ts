@@ -6,7 +6,7 @@ import { youngGeneration } from '../tools/distributed.ts';
 import { type Server, startServer } from './support/child.ts';
 import { load, once } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
-import { printHead, printRow } from './support/table.ts';
+import { printHead, printRow, quantile } from './support/table.ts';
 
 const url = process.env.POSTGRES_URL;
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -31,8 +31,7 @@ async function p99At(server: Server, perSecond: number): Promise<{ p99: number; 
   }
   await Promise.all(running);
   agent.destroy();
-  times.sort((a, b) => a - b);
-  return { p99: times[Math.floor(times.length * 0.99)] ?? 0, failed };
+  return { p99: quantile(times, 0.99), failed };
 }
 
 if (url === undefined) process.stdout.write('half-rate: skipped, because POSTGRES_URL is not set.\n');

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Api, createApi } from '../tests/support/api.ts';
 import { type SpawnedHub, spawnHub } from '../tests/support/spawned.ts';
-import { median, type Pair, printHead, printRow } from './support/table.ts';
+import { median, type Pair, printHead, printRow, quantile } from './support/table.ts';
 
 const url = process.env.POSTGRES_URL;
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
@@ -74,9 +74,7 @@ async function steady(api: Api, queryId: string, pid: number): Promise<Steady> {
 }
 
 /** Of a hundred. */
-function slowest(times: number[]): number {
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? 0;
-}
+const slowest = (times: number[]) => quantile(times, 0.99);
 
 /** As Linux tells of a main thread; not a number elsewhere. */
 async function waitedMs(pid: number): Promise<number> {

@@ -6,7 +6,8 @@
 
 import { learners } from '../../services/ml/src/classifier.ts';
 import type { Learner } from '../../services/ml/src/learner.ts';
-import { baselines, type Example, listSets, load, quantile, score } from './data.ts';
+import { quantile } from '../support/table.ts';
+import { baselines, type Example, listSets, load, score } from './data.ts';
 
 function train(examples: Example[], times?: number[]): Learner {
   const learner = learners.create();

@@ -54,8 +54,3 @@ export function score(answers: readonly { hit: boolean; confidence: number }[]):
   const gap = bins.reduce((sum, bin) => sum + Math.abs(bin.hits - bin.confidence), 0);
   return { accuracy: (100 * hits) / answers.length, ece: (100 * gap) / answers.length };
 }
-
-export function quantile(values: readonly number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
-}

@@ -12,7 +12,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createApi } from '../../tests/support/api.ts';
 import { openHub } from '../../tools/hub.ts';
-import { baselines, type Example, listSets, load, quantile, score } from './data.ts';
+import { quantile } from '../support/table.ts';
+import { baselines, type Example, listSets, load, score } from './data.ts';
 import { type Curve, drawCurves } from './learning-curves.ts';
 
 const picture = fileURLToPath(new URL('../../docs/images/learning-curves.svg', import.meta.url));

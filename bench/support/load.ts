@@ -2,6 +2,7 @@
 
 import { Agent, request } from 'node:http';
 import type { Server } from './child.ts';
+import { median, quantile } from './table.ts';
 
 export interface Load {
   perSecond: number;
@@ -28,12 +29,11 @@ export async function load(server: Server, options: { seconds: number; inFlight:
   const elapsed = performance.now() - began;
   const cpu = (await server.cpu()) - cpuBefore;
   agent.destroy();
-  times.sort((a, b) => a - b);
   return {
     perSecond: (times.length * 1_000) / elapsed,
     cpuMicros: cpu / times.length,
-    p50Ms: times[Math.floor(times.length * 0.5)] ?? 0,
-    p99Ms: times[Math.floor(times.length * 0.99)] ?? 0,
+    p50Ms: median(times),
+    p99Ms: quantile(times, 0.99),
   };
 }
 

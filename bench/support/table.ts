@@ -14,8 +14,13 @@ export interface Row {
   goal: number;
 }
 
-export const median = (values: number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+/** The value that the share `q` of them stays below; 0 where there are none. */
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+}
+
+export const median = (values: readonly number[]) => quantile(values, 0.5);
 
 export function printRow({ name, unit, pairs, better, goal }: Row): void {
   const ratios = pairs.map(({ ours, baseline }) => ours / baseline);
