@@ -1,6 +1,7 @@
 /**
  * The executor's end of a session: many executions over one stream, everything that became ready in one turn of the
- * event loop, or in a few while many are under way, in one message. grpc-js costs per message and per stream, so this is what makes the hop cheap.
+ * event loop, or in a few while many are under way, in one message. grpc-js costs per message and per stream, so this is
+ * what makes the hop cheap.
  */
 
 import type {
