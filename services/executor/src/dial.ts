@@ -1,8 +1,9 @@
 /** The only way out to users' databases: checks the host, then dials exactly the addresses that were checked. */
 
-import { connect as connectTcp, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/error';
 import type { AddressPolicy, CheckedAddress } from './address-policy.ts';
+import { openSocket } from './engines/reading.ts';
 
 export type Dial = (host: string, port: number, signal: AbortSignal) => Promise<Socket>;
 
@@ -36,7 +37,7 @@ export function sourceUnreachable(cause: unknown): HubError {
  * Rejects with SOURCE_UNREACHABLE, whatever went wrong.
  */
 export function createDial(options: DialOptions): Dial {
-  const { policy, connectTimeoutMs, staggerMs = 250, connect = openSocket } = options;
+  const { policy, connectTimeoutMs, staggerMs = 250, connect = openChecked } = options;
   const reached = new Map<string, CheckedAddress>();
   return async (host, port, signal) => {
     const bound = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
@@ -54,8 +55,8 @@ export function createDial(options: DialOptions): Dial {
   };
 }
 
-function openSocket(target: CheckedAddress, port: number): Socket {
-  return connectTcp({ host: target.address, port, family: target.family });
+function openChecked(target: CheckedAddress, port: number): Socket {
+  return openSocket({ host: target.address, port, family: target.family });
 }
 
 /** Families take turns, so that a dead one costs one stagger. */

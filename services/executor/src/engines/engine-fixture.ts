@@ -1,14 +1,15 @@
 /** What tests of engines share: a dial without a policy, and a way to run a statement into a text. */
 
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Connection, ConnectSettings, EngineName, Outcome, RunOptions, Statement } from '../engine.ts';
 import { createAnswer } from '../rows/answer.ts';
 import type { RowFormat } from '../rows/row-sink.ts';
+import { openSocket } from './reading.ts';
 
 export const dial = (host: string, port: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
-    const socket = connect({ host, port, noDelay: true }, () => resolve(socket));
-    socket.once('error', reject);
+    const socket = openSocket({ host, port, noDelay: true });
+    socket.once('error', reject).once('connect', () => resolve(socket));
   });
 
 export function settingsOf(engine: EngineName, url: string): ConnectSettings {

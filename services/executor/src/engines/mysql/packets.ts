@@ -3,6 +3,7 @@
 import type { Param } from '../../engine.ts';
 
 import { rowTooLargeError } from '../bounds.ts';
+import { Carry } from '../reading.ts';
 
 export type OnPacket = (source: Buffer, start: number, end: number) => void;
 
@@ -11,10 +12,7 @@ const payloadMax = 0xffffff;
 /** Hands on each payload whole; it is valid during the call only. */
 export class PacketReader {
   readonly #rowBytesMax: number;
-  #rest: Buffer | undefined;
-  #parts: Buffer[] = [];
-  #partBytes = 0;
-  #needed = 0;
+  readonly #carry = new Carry();
   /** Payloads of a packet that was too long for one. */
   #split: Buffer[] = [];
   #splitBytes = 0;
@@ -23,22 +21,23 @@ export class PacketReader {
     this.#rowBytesMax = rowBytesMax;
   }
 
-  push(chunk: Buffer, onPacket: OnPacket): void {
-    const source = this.#join(chunk);
+  push(bytes: Buffer, onPacket: OnPacket): void {
+    const source = this.#carry.join(bytes);
     if (source === undefined) return;
     let at = 0;
+    let needed = 0;
     while (source.length - at >= 4) {
       const length = source.readUIntLE(at, 3);
       const end = at + 4 + length;
       if (this.#splitBytes + length > this.#rowBytesMax) throw rowTooLargeError(this.#rowBytesMax);
       if (end > source.length) {
-        this.#needed = end - at;
+        needed = end - at;
         break;
       }
       this.#take(source, { start: at + 4, end, length }, onPacket);
       at = end;
     }
-    if (at < source.length) this.#rest = source.subarray(at);
+    if (at < source.length) this.#carry.keep(source, at, needed);
   }
 
   #take(
@@ -57,19 +56,6 @@ export class PacketReader {
     this.#split = [];
     this.#splitBytes = 0;
     onPacket(whole, 0, whole.length);
-  }
-
-  #join(chunk: Buffer): Buffer | undefined {
-    if (this.#rest === undefined) return chunk;
-    this.#parts.push(chunk);
-    this.#partBytes += chunk.length;
-    if (this.#needed > this.#rest.length + this.#partBytes) return undefined;
-    const whole = Buffer.concat([this.#rest, ...this.#parts]);
-    this.#rest = undefined;
-    this.#needed = 0;
-    this.#parts = [];
-    this.#partBytes = 0;
-    return whole;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { defaultRowBytesMax } from '../bounds.ts';
+import { readInPlace } from '../reading.ts';
 import { brokenError, toHubError } from './errors.ts';
 import { PacketReader } from './packets.ts';
 
@@ -26,12 +27,11 @@ export class Wire {
   constructor(socket: Socket, rowBytesMax = defaultRowBytesMax) {
     this.#socket = socket;
     this.#reader = new PacketReader(rowBytesMax);
-    for (const event of ['data', 'end', 'close', 'error']) socket.removeAllListeners(event);
+    for (const event of ['end', 'close', 'error']) socket.removeAllListeners(event);
     socket.on('error', () => {});
     socket.on('close', () => this.close());
     socket.on('end', () => this.close());
-    socket.on('data', (chunk: Buffer) => this.#read(chunk));
-    socket.resume();
+    readInPlace(socket, (bytes) => this.#read(bytes));
   }
 
   /** True while a response is waited for. */
@@ -71,9 +71,9 @@ export class Wire {
     this.#onClose();
   }
 
-  #read(chunk: Buffer): void {
+  #read(bytes: Buffer): void {
     try {
-      this.#reader.push(chunk, (source, start, end) => this.#take(source, start, end));
+      this.#reader.push(bytes, (source, start, end) => this.#take(source, start, end));
     } catch (err) {
       this.close(err);
     }

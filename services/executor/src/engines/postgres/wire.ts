@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { logInBytesMax, unaskedBytesMax } from '../bounds.ts';
+import { readInPlace } from '../reading.ts';
 import { brokenError } from './errors.ts';
 import { FrameReader } from './frames.ts';
 import { copyFail } from './protocol.ts';
@@ -40,12 +41,11 @@ export class Wire {
   /** Nobody is logged in yet: messages are small. */
   constructor(socket: Socket) {
     this.#socket = socket;
-    for (const event of ['data', 'end', 'close', 'error', 'drain']) socket.removeAllListeners(event);
+    for (const event of ['end', 'close', 'error', 'drain']) socket.removeAllListeners(event);
     socket.on('error', () => {});
     socket.on('close', () => this.close());
     socket.on('end', () => this.close());
-    socket.on('data', (chunk: Buffer) => this.#read(chunk));
-    socket.resume();
+    readInPlace(socket, (bytes) => this.#read(bytes));
   }
 
   /** From here on rows of this size are taken. */
@@ -92,9 +92,9 @@ export class Wire {
     this.#onClose();
   }
 
-  #read(chunk: Buffer): void {
+  #read(bytes: Buffer): void {
     try {
-      this.#reader.push(chunk, (type, source, start, end) => this.#take(type, source, start, end));
+      this.#reader.push(bytes, (type, source, start, end) => this.#take(type, source, start, end));
     } catch (err) {
       this.close(err);
     }
