@@ -16,8 +16,12 @@ const readBytes = 131_072;
 const space = Buffer.allocUnsafeSlow(headBytes + readBytes);
 const inPlace = new WeakMap<Socket, OnBytes>();
 
+/** Windows is given the place of what is yet to come, for each socket one. */
+const canShare = process.platform !== 'win32';
+
 /** Opens a socket. Until somebody reads it in place it is like any other. */
 export function openSocket(options: TcpNetConnectOpts): Socket {
+  if (!canShare) return connect(options);
   const callback = (length: number): boolean => {
     const bytes = space.subarray(headBytes, headBytes + length);
     const take = inPlace.get(socket);
