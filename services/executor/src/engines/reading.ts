@@ -11,7 +11,7 @@ export type OnBytes = (bytes: Buffer) => void;
 
 /** Room before what is read, for the start of a message whose end has come. */
 const headBytes = 65_536;
-const readBytes = 131_072;
+const readBytes = 32_768;
 
 const space = Buffer.allocUnsafeSlow(headBytes + readBytes);
 const inPlace = new WeakMap<Socket, OnBytes>();
