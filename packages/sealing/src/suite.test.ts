@@ -98,5 +98,16 @@ test('a key that leaves no secret is refused', async () => {
 
 test('asks for no more than it derives', async () => {
   await expect(ours.kdf.expand(new ArrayBuffer(32), new ArrayBuffer(0), 33)).rejects.toThrow(RangeError);
-  await expect(ours.kdf.extract(new ArrayBuffer(65), new ArrayBuffer(0))).rejects.toThrow(RangeError);
+});
+
+test('extracts what RFC 5869 does with a salt longer than a block (A.2)', async () => {
+  const bytesFrom = (first: number) => Uint8Array.from({ length: 80 }, (_, i) => first + i).buffer;
+  expect(toHex(await ours.kdf.extract(bytesFrom(0x60), bytesFrom(0)))).toBe(
+    '06a6b88c5853361a06104c9ceb35b45cef760014904671014a193f40c15fc244',
+  );
+});
+
+test.each([0, 31, 33, 64])('takes no public key of %i bytes', async (length) => {
+  const bytes = new Uint8Array(length).fill(9).buffer;
+  await expect(ours.kem.deserializePublicKey(bytes)).rejects.toThrow();
 });

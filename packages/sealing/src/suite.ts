@@ -4,7 +4,7 @@
  * Nothing interrupts what opens or seals an envelope, so whoever has many lets others have the event loop in between.
  */
 
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { toArrayBuffer } from './array-buffer.ts';
 import { x25519 } from './x25519.ts';
@@ -17,7 +17,6 @@ export function createSuite(): CipherSuite {
 
 /** RFC 9180, 4.1: `KEM` and the number of DHKEM(X25519, HKDF-SHA256). */
 const kemSuiteId = Uint8Array.of(0x4b, 0x45, 0x4d, 0x00, 0x20);
-const blockBytes = 64;
 const firstBlock = Uint8Array.of(1);
 const cipherName = 'aes-256-gcm';
 const tagBytes = 16;
@@ -34,12 +33,12 @@ class Kem extends DhkemX25519HkdfSha256 {
 /** RFC 5869; at most one block, and this suite asks for no more. */
 class Hkdf extends HkdfSha256 {
   override async extract(salt: Bytes, ikm: Bytes): Promise<ArrayBuffer> {
-    return hmac(toView(salt), toView(ikm)).buffer;
+    return hmac(salt, ikm).buffer;
   }
 
   override async expand(prk: Bytes, info: Bytes, length: number): Promise<ArrayBuffer> {
     if (length > this.hashSize) throw new RangeError('More than a block of key is asked for.');
-    return hmac(toView(prk), toView(info), firstBlock).buffer.slice(0, length);
+    return hmac(prk, info, firstBlock).buffer.slice(0, length);
   }
 
   override async extractAndExpand(
@@ -52,28 +51,25 @@ class Hkdf extends HkdfSha256 {
   }
 }
 
-/** RFC 2104, for keys of at most a block. Node's own looks up its algorithm anew each time, which is most of its cost. */
-function hmac(key: Uint8Array, ...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const padded = new Uint8Array(blockBytes);
-  padded.set(key);
-  const inner = createHash('sha256').update(padded.map((byte) => byte ^ 0x36));
-  for (const part of parts) inner.update(part);
-  const outer = createHash('sha256').update(padded.map((byte) => byte ^ 0x5c));
-  return new Uint8Array(outer.update(inner.digest()).digest());
+function hmac(key: Bytes, ...parts: Bytes[]): Uint8Array<ArrayBuffer> {
+  const mac = createHmac('sha256', secretOf(key));
+  for (const part of parts) mac.update(toView(part));
+  return new Uint8Array(mac.digest());
 }
 
 class Aead extends Aes256Gcm {
   override createEncryptionContext(key: Bytes): ReturnType<Aes256Gcm['createEncryptionContext']> {
+    const secret = secretOf(key);
     return {
       seal: async (iv, data, aad) => {
-        const cipher = createCipheriv(cipherName, toView(key), toView(iv)).setAAD(toView(aad));
+        const cipher = createCipheriv(cipherName, secret, toView(iv)).setAAD(toView(aad));
         return toArrayBuffer(
           Buffer.concat([cipher.update(toView(data)), cipher.final(), cipher.getAuthTag()]),
         );
       },
       open: async (iv, data, aad) => {
         const sealed = toView(data);
-        const decipher = createDecipheriv(cipherName, toView(key), toView(iv), { authTagLength: tagBytes });
+        const decipher = createDecipheriv(cipherName, secret, toView(iv), { authTagLength: tagBytes });
         decipher.setAAD(toView(aad)).setAuthTag(sealed.subarray(-tagBytes));
         return toArrayBuffer(
           Buffer.concat([decipher.update(sealed.subarray(0, -tagBytes)), decipher.final()]),
@@ -81,6 +77,11 @@ class Aead extends Aes256Gcm {
       },
     };
   }
+}
+
+/** Handed bytes, Node asks twice and in vain whether they are a key, by exceptions that cost more than the cipher does. */
+function secretOf(bytes: Bytes): KeyObject {
+  return createSecretKey(toView(bytes));
 }
 
 function toView(bytes: Bytes): Uint8Array {

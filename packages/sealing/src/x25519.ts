@@ -14,8 +14,10 @@ import { toArrayBuffer } from './array-buffer.ts';
 
 type Key = webcrypto.CryptoKey;
 
-/** RFC 8410: the fixed head of a private key, then its 32 bytes. */
+/** RFC 8410: the fixed heads of a private and a public key, then the 32 bytes. */
 const pkcs8Head = Buffer.from('302e020100300506032b656e04220420', 'hex');
+const spkiHead = Buffer.from('302a300506032b656e032100', 'hex');
+const keyBytes = 32;
 
 export const x25519 = {
   generateKeyPair: async () => {
@@ -26,8 +28,11 @@ export const x25519 = {
   serializePublicKey: async (key: Key) => memberOf(key, 'x'),
   serializePrivateKey: async (key: Key) => memberOf(key, 'd'),
   deserializePublicKey: async (bytes: ArrayBuffer) => {
-    const x = Buffer.from(bytes).toString('base64url');
-    return asKey(createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' }));
+    // What follows a key's end would be overlooked.
+    if (bytes.byteLength !== keyBytes) throw new RangeError(`A public key has ${keyBytes} bytes.`);
+    // As text: of an object Node asks in vain whether it is a key, by exceptions that cost more than all the rest.
+    const key = Buffer.concat([spkiHead, new Uint8Array(bytes)]).toString('base64');
+    return asKey(createPublicKey(`-----BEGIN PUBLIC KEY-----\n${key}\n-----END PUBLIC KEY-----`));
   },
   deserializePrivateKey: async (bytes: ArrayBuffer) => {
     const key = Buffer.concat([pkcs8Head, new Uint8Array(bytes)]);
