@@ -261,6 +261,42 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     }
   });
 
+  it('store new envelopes for a source by its own account and id alone, wherever in a lot it stands', async () => {
+    const resolved = async (sourceId: string | undefined, principal: Principal) =>
+      (await ask('internal', 'resolveSource', { sourceId }, principal)).responses[0].source;
+    const ourSource = await resolved(mine.sourceId, ours);
+    const strange: [accountId: string, sourceId: string | undefined][] = [
+      [theirs.accountId, random.sourceId],
+      [theirs.accountId, mine.sourceId],
+      [theirs.accountId, deleted.sourceId],
+      [theirs.accountId, own.queryId],
+      [theirs.accountId, ''],
+      [ours.accountId, own.sourceId],
+      ['', mine.sourceId],
+      [`${ours.accountId}/${mine.sourceId}`, ''],
+    ];
+    for (const [accountId, sourceId] of strange) {
+      for (const at of [0, 1, 2]) {
+        const { version, sealed } = await resolved(own.sourceId, theirs);
+        const good = {
+          accountId: theirs.accountId,
+          sourceId: own.sourceId,
+          expectedVersion: version,
+          sealed,
+        };
+        const expectedVersion = sourceId === own.sourceId ? version : ourSource.version;
+        const wrong = { accountId, sourceId, expectedVersion, sealed };
+        const stale = { ...good, expectedVersion: 0 };
+        const [first, ...more] = [good, stale].toSpliced(at, 0, wrong);
+        const answer = await ask('internal', 'reseal', { ...first, more });
+        expect([accountId, sourceId, answer.status]).toEqual([accountId, sourceId, status.ok]);
+        const { done, moreDone } = answer.responses[0];
+        expect([done, ...moreDone]).toEqual([true, false].toSpliced(at, 0, false));
+      }
+    }
+    expect(await resolved(mine.sourceId, ours)).toEqual(ourSource);
+  });
+
   it('sessions run nothing for nobody and nothing of another account', async () => {
     const address = hub.addresses.executor;
     const executor = await openRemoteExecutor({ addresses: [address], serviceToken, onDown: () => {} });

@@ -58,7 +58,7 @@ async function startCatalog(publicKey: string, port = 0) {
           },
           saveSignature: async () => ({}),
           listSealed: async () => ({ sources: [] }),
-          reseal: async () => ({ done: true }),
+          reseal: async () => ({ done: true, moreDone: [] }),
         },
       },
     ],

@@ -1,4 +1,9 @@
-import type { ResolvedSource, SealedCredentials } from '@datahub/proto/catalog/v1/catalog_internal';
+import type {
+  ResealedSource,
+  ResealRequest,
+  ResolvedSource,
+  SealedCredentials,
+} from '@datahub/proto/catalog/v1/catalog_internal';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createOpener, keyIdOf } from '@datahub/sealing/opener';
 import { createSealer, type Seal } from '@datahub/sealing/sealer';
@@ -33,6 +38,13 @@ async function makeSource(sourceId: string, seal: Seal): Promise<ResolvedSource>
   return { ...bare, sealed };
 }
 
+function store(sources: ResolvedSource[], { sourceId, expectedVersion, sealed }: ResealedSource): boolean {
+  const source = sources.find((one) => one.sourceId === sourceId);
+  if (source?.version !== expectedVersion) return false;
+  Object.assign(source, { sealed, version: source.version + 1 });
+  return true;
+}
+
 /** Pages like the catalog does, and refuses what changed meanwhile. */
 function fakeCatalog(sources: ResolvedSource[]) {
   return {
@@ -41,15 +53,9 @@ function fakeCatalog(sources: ResolvedSource[]) {
         sources.findIndex(({ accountId, sourceId }) => `${accountId}/${sourceId}` === afterSourceId) + 1;
       return { sources: sources.slice(start, start + limit).map((source) => ({ ...source })) };
     },
-    reseal: async (request: {
-      sourceId: string;
-      expectedVersion: number;
-      sealed?: SealedCredentials | undefined;
-    }) => {
-      const source = sources.find(({ sourceId }) => sourceId === request.sourceId);
-      if (source?.version !== request.expectedVersion) return { done: false };
-      Object.assign(source, { sealed: request.sealed, version: source.version + 1 });
-      return { done: true };
+    reseal: async ({ more, ...first }: ResealRequest) => {
+      const [done = false, ...moreDone] = [first, ...more].map((resealed) => store(sources, resealed));
+      return { done, moreDone };
     },
   };
 }
@@ -66,14 +72,18 @@ test('moves everything to the current key, page by page, and holds nothing up', 
   const catalog = fakeCatalog(sources);
   const contended = sources[9] as ResolvedSource;
   const { reseal } = catalog;
+  const lots: number[] = [];
   catalog.reseal = async (request) => {
-    if (request.sourceId === 's9' && contended.version === 1) contended.version = 2;
+    lots.push(1 + request.more.length);
+    contended.version = 2;
     return reseal(request);
   };
 
   const options = { pageSize: 20, catalog, opener, seal: seal as Seal, signal: new AbortController().signal };
   expect(await resealAll(options)).toEqual({ moved: 42, unopened: 1, contended: 1 });
   expect(await resealAll(options)).toEqual({ moved: 1, unopened: 1, contended: 0 });
+  // One call a page, and none where nothing is left to move.
+  expect(lots).toEqual([18, 20, 5, 1]);
   const onOldKey = sources.filter(({ sealed }) => keyIdOf(sealed?.password ?? '') !== opener.currentKeyId);
   expect(onOldKey.map(({ sourceId }) => sourceId)).toEqual(['s7']);
   const later = await createOpener([current.privateKey]);
@@ -92,9 +102,14 @@ test('runs by itself while several keys are held, and not with one', async () =>
     away = false;
     throw new HubError('UNAVAILABLE', 'not yet');
   };
+  let failing = true;
   catalog.reseal = async (request) => {
-    if (request.sourceId === 't' && busy.version === 1) busy.version = 2;
-    return reseal(request);
+    if (busy.version === 1) busy.version = 2;
+    if (!failing) return reseal(request);
+    failing = false;
+    // Some may be stored all the same.
+    store([source], request);
+    throw new HubError('UNAVAILABLE', 'not all');
   };
   const logger = createLogger({ service: 'executor', level: 'silent', pretty: false });
   const start = async (...privateKeys: string[]) => {

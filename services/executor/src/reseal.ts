@@ -2,7 +2,7 @@
 
 import { setImmediate as turnEnd } from 'node:timers/promises';
 import type {
-  ResealRequest,
+  ResealedSource,
   ResolvedSource,
   SealedCredentials,
 } from '@datahub/proto/catalog/v1/catalog_internal';
@@ -67,8 +67,8 @@ async function resealLot(
   lot: ResolvedSource[],
   options: ResealOptions,
   result: Resealed,
-): Promise<ResealRequest[]> {
-  const requests: ResealRequest[] = [];
+): Promise<ResealedSource[]> {
+  const requests: ResealedSource[] = [];
   for (const source of lot) {
     const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
     if (old.every((text) => keyIdOf(text) === options.opener.currentKeyId)) continue;
@@ -84,14 +84,14 @@ async function resealLot(
   return requests;
 }
 
-async function sendLot(
-  requests: ResealRequest[],
-  { catalog }: ResealOptions,
-  result: Resealed,
-): Promise<void> {
+async function sendLot(lot: ResealedSource[], { catalog }: ResealOptions, result: Resealed): Promise<void> {
+  const [first, ...more] = lot;
+  if (first === undefined) return;
   const ctx = createCallContext({ timeoutMs: callTimeoutMs });
-  const answers = await Promise.all(requests.map((request) => catalog.reseal(request, ctx)));
-  for (const { done } of answers) result[done ? 'moved' : 'contended']++;
+  const { done, moreDone } = await catalog.reseal({ ...first, more }, ctx);
+  const moved = [done, ...moreDone].filter(Boolean).length;
+  result.moved += moved;
+  result.contended += lot.length - moved;
 }
 
 async function resealSecrets(

@@ -132,7 +132,7 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
     resolveSource: async ({ sourceId }) => ({ source: resolve(`${sourceId}.x`).source, leaseMs: 0 }),
     saveSignature: async () => ({}),
     listSealed: async () => ({ sources: [] }),
-    reseal: async () => ({ done: false }),
+    reseal: async () => ({ done: false, moreDone: [] }),
   };
 }
 

@@ -78,7 +78,7 @@ async function setup(env: Record<string, string> = {}) {
       return {};
     },
     listSealed: async () => ({ sources: [] }),
-    reseal: async () => ({ done: true }),
+    reseal: async () => ({ done: true, moreDone: [] }),
   };
   const seen: ConnectSettings[] = [];
   const service = openExecutor(

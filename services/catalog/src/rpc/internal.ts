@@ -1,6 +1,9 @@
 /** For the executor alone: definitions with sealed credentials, and news of what changed. */
 
-import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import type {
+  CatalogInternalServiceService,
+  ResealedSource,
+} from '@datahub/proto/catalog/v1/catalog_internal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { type Catalog, loadQuery, loadSource } from '../catalog.ts';
@@ -10,6 +13,7 @@ import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
 
 const pageMax = 1_000;
+const resealMax = 100;
 
 export function createInternalCalls(catalog: Catalog, leaseMs: number): InternalCalls {
   const { store } = catalog;
@@ -54,21 +58,33 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       return { sources: docs.map(toResolvedSource) };
     },
 
-    reseal: async ({ accountId, sourceId, expectedVersion, sealed }) => {
-      const source = await store.sources.get(accountId, sourceId);
-      if (source === null || source.version !== expectedVersion || sealed === undefined)
-        return { done: false };
-      const key = source.tls.key;
-      const done = await store.sources.replace({
-        ...source,
-        version: source.version + 1,
-        user: { ...source.user, sealed: sealed.user },
-        password: { ...source.password, sealed: sealed.password },
-        tls: key === undefined ? source.tls : { ...source.tls, key: { ...key, sealed: sealed.tlsKey } },
-      });
-      return { done };
+    reseal: async ({ more, ...first }) => {
+      if (more.length >= resealMax)
+        throw new HubError('VALIDATION', `At most ${resealMax} sources are sealed again at a time.`);
+      // Side by side, since the store writes together what comes together.
+      const [done = false, ...moreDone] = await Promise.all(
+        [first, ...more].map((resealed) => saveSealed(catalog, resealed)),
+      );
+      return { done, moreDone };
     },
   };
+}
+
+/** False where the source is gone, or has changed since its old envelopes were read. */
+async function saveSealed(
+  { store }: Catalog,
+  { accountId, sourceId, expectedVersion, sealed }: ResealedSource,
+): Promise<boolean> {
+  const source = await store.sources.get(accountId, sourceId);
+  if (source === null || source.version !== expectedVersion || sealed === undefined) return false;
+  const { key } = source.tls;
+  return store.sources.replace({
+    ...source,
+    version: source.version + 1,
+    user: { ...source.user, sealed: sealed.user },
+    password: { ...source.password, sealed: sealed.password },
+    tls: key === undefined ? source.tls : { ...source.tls, key: { ...key, sealed: sealed.tlsKey } },
+  });
 }
 
 /** The latest description of the latest version stays; of two that come at once either will do. */

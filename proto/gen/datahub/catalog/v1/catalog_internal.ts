@@ -114,12 +114,25 @@ export interface ResealRequest {
   accountId: string;
   sourceId: string;
   expectedVersion: number;
+  sealed?:
+    | SealedCredentials
+    | undefined;
+  /** At most 99 beside it: the store writes together what comes together. */
+  more: ResealedSource[];
+}
+
+export interface ResealedSource {
+  accountId: string;
+  sourceId: string;
+  expectedVersion: number;
   sealed?: SealedCredentials | undefined;
 }
 
 export interface ResealResponse {
-  /** False when the source changed meanwhile: read it again. */
+  /** False when the source changed meanwhile, or is gone: read it again. */
   done: boolean;
+  /** The same of each of `more`, in their order. */
+  moreDone: boolean[];
 }
 
 function createBaseSealedCredentials(): SealedCredentials {
@@ -1066,7 +1079,7 @@ export const ListSealedResponse: MessageFns<ListSealedResponse> = {
 };
 
 function createBaseResealRequest(): ResealRequest {
-  return { accountId: "", sourceId: "", expectedVersion: 0, sealed: undefined };
+  return { accountId: "", sourceId: "", expectedVersion: 0, sealed: undefined, more: [] };
 }
 
 export const ResealRequest: MessageFns<ResealRequest> = {
@@ -1082,6 +1095,9 @@ export const ResealRequest: MessageFns<ResealRequest> = {
     }
     if (message.sealed !== undefined) {
       SealedCredentials.encode(message.sealed, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.more) {
+      ResealedSource.encode(v!, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -1131,6 +1147,93 @@ export const ResealRequest: MessageFns<ResealRequest> = {
             message.sealed = SealedCredentials.decode(reader, reader.uint32());
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.more.push(ResealedSource.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResealedSource(): ResealedSource {
+  return { accountId: "", sourceId: "", expectedVersion: 0, sealed: undefined };
+}
+
+export const ResealedSource: MessageFns<ResealedSource> = {
+  encode(message: ResealedSource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.sourceId !== "") {
+      writer.uint32(18).string(message.sourceId);
+    }
+    if (message.expectedVersion !== 0) {
+      writer.uint32(24).uint32(message.expectedVersion);
+    }
+    if (message.sealed !== undefined) {
+      SealedCredentials.encode(message.sealed, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResealedSource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResealedSource();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.expectedVersion = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.sealed = SealedCredentials.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1145,13 +1248,20 @@ export const ResealRequest: MessageFns<ResealRequest> = {
 };
 
 function createBaseResealResponse(): ResealResponse {
-  return { done: false };
+  return { done: false, moreDone: [] };
 }
 
 export const ResealResponse: MessageFns<ResealResponse> = {
   encode(message: ResealResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.done !== false) {
       writer.uint32(8).bool(message.done);
+    }
+    if (message.moreDone.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.moreDone) {
+        writer.bool(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1176,6 +1286,24 @@ export const ResealResponse: MessageFns<ResealResponse> = {
 
             message.done = reader.bool();
             continue;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.moreDone.push(reader.bool());
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreDone.push(reader.bool());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -1250,7 +1378,10 @@ export const CatalogInternalServiceService = {
     responseSerialize: (value: ListSealedResponse): Buffer => Buffer.from(ListSealedResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListSealedResponse => ListSealedResponse.decode(value),
   },
-  /** Puts new envelopes in place if the source is still at `expected_version`. */
+  /**
+   * Puts new envelopes in place, of each source that is still at its `expected_version`. Each is stored by itself: of a
+   * call that failed some may be.
+   */
   reseal: {
     path: "/datahub.catalog.v1.CatalogInternalService/Reseal" as const,
     requestStream: false as const,
@@ -1274,7 +1405,10 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   saveSignature: handleUnaryCall<SaveSignatureRequest, SaveSignatureResponse>;
   /** Sealed credentials of all accounts, for re-sealing, page by page. */
   listSealed: handleUnaryCall<ListSealedRequest, ListSealedResponse>;
-  /** Puts new envelopes in place if the source is still at `expected_version`. */
+  /**
+   * Puts new envelopes in place, of each source that is still at its `expected_version`. Each is stored by itself: of a
+   * call that failed some may be.
+   */
   reseal: handleUnaryCall<ResealRequest, ResealResponse>;
 }
 

@@ -106,7 +106,7 @@ function openStage(): Stage {
         resolveSource: async ({ sourceId }) => ({ source: resolve(sourceId).source, leaseMs: 0 }),
         saveSignature: async () => ({}),
         listSealed: async () => ({ sources: [] }),
-        reseal: async () => ({ done: false }),
+        reseal: async () => ({ done: false, moreDone: [] }),
       },
       follow: () => ({ close: async () => {} }),
       opener: { currentKeyId: 'k', open: async (text) => text },
