@@ -7,11 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Api, createApi } from '../tests/support/api.ts';
 import { type SpawnedHub, spawnHub } from '../tests/support/spawned.ts';
-import { median, type Pair, printHead, printRow, quantile } from './support/table.ts';
+import { calmRounds } from './support/calm.ts';
+import { median, printHead, printRow, printTogether, quantile } from './support/table.ts';
 
 const url = process.env.POSTGRES_URL;
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 9);
+const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 9);
+/** Until 200 connections stand and the first answers are under way. */
+const settleMs = 1_000;
 const command = fileURLToPath(new URL('../tools/datahub.ts', import.meta.url));
 const greedy = fileURLToPath(new URL('support/greedy.ts', import.meta.url));
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -88,30 +91,32 @@ async function compare(name: 'hanging' | 'huge', databaseUrl: string): Promise<v
   const queryId = (await tenant(hub.api, databaseUrl))[name];
   const { small } = await tenant(theirs, databaseUrl);
   await steady(theirs, small, hub.pid);
-  const pairs: Pair[] = [];
-  const waits: Pair[] = [];
-  const all = { alone: [] as number[], beside: [] as number[] };
-  let failed = 0;
-  for (let round = 0; round < rounds; round++) {
+  const { rounds, disturbed } = await calmRounds(roundsWanted, async () => {
     const alone = await steady(theirs, small, hub.pid);
     const load = fork(greedy, [hub.url, hub.key, queryId]);
-    await sleep(1_000);
+    await sleep(settleMs);
     const beside = await steady(theirs, small, hub.pid);
     load.kill('SIGKILL');
     await sleep(1_500);
-    failed += alone.failed + beside.failed;
-    pairs.push({ ours: slowest(beside.times), baseline: slowest(alone.times) });
-    all.alone.push(...alone.times);
-    all.beside.push(...beside.times);
-    waits.push({ ours: beside.waited * 100, baseline: alone.waited * 100 });
-  }
+    return { alone, beside };
+  });
   await hub.close();
-  printRow({ name: `${name}: p99 of the other`, unit: 'ms', pairs, better: 'lower', goal: 1.5 });
-  const wait = (of: keyof Pair) => median(waits.map((pair) => pair[of])).toFixed(1);
-  const [ours, baseline] = [slowest(all.beside), slowest(all.alone)];
+  printRow({
+    name: `${name}: p99 of the other`,
+    unit: 'ms',
+    pairs: rounds.map(({ alone, beside }) => ({
+      ours: slowest(beside.times),
+      baseline: slowest(alone.times),
+    })),
+    better: 'lower',
+    goal: 1.5,
+  });
+  const all = (of: 'alone' | 'beside') => rounds.flatMap((round) => round[of].times);
+  printTogether({ ours: all('beside'), baseline: all('alone') }, disturbed);
+  const failed = rounds.reduce((sum, { alone, beside }) => sum + alone.failed + beside.failed, 0);
+  const wait = (of: 'alone' | 'beside') => (median(rounds.map((round) => round[of].waited)) * 100).toFixed(1);
   process.stdout.write(
-    `${''.padEnd(44)}of all rounds together ${ours.toFixed(1)} ms against ${baseline.toFixed(1)}: ${(ours / baseline).toFixed(2)} ×\n` +
-      `${''.padEnd(44)}${failed} of its executions failed; the hub waited for a core in ${wait('ours')} % of the time, alone ${wait('baseline')} %\n`,
+    `${''.padEnd(44)}${failed} of its executions failed; the hub waited for a core in ${wait('beside')} % of the time, alone ${wait('alone')} %\n`,
   );
 }
 

@@ -34,6 +34,15 @@ export function printRow({ name, unit, pairs, better, goal }: Row): void {
   );
 }
 
+/** The slowest of a hundred over all rounds, for few samples a round say little of it. */
+export function printTogether(times: { ours: number[]; baseline: number[] }, disturbed: number): void {
+  const [ours, baseline] = [quantile(times.ours, 0.99), quantile(times.baseline, 0.99)];
+  process.stdout.write(
+    `${''.padEnd(44)}of all rounds together ${ours.toFixed(1)} ms against ${baseline.toFixed(1)}: ${(ours / baseline).toFixed(2)} ×` +
+      `; ${disturbed} more rounds were left out, because others took over 2 % of the machine\n`,
+  );
+}
+
 export function printHead(title: string): void {
   process.stdout.write(`\n${title}\n${' '.repeat(44)}      ours  baseline\n`);
 }
