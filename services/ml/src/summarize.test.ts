@@ -89,6 +89,15 @@ describe('the choice', () => {
     ).toMatch(/battery life is great/);
   });
 
+  test('takes the sentence in which authors tell what they did', () => {
+    const abstract =
+      'Many harbours silt up over the years and lose their ships. ' +
+      'The reasons have been sought in rivers and in tides. ' +
+      'We show that harbours silt up over the years where the quay is old, and lose ships. ' +
+      'Rivers and tides carry too little sand.';
+    expect(summarize([[abstract]], { sentences: 1 })).toMatch(/^We show/);
+  });
+
   test('takes names of object members for words like any other', () => {
     const text =
       '__proto__ met constructor. toString met __proto__ again. hasOwnProperty met constructor and __proto__.';

@@ -1,13 +1,13 @@
 /** What the choice of sentences needs to know of them, as numbers in flat arrays. */
 
+import { type Part, partOf } from './parts.ts';
 import type { Piece } from './pieces.ts';
 import { createStemmer } from './stem.ts';
 import { stopWordsOf } from './stop-words.ts';
 import { countWords, createWordReader, isHan } from './words.ts';
 
-export interface Sentence extends Piece {
+export interface Sentence extends Piece, Part {
   words: number;
-  question: boolean;
   /** Content words, each once, ascending; and how often each stands in the sentence. */
   terms: Int32Array;
   counts: Float64Array;
@@ -51,7 +51,7 @@ export function readFeatures(pieces: readonly Piece[], language: string): Featur
     return {
       ...piece,
       words: Math.max(1, countWords(piece.text)),
-      question: /[?？؟]["'”’»)\]」』]*$/.test(piece.text),
+      ...partOf(piece.text),
       terms: distinct,
       counts: Float64Array.from(distinct, (term) => counts.get(term) ?? 0),
       pairs: neighbours,

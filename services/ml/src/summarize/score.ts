@@ -49,8 +49,7 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
     if (phrases !== undefined) {
       gain += method.phrases * coverageGain(phrases.ids[i] ?? none, phrases.frequency, phrasesCovered);
     }
-    const worth = gain / sentence.words ** method.brevity;
-    return sentence.question ? worth * questionFactor : worth;
+    return (gain / sentence.words ** method.brevity) * partFactor(sentence, method);
   };
   const gainMax = highest(Float64Array.from(sentences, gainOf));
 
@@ -118,14 +117,19 @@ function saliences(
       centroid[term] = (centroid[term] ?? 0) + (vectors[i]?.[at] ?? 0);
     });
   });
-  return Float64Array.from(sentences, ({ terms, words, question }, i) => {
+  return Float64Array.from(sentences, (sentence, i) => {
+    const { terms, words } = sentence;
     let sum = 0;
     terms.forEach((term, at) => {
       const weight = vectors[i]?.[at] ?? 0;
       sum += weight * ((centroid[term] ?? 0) - weight);
     });
-    return sum * Math.min(1, words / method.wordsFull) * (question ? questionFactor : 1);
+    return sum * Math.min(1, words / method.wordsFull) * partFactor(sentence, method);
   });
+}
+
+function partFactor({ question, cue }: Sentence, method: Method): number {
+  return (question ? questionFactor : 1) * (cue ? method.cue : 1);
 }
 
 /** What only one sentence says brings nothing. */
