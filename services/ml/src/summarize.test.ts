@@ -89,6 +89,13 @@ describe('the choice', () => {
     ).toMatch(/battery life is great/);
   });
 
+  test('takes what happened rather than what was said of it, where little is kept', () => {
+    const happened = 'The harbour of Lund will be closed for two years while its quay is rebuilt.';
+    const said = '"The harbour of Lund will be closed for two years while its quay is rebuilt," Berg said.';
+    const rest = article.slice(1).join(' ');
+    expect(summarize([[`${said} ${happened} ${rest}`]], { sentences: 1 })).toBe(happened);
+  });
+
   test('takes the sentence in which authors tell what they did', () => {
     const abstract =
       'Many harbours silt up over the years and lose their ships. ' +

@@ -19,6 +19,8 @@ const pairWeight = 0.5;
 /** What each further time of a word is worth beside the time before. */
 const againFactor = 0.3;
 const questionFactor = 0.6;
+/** The bonus of the first sentence is halved after this many. */
+const leadPlaces = 3;
 const likenessWeight = 0.3;
 const likenessMax = 0.6;
 /** A sentence is held against this many chosen ones, so that a summary of thousands is not quadratic. */
@@ -69,7 +71,7 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
       const sentence = sentences[i];
       if (sentence === undefined || likenessOf(i) > likenessMax) return -Infinity;
       if (repeated + repeatedPairs(sentence, pairsCovered) > repeatedMax) return -Infinity;
-      const lead = 1 + method.lead / Math.sqrt(1 + sentence.position);
+      const lead = 1 + method.lead / (1 + sentence.position / leadPlaces);
       const likeAll = (method.salience * (salience[i] ?? 0)) / salienceMax;
       const brings = ((1 - method.salience) * gainOf(sentence, i)) / gainMax;
       return lead * (likeAll + brings) - likenessWeight * (likeness[i] ?? 0);
@@ -128,8 +130,8 @@ function saliences(
   });
 }
 
-function partFactor({ question, cue }: Sentence, method: Method): number {
-  return (question ? questionFactor : 1) * (cue ? method.cue : 1);
+function partFactor({ question, speech, cue }: Sentence, method: Method): number {
+  return (question ? questionFactor : 1) * (speech ? method.speech : 1) * (cue ? method.cue : 1);
 }
 
 /** What only one sentence says brings nothing. */
