@@ -17,7 +17,7 @@ import { stepRegression } from './regression.ts';
 import type { LearnerFactory } from './replica-state.ts';
 import { Tables, type TablesState } from './tables.ts';
 
-const format = 6;
+const format = 7;
 const replaysMin = 4;
 const replaysMax = 12;
 /** Features that the replays of one call may cost. */
@@ -121,7 +121,8 @@ class Classifier implements Learner {
     const index = this.#indexes.get(classId);
     const own = index === undefined ? undefined : this.#model.classes[index];
     if (index === undefined || !own) return;
-    this.#model.mass -= this.#model.tables.dropClass(index);
+    this.#model.tables.dropClass(index);
+    this.#model.mass -= own.mass;
     this.#model.examples -= own.examples;
     this.#memory.drop(index);
     // To take examples out of it costs more than a call may; who forgets a class learns the others again anyway.

@@ -14,7 +14,7 @@ export interface Learner {
   learn(classId: string, text: string): Score | undefined;
   /** All classes, most likely first, ties by class id; empty before any training. */
   predict(text: string): Score[];
-  /** As if the class had never been trained. */
+  /** Takes a class out; what it left in the numbers of the others stays until these are learnt again. */
   forget(classId: string): void;
   toBytes(): Uint8Array;
 }

@@ -31,11 +31,16 @@ function makeModel(random: () => number): { model: Model; examples: Kept[] } {
 /** Word by word, as the formula has it. */
 function scoreSlowly(model: Model, { rows, weights }: Kept): number[] {
   const { tables } = model;
+  const sumOf = (row: number, c: number) => {
+    const pair = tables.bayes.findOrAdd(row, c);
+    return tables.bayes.values[pair] as number;
+  };
   return model.classes.map((one, c) => {
     let score = Math.log((one?.examples ?? 0) / model.examples);
     for (const [i, row] of rows.entries()) {
-      const background = (0.5 * (tables.mass[row] as number)) / model.mass + 0.5 / tables.rows;
-      const own = tables.bayes[tables.pairOrAdd(row, c)] as number;
+      const mass = model.classes.reduce((sum, _, other) => sum + sumOf(row, other), 0);
+      const background = (0.5 * mass) / model.mass + 0.5 / tables.rows;
+      const own = sumOf(row, c);
       score += (weights[i] as number) * Math.log(1 + (0.4 * own) / (0.6 * (one?.mass ?? 0) * background));
     }
     return score;

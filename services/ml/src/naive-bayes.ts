@@ -12,23 +12,20 @@ const productsMax = 24;
 
 /** Adds an example to naive Bayes' sums, or takes it out again. */
 export function countExample(model: Model, { rows, weights, words, classIndex }: Kept, sign: 1 | -1): void {
-  const tables = model.tables;
+  const { documents, bayes } = model.tables;
   const own = model.classes[classIndex] as ClassNumbers;
   let norm = 0;
   for (let i = 0; i < words; i++) norm += (weights[i] as number) ** 2;
   const scale = norm === 0 ? 0 : sign / Math.sqrt(norm);
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i] as number;
-    const pair = tables.pairOrAdd(row, classIndex);
-    tables.documents[row] = (tables.documents[row] as number) + sign;
-    tables.counts[pair] = (tables.counts[pair] as number) + sign;
+    documents[row] = (documents[row] as number) + sign;
     if (i >= words) continue;
-    const value = (weights[i] as number) * scale;
-    const before = tables.bayes[pair] as number;
-    tables.bayes[pair] = before + value;
+    const pair = bayes.findOrAdd(row, classIndex);
+    const before = bayes.values[pair] as number;
+    bayes.values[pair] = before + (weights[i] as number) * scale;
     // What a 32-bit sum really took, so that the totals always agree with it.
-    const taken = (tables.bayes[pair] as number) - before;
-    tables.mass[row] = (tables.mass[row] as number) + taken;
+    const taken = (bayes.values[pair] as number) - before;
     own.mass += taken;
     model.mass += taken;
   }
@@ -61,17 +58,19 @@ function scoreLess(model: Model, kept: Kept, { into, share }: { into: Float64Arr
   const products = new Float64Array(classes.length).fill(1);
   const uniform = 0.5 / Math.max(1, tables.rows);
   const total = model.mass - taken;
-  const { bayes, classes: classesOf } = tables;
+  const { starts, sizes, classes: classesOf, values } = tables.bayes;
   for (let i = 0; i < words; i++) {
     const row = rows[i] as number;
     const weight = weights[i] as number;
     const less = share * weight;
-    const rarity = 1 / ((0.5 * ((tables.mass[row] as number) - less)) / total + uniform);
-    const from = tables.starts[row] as number;
-    const end = from + (tables.sizes[row] as number);
+    const from = starts[row] as number;
+    const end = from + (sizes[row] as number);
+    let mass = -less;
+    for (let pair = from; pair < end; pair++) mass += values[pair] as number;
+    const rarity = 1 / ((0.5 * mass) / total + uniform);
     for (let pair = from; pair < end; pair++) {
       const c = classesOf[pair] as number;
-      const value = (bayes[pair] as number) - (c === classIndex ? less : 0);
+      const value = (values[pair] as number) - (c === classIndex ? less : 0);
       if (value <= roundingMax) continue;
       const ratio = value * (factors[c] as number) * rarity;
       if (weight === 1) products[c] = (products[c] as number) * (1 + ratio);

@@ -2,7 +2,7 @@
 
 import type { Kept } from './memory.ts';
 import { type ClassNumbers, countClasses, type Model, softmax } from './model.ts';
-import type { Tables } from './tables.ts';
+import type { Pairs } from './pairs.ts';
 
 /** Shorter steps while little is known: with few examples the first ones decide, and long ones overshoot. */
 const learningRate = { first: 0.2, full: 0.7, fullAt: 500 };
@@ -55,17 +55,16 @@ export function scoreRegression(
   { rows, inputs }: { rows: Int32Array; inputs: Float32Array },
   into: Float64Array,
 ): void {
-  const tables = model.tables;
-  const { classes, weights } = tables;
+  const { starts, sizes, classes, values } = model.tables.regression;
   for (let c = 0; c < model.classes.length; c++) into[c] = model.classes[c]?.bias ?? Number.NEGATIVE_INFINITY;
   for (let i = 0; i < rows.length; i++) {
     const input = inputs[i] as number;
     if (input === 0) continue;
-    const from = tables.starts[rows[i] as number] as number;
-    const end = from + (tables.sizes[rows[i] as number] as number);
+    const from = starts[rows[i] as number] as number;
+    const end = from + (sizes[rows[i] as number] as number);
     for (let pair = from; pair < end; pair++) {
       const c = classes[pair] as number;
-      into[c] = (into[c] as number) + input * (weights[pair] as number);
+      into[c] = (into[c] as number) + input * (values[pair] as number);
     }
   }
 }
@@ -101,34 +100,34 @@ function descend(
   { rows, inputs }: { rows: Int32Array; inputs: Float32Array },
   { gradients, moving, rate }: { gradients: Float64Array; moving: number[]; rate: number },
 ): void {
-  const tables = model.tables;
+  const pairs = model.tables.regression;
   /** The row that a class was last found in. */
   const found = new Int32Array(gradients.length).fill(-1);
   for (let i = 0; i < rows.length; i++) {
     const input = inputs[i] as number;
     if (input === 0) continue;
     const row = rows[i] as number;
-    const from = tables.starts[row] as number;
-    const end = from + (tables.sizes[row] as number);
+    const from = pairs.starts[row] as number;
+    const end = from + (pairs.sizes[row] as number);
     let left = moving.length;
     for (let pair = from; pair < end && left > 0; pair++) {
-      const c = tables.classes[pair] as number;
+      const c = pairs.classes[pair] as number;
       if (gradients[c] === 0) continue;
-      stepPair(tables, pair, { slope: (gradients[c] as number) * input, rate });
+      stepPair(pairs, pair, { slope: (gradients[c] as number) * input, rate });
       found[c] = row;
       left--;
     }
     for (let j = 0; left > 0; j++) {
       const c = moving[j] as number;
       if (found[c] === row) continue;
-      stepPair(tables, tables.addPair(row, c), { slope: (gradients[c] as number) * input, rate });
+      stepPair(pairs, pairs.add(row, c), { slope: (gradients[c] as number) * input, rate });
       left--;
     }
   }
 }
 
-function stepPair(tables: Tables, pair: number, { slope, rate }: { slope: number; rate: number }): void {
-  const squares = (tables.gradients[pair] as number) + slope * slope;
-  tables.gradients[pair] = squares;
-  tables.weights[pair] = (tables.weights[pair] as number) - (rate * slope) / Math.sqrt(squares + 0.1);
+function stepPair(pairs: Pairs, pair: number, { slope, rate }: { slope: number; rate: number }): void {
+  const squares = (pairs.squares[pair] as number) + slope * slope;
+  pairs.squares[pair] = squares;
+  pairs.values[pair] = (pairs.values[pair] as number) - (rate * slope) / Math.sqrt(squares + 0.1);
 }

@@ -1,20 +1,36 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { Pairs } from './pairs.ts';
 import { Tables } from './tables.ts';
 
-type Numbers = Map<number, { documents: number; weights: Map<number, number> }>;
+/** By hash, of each class that it has a pair of. */
+interface Row {
+  documents: number;
+  bayes: Map<number, number>;
+  regression: Map<number, [weight: number, squares: number]>;
+}
 
-function read(tables: Tables): Numbers {
-  const numbers: Numbers = new Map();
-  for (let row = 0; row < tables.rows; row++) {
-    const weights = new Map<number, number>();
-    const from = tables.starts[row] as number;
-    for (let pair = from; pair < from + (tables.sizes[row] as number); pair++) {
-      weights.set(tables.classes[pair] as number, tables.weights[pair] as number);
-    }
-    numbers.set(tables.keys[row] as number, { documents: tables.documents[row] as number, weights });
-  }
-  return numbers;
+function read(tables: Tables): Map<number, Row> {
+  const pairsOf = (row: number, { starts, sizes }: Pairs) =>
+    Array.from({ length: sizes[row] as number }, (_, i) => (starts[row] as number) + i);
+  const { bayes, regression } = tables;
+  return new Map(
+    Array.from({ length: tables.rows }, (_, row) => [
+      tables.keys[row] as number,
+      {
+        documents: tables.documents[row] as number,
+        bayes: new Map(
+          pairsOf(row, bayes).map((pair) => [bayes.classes[pair] as number, bayes.values[pair] as number]),
+        ),
+        regression: new Map(
+          pairsOf(row, regression).map((pair) => [
+            regression.classes[pair] as number,
+            [regression.values[pair] as number, regression.squares[pair] as number],
+          ]),
+        ),
+      },
+    ]),
+  );
 }
 
 const actions = fc.array(
@@ -22,9 +38,10 @@ const actions = fc.array(
     {
       weight: 30,
       arbitrary: fc.record({
-        hash: fc.nat(40),
+        hash: fc.nat(40).map((nat) => nat * 104_729_001),
         classIndex: fc.nat(12),
-        weight: fc.integer({ min: 1, max: 9 }),
+        value: fc.integer({ min: 1, max: 9 }),
+        learnt: fc.boolean(),
       }),
     },
     { weight: 1, arbitrary: fc.record({ dropped: fc.nat(12) }) },
@@ -37,26 +54,29 @@ it('keeps of each row and class what was put there, whatever moves, goes or come
   fc.assert(
     fc.property(actions, (all) => {
       let tables = new Tables();
-      const expected: Numbers = new Map();
+      const expected = new Map<number, Row>();
       for (const action of all) {
         if ('restore' in action) {
           tables = Tables.from(tables.toState());
         } else if ('dropped' in action) {
           tables.dropClass(action.dropped);
-          for (const one of expected.values()) if (one.weights.delete(action.dropped)) one.documents--;
-        } else {
-          const { hash, classIndex, weight } = action;
-          const one = expected.get(hash) ?? { documents: 0, weights: new Map<number, number>() };
-          expected.set(hash, one);
-          if (!one.weights.has(classIndex)) one.documents++;
-          one.weights.set(classIndex, weight);
-          const row = tables.findOrAdd(hash);
-          const pair = tables.pairOrAdd(row, classIndex);
-          if (tables.counts[pair] === 0) {
-            tables.counts[pair] = 1;
-            tables.documents[row] = (tables.documents[row] as number) + 1;
+          for (const { bayes, regression } of expected.values()) {
+            bayes.delete(action.dropped);
+            regression.delete(action.dropped);
           }
-          tables.weights[pair] = weight;
+        } else {
+          const { hash, classIndex, value, learnt } = action;
+          const one = expected.get(hash) ?? { documents: 0, bayes: new Map(), regression: new Map() };
+          expected.set(hash, one);
+          const row = tables.findOrAdd(hash);
+          tables.documents[row] = ++one.documents;
+          const pairs = learnt ? tables.regression : tables.bayes;
+          const pair = pairs.findOrAdd(row, classIndex);
+          pairs.values[pair] = value;
+          if (learnt) {
+            pairs.squares[pair] = value * value;
+            one.regression.set(classIndex, [value, value * value]);
+          } else one.bayes.set(classIndex, value);
         }
       }
       expect(read(tables)).toEqual(expected);
@@ -66,9 +86,28 @@ it('keeps of each row and class what was put there, whatever moves, goes or come
   );
 });
 
+it('starts each pair from nothing, also where another was', () => {
+  const tables = new Tables();
+  const { regression } = tables;
+  const row = tables.findOrAdd(1);
+  for (let classIndex = 0; classIndex < 40; classIndex++) {
+    const pair = regression.findOrAdd(row, classIndex);
+    regression.values[pair] = 5;
+    regression.squares[pair] = 5;
+  }
+  // The rooms that the first row moved out of are taken by these.
+  for (let hash = 2; hash < 40; hash++) {
+    const pair = regression.findOrAdd(tables.findOrAdd(hash), 0);
+    expect([regression.values[pair], regression.squares[pair]]).toEqual([0, 0]);
+  }
+});
+
 it('finds a row by any hash, and only what was added', () => {
   const tables = new Tables();
   for (let i = 0; i < 5_000; i++) expect(tables.findOrAdd((i * 2_654_435_761) >>> 0)).toBe(i);
   for (let i = 0; i < 5_000; i++) expect(tables.find((i * 2_654_435_761) >>> 0)).toBe(i);
   expect(tables.find(12_345)).toBe(-1);
+  // The last slot is taken: the search goes on from the first.
+  for (let i = 0; i < 5; i++) expect(tables.findOrAdd(0xffff_ffff - i)).toBe(5_000 + i);
+  for (let i = 0; i < 5; i++) expect(tables.find(0xffff_ffff - i)).toBe(5_000 + i);
 });
