@@ -17,9 +17,16 @@ import { stepRegression } from './regression.ts';
 import type { LearnerFactory } from './replica-state.ts';
 import { Tables, type TablesState } from './tables.ts';
 
-const format = 7;
+const format = 8;
 const replaysMin = 4;
 const replaysMax = 12;
+/**
+ * Where examples come class by class, each of them pulls the same way, and it takes more earlier ones to hold against
+ * it. So many, once a class came so often in a row that its share would bring it about with this chance at most: mixed
+ * examples never do.
+ */
+const replaysInRun = 8;
+const runChanceMax = 1e-6;
 /** Features that the replays of one call may cost. */
 const replayFeaturesMax = 4_000;
 /** Held-out examples that one call calibrates with. */
@@ -40,6 +47,7 @@ interface State {
   blend: BlendState;
   memory: MemoryState;
   last: number;
+  run: number;
   few: FewExamplesState | null;
 }
 
@@ -55,6 +63,8 @@ class Classifier implements Learner {
   #memory: Memory = createMemory();
   /** The class index of the last example. */
   #last = -1;
+  /** How often it has come in a row. */
+  #run = 0;
   /** Absent once examples are many. */
   #few: FewExamples | undefined = new FewExamples();
 
@@ -70,6 +80,7 @@ class Classifier implements Learner {
     classifier.#blend = new Blend(state.blend);
     classifier.#memory = createMemory(state.memory);
     classifier.#last = state.last;
+    classifier.#run = state.run;
     classifier.#few = state.few === null ? undefined : new FewExamples(state.few);
     return classifier;
   }
@@ -84,6 +95,7 @@ class Classifier implements Learner {
       blend: this.#blend.state,
       memory: this.#memory.state,
       last: this.#last,
+      run: this.#run,
       few: this.#few?.toState() ?? null,
     };
     return serialize(state);
@@ -93,6 +105,7 @@ class Classifier implements Learner {
     const features = extractFeatures(text);
     const best = this.#answer(this.#look(features), classId);
     const index = this.#indexOf(classId);
+    this.#run = index === this.#last ? this.#run + 1 : 1;
     this.#last = index;
     const own = this.#model.classes[index] as ClassNumbers;
     own.examples++;
@@ -202,8 +215,11 @@ class Classifier implements Learner {
   }
 
   /** Earlier examples once more: many while there are few, fewer for long texts. */
-  #replay({ rows }: Kept): void {
-    const wanted = Math.max(replaysMin, Math.min(replaysMax, Math.floor(8_000 / this.#model.examples)));
+  #replay({ rows, classIndex }: Kept): void {
+    const { classes, examples } = this.#model;
+    const share = (classes[classIndex] as ClassNumbers).examples / examples;
+    const least = share ** this.#run > runChanceMax ? replaysMin : replaysInRun;
+    const wanted = Math.max(least, Math.min(replaysMax, Math.floor(8_000 / examples)));
     const affordable = Math.max(1, Math.floor(replayFeaturesMax / Math.max(1, rows.length)));
     for (let i = Math.min(wanted, affordable); i > 0; i--) {
       const example = this.#memory.draw(i % 2 === 0);
