@@ -11,8 +11,8 @@ import { calmRounds } from './support/calm.ts';
 import { median, printHead, printRow, printTogether, quantile } from './support/table.ts';
 
 const url = process.env.POSTGRES_URL;
-const seconds = Number(process.env.BENCH_SECONDS ?? 2);
-const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 9);
+const seconds = Number(process.env.BENCH_SECONDS ?? 4);
+const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 6);
 /** Until 200 connections stand and the first answers are under way. */
 const settleMs = 1_000;
 const command = fileURLToPath(new URL('../tools/datahub.ts', import.meta.url));
