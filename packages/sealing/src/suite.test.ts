@@ -111,3 +111,13 @@ test.each([0, 31, 33, 64])('takes no public key of %i bytes', async (length) => 
   const bytes = new Uint8Array(length).fill(9).buffer;
   await expect(ours.kem.deserializePublicKey(bytes)).rejects.toThrow();
 });
+
+test('opens nothing whose tag was cut, which GCM itself would take', async () => {
+  const [key, iv, none] = [new ArrayBuffer(32), new ArrayBuffer(12), new ArrayBuffer(0)];
+  const context = ours.aead.createEncryptionContext(key);
+  const sealed = await context.seal(iv, none, none);
+  expect(sealed.byteLength).toBe(16);
+  for (const bytes of [4, 8, 12, 15])
+    await expect(context.open(iv, sealed.slice(0, bytes), none)).rejects.toThrow();
+  expect(await context.open(iv, sealed, none)).toEqual(none);
+});
