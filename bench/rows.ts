@@ -9,7 +9,7 @@ import { once } from './support/load.ts';
 import { printHead, printRow } from './support/table.ts';
 
 const count = Number(process.env.BENCH_ROWS ?? 1_000_000);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, import.meta.url));
 
 async function setUpPostgres(url: string): Promise<void> {
