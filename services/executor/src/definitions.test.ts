@@ -50,6 +50,8 @@ function setup() {
   const asked: {
     accountId: string;
     limits: object | undefined;
+    /** From when it was asked. */
+    timeoutMs: number;
     resolve(answer: ResolveQueryResponse): void;
     reject(err: unknown): void;
   }[] = [];
@@ -59,7 +61,8 @@ function setup() {
       resolveQuery: (_request, ctx) =>
         new Promise((resolve, reject) => {
           const accountId = ctx.principal?.accountId ?? '';
-          asked.push({ accountId, limits: ctx.principal?.limits, resolve, reject });
+          const timeoutMs = ctx.deadlineAt - performance.now();
+          asked.push({ accountId, limits: ctx.principal?.limits, timeoutMs, resolve, reject });
           if (catalog.now instanceof HubError) reject(catalog.now);
           else if (catalog.now) resolve(catalog.now);
         }),
@@ -68,7 +71,8 @@ function setup() {
     now: () => clock.ms,
     heldMax: 3,
     awayMaxMs: 60_000,
-    resolveTimeoutMs: 2_000,
+    resolveTimeoutMs: 5_000,
+    renewTimeoutMs: 1_000,
   });
   return { definitions, catalog, asked };
 }
@@ -106,6 +110,18 @@ describe('leases', () => {
     expect(asked).toHaveLength(2);
     clock.ms += 700;
     expect(definitions.held('q', a)).toBe(first);
+  });
+
+  test('who holds nothing waits longer for the catalog than who could do without', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    await definitions.query('q', a, { signal: idle });
+    clock.ms += 500;
+    definitions.held('q', a);
+    await settled();
+    clock.ms += 1_500;
+    await definitions.query('q', a, { signal: idle });
+    expect(asked.map(({ timeoutMs }) => Math.round(timeoutMs / 100) * 100)).toEqual([5_000, 1_000, 1_000]);
   });
 
   test('a lease of nothing is used once, a longer one than a second is cut', async () => {

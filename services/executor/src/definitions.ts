@@ -44,7 +44,10 @@ export interface DefinitionsOptions {
   heldMax: number;
   /** How long a definition may outlive its lease while the catalog is away. */
   awayMaxMs: number;
+  /** For the catalog's answer, where nothing is held that could serve without it. */
   resolveTimeoutMs: number;
+  /** The same where something is. */
+  renewTimeoutMs: number;
 }
 
 export interface Definitions {
@@ -126,11 +129,16 @@ interface Asker {
   forget(): void;
 }
 
-function createAsker({ catalog, now, resolveTimeoutMs }: DefinitionsOptions, all: HeldDefinitions): Asker {
+function createAsker(
+  { catalog, now, resolveTimeoutMs, renewTimeoutMs }: DefinitionsOptions,
+  all: HeldDefinitions,
+): Asker {
   const asking = new Map<string, Promise<QueryDefinition>>();
   const request: Asker['ask'] = async (queryId, principal, traceparent) => {
     const asked = { sentAt: now(), step: all.step };
-    const ctx = createCallContext({ timeoutMs: resolveTimeoutMs, principal: accountOf(principal) });
+    const isHeld = all.get(queryId, principal.accountId) !== undefined;
+    const timeoutMs = isHeld ? renewTimeoutMs : resolveTimeoutMs;
+    const ctx = createCallContext({ timeoutMs, principal: accountOf(principal) });
     const answer = await catalog.resolveQuery({ queryId }, { ...ctx, traceparent });
     return all.put(toQueryDefinition(answer), { ...asked, leaseMs: answer.leaseMs });
   };

@@ -52,7 +52,9 @@ export interface ExecutorService {
   close(graceMs: number): Promise<void>;
 }
 
-const resolveTimeoutMs = 1_000;
+/** A store that fails over is away for a few seconds. */
+const resolveTimeoutMs = 5_000;
+const renewTimeoutMs = 1_000;
 const now = () => performance.now();
 
 export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
@@ -63,6 +65,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     heldMax: config.definitionsMax,
     awayMaxMs: config.awayMaxMs,
     resolveTimeoutMs,
+    renewTimeoutMs,
   });
   const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
   const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs };
