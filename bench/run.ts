@@ -35,7 +35,7 @@ try {
     say(`${name} (${i + 1} of ${names.length})`);
     const path = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
     const env = { ...process.env, ...databases?.env };
-    const child = spawn(process.execPath, ['--expose-gc', path], { stdio: 'inherit', env });
+    const child = spawn(process.execPath, [path], { stdio: 'inherit', env });
     const [code] = await once(child, 'close');
     if (code !== 0) process.exitCode = 1;
   }

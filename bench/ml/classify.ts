@@ -6,6 +6,7 @@
 
 import { learners } from '../../services/ml/src/classifier.ts';
 import type { Learner } from '../../services/ml/src/learner.ts';
+import { heldBytes } from '../../tests/support/memory.ts';
 import { quantile } from '../support/table.ts';
 import { baselines, type Example, listSets, load, score } from './data.ts';
 
@@ -60,13 +61,6 @@ export function learningCurve(examples: Example[], tests: Example[], perClass: n
     0,
   );
   return sum / seeds.length;
-}
-
-/** What is held, arrays outside the heap too, in bytes. One collection leaves arrays that nothing holds any more. */
-function heldBytes(): number {
-  for (let i = 0; i < 3; i++) global.gc?.();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
 }
 
 const cell = (value: number, digits = 1) => value.toFixed(digits).padStart(7);

@@ -1,18 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
+import { heldBytes } from '../../../tests/support/memory.ts';
 import { createRandom } from '../../../tests/support/random.ts';
 import { learners } from './classifier.ts';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-
-function heldBytes(): number {
-  // The first collection only says which arrays nothing holds any more.
-  for (let i = 0; i < 3; i++) collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
 
 /** Of 40 topics, with words of their own among words of all, half of these rare. */
 function makeExample(i: number, random: () => number): { label: string; text: string } {

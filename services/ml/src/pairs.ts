@@ -14,7 +14,7 @@ export interface PairsState {
 
 const startRoom = 1_024;
 /** What arrays grow by. */
-const growth = 1.25;
+export const growth = 1.25;
 
 export class Pairs {
   /** The first pair of each row, and how many it has. */

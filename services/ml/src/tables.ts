@@ -4,7 +4,7 @@
  * seen once and late.
  */
 
-import { grown, Pairs, type PairsState } from './pairs.ts';
+import { grown, growth, Pairs, type PairsState } from './pairs.ts';
 
 export interface TablesState {
   keys: Uint32Array;
@@ -14,8 +14,7 @@ export interface TablesState {
 }
 
 const startRows = 1_024;
-/** What arrays grow by, and slots for a row of them: so much of the slots is never taken that searches are short. */
-const growth = 1.25;
+/** Slots for a row: so many of them are never taken that searches are short. */
 const slotsPerRow = 1.6;
 
 export class Tables {

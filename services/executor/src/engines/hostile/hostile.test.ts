@@ -1,8 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call';
@@ -10,6 +8,7 @@ import type { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
 import { readSettings } from '@datahub/service-kit/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { collectGarbage } from '../../../../../tests/support/memory.ts';
 import { scaled } from '../../../../../tests/support/scale.ts';
 import { compileQuery } from '../../compile-query.ts';
 import { readExecutorConfig } from '../../config.ts';
@@ -28,9 +27,6 @@ const secrets = Object.values(canary);
 const logInMs = scaled(1_000, 3_500);
 const statementMs = scaled(1_500, 3_800);
 const growthBytesMax = 16 * 1_048_576;
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
 
 /** Bytes in use at most, beyond those at the start, until it is stopped. */
 function watchMemory(): () => number {
