@@ -6,8 +6,8 @@ import type { Outcome } from '../engine.ts';
 import type { AnswerOptions, AnswerSink } from '../rpc/execution.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { toCsvField, writeField } from './csv.ts';
-import { writeAscii, writeText } from './encode.ts';
-import { layoutOf, type RowLayout } from './row-layout.ts';
+import { writeAscii, writeNull, writeText } from './encode.ts';
+import { layoutOf, type Prefix, type RowLayout } from './row-layout.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
 import { createTurns, type Flow, type Turns } from './turns.ts';
 
@@ -178,13 +178,9 @@ class Answer implements AnswerSink, Flow {
     const { encoders, prefixes } = this.#layout;
     if (encoders.length === 0) writeAscii(out, '{');
     for (let i = 0; i < encoders.length; i++) {
-      const prefix = prefixes[i] as Buffer;
-      const length = prefix.length;
-      out.reserve(length + 4);
-      for (let j = 0, at = out.position; j < length; j++, at++) out.buffer[at] = prefix[j] as number;
-      out.position += length;
+      writePrefix(out, prefixes[i] as Prefix);
       const start = offsets[2 * i] as number;
-      if (start < 0) writeAscii(out, 'null');
+      if (start < 0) writeNull(out);
       else (encoders[i] as FieldEncoder)(out, source, start, offsets[2 * i + 1] as number);
     }
     out.reserve(1);
@@ -287,4 +283,13 @@ class Answer implements AnswerSink, Flow {
       if (this.#turns.take(this)) this.#turns.pass(this);
     }
   }
+}
+
+/** In whole words: what the last one has too much is written over. */
+function writePrefix(out: ByteWriter, { words, bytes }: Prefix): void {
+  out.reserve(bytes + 4);
+  const { view } = out;
+  let at = out.position;
+  for (let i = 0; i < words.length; i++, at += 4) view.setInt32(at, words[i] as number, true);
+  out.position += bytes;
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { isExactNumber, writeBase64, writeString } from './encode.ts';
+import { isExactNumber, writeBase64, writeInteger, writeRaw, writeString } from './encode.ts';
 import type { FieldEncoder } from './row-sink.ts';
 
 function write(encode: FieldEncoder, source: Buffer): string {
@@ -35,6 +35,55 @@ test('a long text takes no more room than it needs', () => {
   expect(out.buffer.length).toBeLessThan(25_000_000);
 });
 
+test('text is a JSON string wherever an escape stands in it, and wherever it stands among other bytes', () => {
+  for (const escaped of ['"', '\\', '\u0000', '\u001f', '\n', '\u007f', '\u0080', 'ü', '語', '🙂']) {
+    for (let length = 0; length < 14; length++) {
+      for (let place = 0; place <= length; place++) {
+        const text = `${'!'.repeat(place)}${escaped}${'~'.repeat(length - place)}`;
+        const source = Buffer.from(`"\\"${text}\n\n\n`);
+        const out = new ByteWriter(1);
+        writeString(out, source, 3, source.length - 3);
+        expect(JSON.parse(out.buffer.toString('utf8', 0, out.position))).toBe(text);
+      }
+    }
+  }
+});
+
+test.each([
+  0,
+  1,
+  9,
+  10,
+  99,
+  100,
+  101,
+  999,
+  1_000,
+  65_535,
+  2 ** 31 - 1,
+  2 ** 32 - 1,
+  -1,
+  -10,
+  -128,
+  -(2 ** 31),
+])('the whole number %s is its digits', (value) =>
+  expect(write((out) => writeInteger(out, value), Buffer.alloc(0))).toBe(String(value)),
+);
+
+test('any whole number of 32 bits is its digits', () => {
+  const property = fc.property(fc.integer({ min: -(2 ** 31), max: 2 ** 32 - 1 }), (value) => {
+    expect(write((out) => writeInteger(out, value), Buffer.alloc(0))).toBe(String(value));
+  });
+  fc.assert(property, { numRuns: scaled(500, 10_000) });
+});
+
+test.each([0, 1, 2, 3, 4, 5, 8, 63, 95, 96, 97, 5_000])('%s bytes are copied as they are', (length) => {
+  const source = Buffer.from(Array.from({ length: length + 8 }, (_, i) => i % 251));
+  const out = new ByteWriter(1);
+  writeRaw(out, source, 5, 5 + length);
+  expect(out.buffer.subarray(0, out.position)).toEqual(source.subarray(5, 5 + length));
+});
+
 test('any bytes are base64', () => {
   const property = fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
     expect(write(writeBase64, Buffer.from(bytes))).toBe(`"${Buffer.from(bytes).toString('base64')}"`);
@@ -53,8 +102,14 @@ test.each([
   ['1000000000000000.00', false],
   ['1.00000000000000000', true],
   ['1.000000000000001', false],
+  ['1.000000000000000000000000000', true],
+  ['-1.100000000000000000000000000', true],
+  ['0.000000000000000000000000000', true],
+  ['1000000000000000000000000000', false],
+  ['123456789012345.6000000000000', false],
+  ['1-2', false],
   ['NaN', false],
   ['Infinity', false],
 ])('%s is a number of at most 15 significant digits: %s', (text, exact) => {
-  expect(isExactNumber(Buffer.from(text), 0, text.length)).toBe(exact);
+  expect(isExactNumber(new DataView(new TextEncoder().encode(text).buffer), 0, text.length)).toBe(exact);
 });

@@ -4,6 +4,9 @@ import type { ByteWriter } from './byte-writer.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
+const words = { fals: 0x736c6166, null: 0x6c6c756e, true: 0x65757274, zeros: 0x30303030 };
+const letterE = 0x65;
+const minus = 0x2d;
 const zero = 0x30;
 const nine = 0x39;
 const hex = Buffer.from('0123456789abcdef');
@@ -19,21 +22,66 @@ shortEscapes[0x0a] = 0x6e;
 shortEscapes[0x0c] = 0x66;
 shortEscapes[0x0d] = 0x72;
 
-/** Room is made for the longest escapes of a piece at a time, so that a long text does not take six times its length. */
-const pieceBytes = 16_384;
-
 /** UTF-8 text as a JSON string. */
 export function writeString(out: ByteWriter, source: Buffer, start: number, end: number): void {
-  let from = start;
-  out.reserve(Math.min(end - start, pieceBytes) * 6 + 2);
+  out.reserve(end - start + 2);
   out.buffer[out.position++] = quote;
-  while (end - from > pieceBytes) {
-    out.position = writeEscaped(out.buffer, out.position, { source, start: from, end: from + pieceBytes });
-    from += pieceBytes;
-    out.reserve(Math.min(end - from, pieceBytes) * 6 + 1);
+  for (let from = copyPlain(out, source, start, end); from < end; from = copyPlain(out, source, from, end)) {
+    const stop = Math.min(from + wordBytes, end);
+    out.reserve(end - stop + wordBytes * escapeBytesMax + 1);
+    out.position = writeEscaped(out.buffer, out.position, { source, start: from, end: stop });
+    from = stop;
   }
-  out.position = writeEscaped(out.buffer, out.position, { source, start: from, end });
   out.buffer[out.position++] = quote;
+}
+
+const wordBytes = 4;
+const escapeBytesMax = 6;
+
+/**
+ * Copies a word at a time up to the first that holds a byte which needs an escape, and says where that is. Room must be
+ * there for all.
+ */
+function copyPlain(out: ByteWriter, source: Buffer, start: number, end: number): number {
+  let at = out.position;
+  let from = start;
+  const last = end - wordBytes;
+  if (last >= start) {
+    const read = out.viewFrom(source);
+    const write = out.view;
+    for (; from < last; from += wordBytes, at += wordBytes) {
+      const word = read.getInt32(from, true);
+      if (needsEscape(word)) {
+        out.position = at;
+        return from;
+      }
+      write.setInt32(at, word, true);
+    }
+    // The last word ends where the text does, whatever of it was copied before.
+    const word = read.getInt32(last, true);
+    if (!needsEscape(word)) {
+      write.setInt32(at + last - from, word, true);
+      at += end - from;
+      from = end;
+    }
+  } else {
+    for (; from < end; from++) {
+      const byte = source[from] as number;
+      if (byte < 0x20 || byte === quote || byte === backslash) break;
+      out.buffer[at++] = byte;
+    }
+  }
+  out.position = at;
+  return from;
+}
+
+/**
+ * True if one of four bytes is a control character, a quote or a backslash: those become zero or less by a subtraction,
+ * which borrows from a byte's highest bit. "Determine if a word has a byte less than n", Bit Twiddling Hacks, Anderson.
+ */
+function needsEscape(word: number): boolean {
+  const less = (word - 0x20202020) | ((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101);
+  return (less & ~word & 0x80808080) !== 0;
 }
 
 function writeEscaped(
@@ -72,19 +120,79 @@ function writeControl(target: Buffer, from: number, byte: number): number {
 /** Bytes that are JSON already. */
 export function writeRaw(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(end - start);
-  if (end - start < 24) {
-    for (let i = start, at = out.position; i < end; i++, at++) out.buffer[at] = source[i] as number;
-  } else source.copy(out.buffer, out.position, start, end);
-  out.position += end - start;
+  copyBytes(out, source, start, end);
 }
 
 /** ASCII that needs no escapes, in quotes. */
 export function writeQuoted(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(end - start + 2);
   out.buffer[out.position++] = quote;
-  writeRaw(out, source, start, end);
-  out.reserve(1);
+  copyBytes(out, source, start, end);
   out.buffer[out.position++] = quote;
+}
+
+/** From here on the call to the system's own copy costs less than the loop. */
+const nativeBytesMin = 96;
+
+/** Room must be there. */
+export function copyBytes(out: ByteWriter, source: Buffer, start: number, end: number): void {
+  const length = end - start;
+  if (length >= nativeBytesMin) source.copy(out.buffer, out.position, start, end);
+  else if (length >= wordBytes) {
+    const read = out.viewFrom(source);
+    const write = out.view;
+    const last = end - wordBytes;
+    let at = out.position;
+    for (let from = start; from < last; from += wordBytes, at += wordBytes)
+      write.setInt32(at, read.getInt32(from, true), true);
+    write.setInt32(out.position + length - wordBytes, read.getInt32(last, true), true);
+  } else {
+    for (let i = start, at = out.position; i < end; i++, at++) out.buffer[at] = source[i] as number;
+  }
+  out.position += length;
+}
+
+export function writeBoolean(out: ByteWriter, value: boolean): void {
+  out.reserve(5);
+  out.view.setInt32(out.position, value ? words.true : words.fals, true);
+  out.position += wordBytes;
+  if (!value) out.buffer[out.position++] = letterE;
+}
+
+export function writeNull(out: ByteWriter): void {
+  out.reserve(wordBytes);
+  out.view.setInt32(out.position, words.null, true);
+  out.position += wordBytes;
+}
+
+/** A whole number of at most 32 bits. */
+export function writeInteger(out: ByteWriter, value: number): void {
+  out.reserve(11);
+  const { view } = out;
+  if (value < 0) out.buffer[out.position++] = minus;
+  let rest = Math.abs(value) >>> 0;
+  let places = 1;
+  for (let limit = 10; places < 10 && rest >= limit; limit *= 10) places++;
+  let at = out.position + places;
+  out.position = at;
+  for (; places > 1; places -= 2) {
+    const hundreds = (rest / 100) >>> 0;
+    at -= 2;
+    writePair(view, at, rest);
+    rest = hundreds;
+  }
+  if (places === 1) view.setUint8(at - 1, zero + rest);
+}
+
+/** The two digits of each number below a hundred. */
+const pairs = Uint16Array.from(
+  { length: 100 },
+  (_, i) => zero + Math.trunc(i / 10) + ((zero + (i % 10)) << 8),
+);
+
+/** The last two digits of a number of at most 32 bits; room must be there. */
+export function writePair(view: DataView, at: number, value: number): void {
+  view.setUint16(at, pairs[value % 100] as number, true);
 }
 
 /** A literal known to be ASCII and short. */
@@ -102,17 +210,21 @@ export function writeText(out: ByteWriter, text: string): void {
 
 /** Decimal digits: a number with at most 15 significant digits, else a string; anything else (NaN, Infinity) a string. */
 export function writeDecimal(out: ByteWriter, source: Buffer, start: number, end: number): void {
-  if (isExactNumber(source, start, end)) writeRaw(out, source, start, end);
+  if (isExactNumber(out.viewFrom(source), start, end)) writeRaw(out, source, start, end);
   else writeQuoted(out, source, start, end);
 }
 
 /** Leading zeros, and trailing zeros after the point, do not count. */
-export function isExactNumber(source: Buffer, start: number, end: number): boolean {
+export function isExactNumber(source: DataView, start: number, end: number): boolean {
   let significant = 0;
   let zeros = 0;
   let afterPoint = false;
-  for (let i = source[start] === 0x2d ? start + 1 : start; i < end; i++) {
-    const byte = source[i] as number;
+  let stop = end;
+  // Decimals of a wide scale are mostly zeros at their end.
+  while (stop - start > exactDigitsMax && source.getInt32(stop - wordBytes) === words.zeros)
+    stop -= wordBytes;
+  for (let i = start; i < stop; i++) {
+    const byte = source.getUint8(i);
     if (byte === 0x2e) {
       afterPoint = true;
       // Zeros before the point are part of the number's size.
@@ -123,9 +235,9 @@ export function isExactNumber(source: Buffer, start: number, end: number): boole
     } else if (byte > zero && byte <= nine) {
       significant += zeros + 1;
       zeros = 0;
-    } else return false;
+    } else if (byte !== minus || i > start) return false;
   }
-  return significant + (afterPoint ? 0 : zeros) <= exactDigitsMax;
+  return significant + (afterPoint ? 0 : zeros + end - stop) <= exactDigitsMax;
 }
 
 const base64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');

@@ -3,12 +3,18 @@
 import { uniqueNames } from './column-names.ts';
 import type { FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
 
+/** UTF-8, four bytes a word with the first in the lowest place; zeros after the end. */
+export interface Prefix {
+  words: Int32Array;
+  bytes: number;
+}
+
 export interface RowLayout {
   /** Of the columns in the answer, each once. */
   names: string[];
   encoders: FieldEncoder[];
   /** What stands before each field: brace or comma, and the member's name. */
-  prefixes: Buffer[];
+  prefixes: Prefix[];
 }
 
 /** Engines that know a statement's columns give the same ones each time it runs. */
@@ -34,6 +40,16 @@ function createLayout(columns: readonly SinkColumn[], format: RowFormat): RowLay
   return {
     names,
     encoders: columns.map(({ encode }) => encode),
-    prefixes: names.map((name, i) => Buffer.from(prefixOf(name, i))),
+    prefixes: names.map((name, i) => toPrefix(prefixOf(name, i))),
+  };
+}
+
+function toPrefix(text: string): Prefix {
+  const bytes = Buffer.byteLength(text);
+  const padded = Buffer.alloc(Math.ceil(bytes / 4) * 4);
+  padded.write(text);
+  return {
+    words: Int32Array.from({ length: padded.length / 4 }, (_, i) => padded.readInt32LE(4 * i)),
+    bytes,
   };
 }

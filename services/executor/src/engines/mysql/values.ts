@@ -1,10 +1,11 @@
 /** The binary forms of MySQL and MariaDB → JSON bytes, the same JSON that PostgreSQL's values become. */
 
-import type { ByteWriter } from '../../rows/byte-writer.ts';
 import {
   writeAscii,
   writeBase64,
+  writeBoolean,
   writeDecimal,
+  writeInteger,
   writeQuoted,
   writeRaw,
   writeString,
@@ -48,16 +49,16 @@ export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'):
   const unsigned = (column.flags & unsignedFlag) !== 0;
   switch (column.type) {
     case 0x01:
-      return unsigned ? (out, source, start) => writeNumber(out, source[start] as number) : writeInt8;
+      return unsigned ? (out, source, start) => writeInteger(out, source[start] as number) : writeInt8;
     case 0x02:
-      return unsigned ? writeUint16 : (out, source, start) => writeNumber(out, source.readInt16LE(start));
+      return unsigned ? writeUint16 : (out, source, start) => writeInteger(out, source.readInt16LE(start));
     case 0x0d:
       return writeUint16;
     case 0x03:
     case 0x09:
       return unsigned
-        ? (out, source, start) => writeNumber(out, source.readUInt32LE(start))
-        : (out, source, start) => writeNumber(out, source.readInt32LE(start));
+        ? (out, source, start) => writeInteger(out, source.readUInt32LE(start))
+        : (out, source, start) => writeInteger(out, source.readInt32LE(start));
     case 0x08:
       return bigintEncoder(unsigned, numbers);
     case 0x04:
@@ -76,7 +77,7 @@ export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'):
     case 0x0b:
       return writeTime;
     case 0x10:
-      return column.length === 1 ? writeBoolean : bitsEncoder(column.length);
+      return column.length === 1 ? writeBit : bitsEncoder(column.length);
     case 0xf5:
       return writeJson;
     default:
@@ -91,12 +92,8 @@ function textEncoder({ type, charset, extended }: ColumnDefinition): FieldEncode
   return charset === binaryCharset ? writeBase64 : writeString;
 }
 
-function writeNumber(out: ByteWriter, value: number): void {
-  writeAscii(out, String(value));
-}
-
-const writeInt8: FieldEncoder = (out, source, start) => writeNumber(out, source.readInt8(start));
-const writeUint16: FieldEncoder = (out, source, start) => writeNumber(out, source.readUInt16LE(start));
+const writeInt8: FieldEncoder = (out, source, start) => writeInteger(out, source.readInt8(start));
+const writeUint16: FieldEncoder = (out, source, start) => writeInteger(out, source.readUInt16LE(start));
 
 const exactMax = 999_999_999_999_999n;
 
@@ -105,7 +102,7 @@ function bigintEncoder(unsigned: boolean, numbers: 'auto' | 'string'): FieldEnco
     const high = source.readInt32LE(start + 4);
     // Nearly all are small: those need no big integer.
     if (high === 0 && numbers === 'auto') {
-      writeNumber(out, source.readUInt32LE(start));
+      writeInteger(out, source.readUInt32LE(start));
       return;
     }
     const value = unsigned ? source.readBigUInt64LE(start) : source.readBigInt64LE(start);
@@ -139,8 +136,8 @@ function decimalEncoder({ flags }: ColumnDefinition, encode: FieldEncoder): Fiel
   };
 }
 
-const writeBoolean: FieldEncoder = (out, source, _start, end) =>
-  writeAscii(out, ((source[end - 1] as number) & 1) === 1 ? 'true' : 'false');
+const writeBit: FieldEncoder = (out, source, _start, end) =>
+  writeBoolean(out, ((source[end - 1] as number) & 1) === 1);
 
 function bitsEncoder(width: number): FieldEncoder {
   return (out, source, start, end) => {

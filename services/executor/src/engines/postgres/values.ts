@@ -3,8 +3,9 @@
 import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/error';
 import {
-  writeAscii,
+  copyBytes,
   writeBase64,
+  writeBoolean,
   writeDecimal,
   writeQuoted,
   writeRaw,
@@ -18,8 +19,7 @@ interface Type {
   encode: FieldEncoder;
 }
 
-const writeBoolean: FieldEncoder = (out, source, start) =>
-  writeAscii(out, source[start] === 0x74 ? 'true' : 'false');
+const writeTruth: FieldEncoder = (out, source, start) => writeBoolean(out, source[start] === 0x74);
 
 /** Shortest digits that read back, as the server writes them; NaN and the infinities are no JSON numbers. */
 const writeFloat: FieldEncoder = (out, source, start, end) => {
@@ -68,10 +68,10 @@ function timestampEncoder(zone: string): FieldEncoder {
       return;
     }
     out.reserve(end - start + 8);
+    out.buffer[out.position++] = quote;
+    copyBytes(out, source, start, stop);
     const { buffer } = out;
     let at = out.position;
-    buffer[at++] = quote;
-    for (let i = start; i < stop; i++) buffer[at++] = source[i] as number;
     buffer[at - (stop - year - 6)] = letterT;
     if (stop === seconds) buffer[at++] = point;
     for (let digits = Math.max(0, stop - seconds - 1); digits < 3; digits++) buffer[at++] = zero;
@@ -81,11 +81,10 @@ function timestampEncoder(zone: string): FieldEncoder {
   };
 }
 
-const writeBit: FieldEncoder = (out, source, start) =>
-  writeAscii(out, source[start] === 0x31 ? 'true' : 'false');
+const writeBit: FieldEncoder = (out, source, start) => writeBoolean(out, source[start] === 0x31);
 
 const types: Record<number, Type & { array?: number }> = {
-  16: { name: 'boolean', encode: writeBoolean, array: 1000 },
+  16: { name: 'boolean', encode: writeTruth, array: 1000 },
   17: { name: 'bytea', encode: writeBytes, array: 1001 },
   18: { name: 'char', encode: writeString, array: 1002 },
   19: { name: 'name', encode: writeString, array: 1003 },
