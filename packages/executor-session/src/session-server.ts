@@ -184,7 +184,10 @@ function contextOf(call: SessionCall, signal: CallStop): CallContext {
   };
 }
 
-/** Holds the newest chunk back for a turn, so that a small answer travels together with the word that it is whole. */
+/** From here on a chunk is no small answer. */
+const largeChunkBytes = 16_384;
+
+/** Holds a small chunk back for a turn, so that a small answer travels together with the word that it is whole. */
 class LastChunk implements ExecutionReply {
   readonly #call: Running;
   readonly #replies: TurnQueue<SessionReply>;
@@ -200,7 +203,8 @@ class LastChunk implements ExecutionReply {
     this.#send();
     this.#held = bytes;
     this.#call.outstanding += bytes.length;
-    if (!last) setImmediate(() => this.#send());
+    if (bytes.length >= largeChunkBytes) this.#send();
+    else if (!last) setImmediate(() => this.#send());
     return this.#call.outstanding < windowBytes;
   }
 

@@ -6,14 +6,17 @@ import type { Outcome } from '../engine.ts';
 import type { AnswerOptions, AnswerSink } from '../rpc/execution.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { toCsvField, writeField } from './csv.ts';
+import { Drips } from './drips.ts';
 import { writeAscii, writeNull, writeText } from './encode.ts';
-import { layoutOf, type Prefix, type RowLayout } from './row-layout.ts';
+import { layoutOf, type Prefix, type RowLayout, writePrefix } from './row-layout.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
 import { createTurns, type Flow, type Turns } from './turns.ts';
 
-/** Small at first, so that the first bytes come soon, then large, so that many cost little; less beside small answers. */
-const chunkBytes = { first: 16_384, considerate: 32_768, max: 262_144 };
-const dripMs = 20;
+/**
+ * Small at first, so that the first bytes come soon, then large, so that many cost little; less beside small answers. A
+ * chunk goes out once it is as full as that, with the row that filled it, and stays below the most a message may hold.
+ */
+const chunkBytes = { first: 16_384, considerate: 32_768, full: 245_760, max: 262_144 };
 
 /** Answers larger than this take turns with each other. */
 const largeBytes = 1_048_576;
@@ -33,31 +36,6 @@ export function createAnswers(): (options: AnswerOptions) => AnswerSink {
 interface Shared {
   turns: Turns;
   drips: Drips;
-}
-
-/**
- * Rows that come in drips do not wait for a full chunk: `dripMs` at most, and half of that at least, in which a small
- * answer is whole. One clock for all answers: a timer for each would cost more than its bytes.
- */
-class Drips {
-  #fresh: Answer[] = [];
-  #due: Answer[] = [];
-  #ticking = false;
-
-  add(answer: Answer): void {
-    this.#fresh.push(answer);
-    if (this.#ticking) return;
-    this.#ticking = true;
-    setTimeout(() => this.#tick(), dripMs / 2);
-  }
-
-  #tick(): void {
-    for (const answer of this.#due) answer.drip();
-    this.#due = this.#fresh;
-    this.#fresh = [];
-    this.#ticking = this.#due.length > 0;
-    if (this.#ticking) setTimeout(() => this.#tick(), dripMs / 2);
-  }
 }
 
 class Answer implements AnswerSink, Flow {
@@ -265,31 +243,39 @@ class Answer implements AnswerSink, Flow {
     if (this.#out.position === 0) return;
     const large = this.#out.position >= this.#target;
     if (large) {
-      const max = this.#turns.considerate ? chunkBytes.considerate : chunkBytes.max;
-      this.#target = Math.min(this.#target * 2, max);
+      const full = this.#turns.considerate ? chunkBytes.considerate : chunkBytes.full;
+      this.#target = Math.min(this.#target * 2, full);
     }
     const bytes = this.#out.take(large ? this.#target + 4_096 : 1_024);
     for (let at = 0; at < bytes.length; at += chunkBytes.max) {
       const last = this.#ended && at + chunkBytes.max >= bytes.length;
       if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max), last)) this.#behind = true;
     }
+    const isFirst = this.#flushedBytes === 0;
     this.#flushedBytes += bytes.length;
     // Counted once, they took a third more of the processor.
     noteBuffers(2 * bytes.length);
-    if (this.#ended || this.#flushedBytes <= largeBytes) return;
+    if (this.#ended) return;
+    if (isFirst) this.#letGo();
+    else if (this.#flushedBytes > largeBytes) this.#takeTurns();
+  }
+
+  /** The first bytes leave before more are read, of which a fast source has milliseconds' worth. */
+  #letGo(): void {
+    this.#waiting = true;
+    const readOn = () => {
+      if (this.#ended) return;
+      this.#waiting = false;
+      if (!this.#behind) this.#listener();
+    };
+    setImmediate(() => setImmediate(readOn));
+  }
+
+  #takeTurns(): void {
     if (this.#behind) this.#turns.leave(this);
     else {
       this.#waiting = true;
       if (this.#turns.take(this)) this.#turns.pass(this);
     }
   }
-}
-
-/** In whole words: what the last one has too much is written over. */
-function writePrefix(out: ByteWriter, { words, bytes }: Prefix): void {
-  out.reserve(bytes + 4);
-  const { view } = out;
-  let at = out.position;
-  for (let i = 0; i < words.length; i++, at += 4) view.setInt32(at, words[i] as number, true);
-  out.position += bytes;
 }

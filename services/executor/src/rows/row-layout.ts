@@ -1,5 +1,6 @@
 /** What stands around the fields of each row of an answer. */
 
+import type { ByteWriter } from './byte-writer.ts';
 import { uniqueNames } from './column-names.ts';
 import type { FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
 
@@ -52,4 +53,13 @@ function toPrefix(text: string): Prefix {
     words: Int32Array.from({ length: padded.length / 4 }, (_, i) => padded.readInt32LE(4 * i)),
     bytes,
   };
+}
+
+/** In whole words: what the last one has too much is written over. */
+export function writePrefix(out: ByteWriter, { words, bytes }: Prefix): void {
+  out.reserve(bytes + 4);
+  const { view } = out;
+  let at = out.position;
+  for (let i = 0; i < words.length; i++, at += 4) view.setInt32(at, words[i] as number, true);
+  out.position += bytes;
 }
