@@ -1,7 +1,7 @@
 /** What Express Gateway in front costs: one small execution with it and without, apart, with memory and start time. */
 
 import { fileURLToPath } from 'node:url';
-import { youngGeneration } from '../tools/distributed.ts';
+import { heapFlags } from '../tools/distributed.ts';
 import { type Server, startServer } from './support/child.ts';
 import { type Load, load } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
@@ -17,7 +17,7 @@ const warmUpSeconds = 6;
 async function startHub(form: string, edge: string): Promise<{ server: Server; startMs: number }> {
   process.env.DATAHUB_EDGE = edge;
   const startedAt = performance.now();
-  const server = await startServer(path('hub'), ['postgres', url as string, 'small', form], youngGeneration);
+  const server = await startServer(path('hub'), ['postgres', url as string, 'small', form], heapFlags);
   return { server, startMs: performance.now() - startedAt };
 }
 

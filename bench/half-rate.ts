@@ -2,7 +2,7 @@
 
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { youngGeneration } from '../tools/distributed.ts';
+import { heapFlags } from '../tools/distributed.ts';
 import { calmRounds } from './support/calm.ts';
 import { type Server, startServer } from './support/child.ts';
 import { load, once } from './support/load.ts';
@@ -39,7 +39,7 @@ async function timesAt(server: Server, perSecond: number): Promise<{ times: numb
 
 async function compare(form: 'single' | 'distributed', databaseUrl: string): Promise<void> {
   const byHand = await startServer(path('by-hand'), ['postgres', databaseUrl, 'small']);
-  const hub = await startServer(path('hub'), ['postgres', databaseUrl, 'small', form], youngGeneration);
+  const hub = await startServer(path('hub'), ['postgres', databaseUrl, 'small', form], heapFlags);
   for (const server of [byHand, hub]) await load(server, { seconds: 5, inFlight });
   const { rounds, disturbed } = await calmRounds(roundsWanted, async () => {
     const half = (await load(hub, { seconds, inFlight })).perSecond / 2;

@@ -1,7 +1,7 @@
 /** One indexed row, 32 in flight: CPU of all own processes for one request, and requests a second, against by hand. */
 
 import { fileURLToPath } from 'node:url';
-import { youngGeneration } from '../tools/distributed.ts';
+import { heapFlags } from '../tools/distributed.ts';
 import { startServer } from './support/child.ts';
 import { type Load, load } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
@@ -20,7 +20,7 @@ async function compare(
   goals: { cpu: number; perSecond: number },
 ): Promise<void> {
   const byHand = await startServer(path('by-hand'), ['postgres', url as string, 'small']);
-  const hub = await startServer(path('hub'), ['postgres', url as string, 'small', form], youngGeneration);
+  const hub = await startServer(path('hub'), ['postgres', url as string, 'small', form], heapFlags);
   const pairs: { ours: Load; baseline: Load }[] = [];
   for (const server of [byHand, hub]) await load(server, { seconds: warmUpSeconds, inFlight });
   for (let round = 0; round < rounds; round++) {

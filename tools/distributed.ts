@@ -165,12 +165,16 @@ async function serviceToken(dataDir: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim();
 }
 
-/** As the images have it: room for what requests leave behind to die young. */
-export const youngGeneration = ['--min-semi-space-size=4', '--max-semi-space-size=16'];
+/** As the images have it, whose Dockerfile says why. */
+export const heapFlags = [
+  '--min-semi-space-size=4',
+  '--max-semi-space-size=16',
+  '--initial-old-space-size=64',
+];
 
 function startService(name: string, env: Environment, output: Output): ChildProcess {
   const main = join(root, 'services', name, 'src', 'main.ts');
-  return spawn(process.execPath, [...youngGeneration, main], {
+  return spawn(process.execPath, [...heapFlags, main], {
     stdio: ['ignore', output, output, 'ipc'],
     env: env as NodeJS.ProcessEnv,
   });

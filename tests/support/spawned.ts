@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../tools/databases/process.ts';
-import { youngGeneration } from '../../tools/distributed.ts';
+import { heapFlags } from '../../tools/distributed.ts';
 import { type Api, createApi } from './api.ts';
 
 export interface SpawnedHub {
@@ -27,7 +27,7 @@ export async function spawnHub(settings: Record<string, string>): Promise<Spawne
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-spawned-'));
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const port = await freePort();
-  const child = spawn(process.execPath, [...youngGeneration, program], {
+  const child = spawn(process.execPath, [...heapFlags, program], {
     stdio: 'ignore',
     env: {
       ...process.env,
