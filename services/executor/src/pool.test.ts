@@ -103,6 +103,22 @@ describe('waiting', () => {
     await expect(acquire()).rejects.toMatchObject({ code: 'SOURCE_BUSY' });
   });
 
+  test('sends callers away who come back one after the other', async () => {
+    const { acquire } = setup({ sizeMax: 2, queueMax: 1 });
+    await acquire();
+    await acquire();
+    acquire().catch(() => {});
+    await vi.advanceTimersByTimeAsync(2_000);
+    const refused = async () => (await acquire().catch((err) => err)).retryAfterMs as number;
+    // Two run for two seconds, so one comes free each half second: two stand before the first who is sent away.
+    expect([await refused(), await refused(), await refused()]).toEqual([1_000, 1_500, 2_000]);
+    await vi.advanceTimersByTimeAsync(400);
+    expect(await refused()).toBe(2_200);
+    // Nobody is sent away for more than half a minute, nor all who would be for the same.
+    for (let i = 0; i < 100; i++) await refused();
+    expect(await refused()).toBe(30_000);
+  });
+
   test('is bounded in time, by the wait and by the deadline', async () => {
     const { acquire, pool, budget } = setup({ sizeMax: 1, waitMs: 5_000 });
     await acquire();

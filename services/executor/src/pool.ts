@@ -36,7 +36,7 @@ export class Pool implements Hungry {
     this.settings = settings;
     this.deps = deps;
     this.share = deps.share;
-    this.pace = new Pace(this.members, settings.sizeMax);
+    this.pace = new Pace(this.members, settings.sizeMax, deps.random);
     this.usedAt = deps.now();
   }
 
@@ -283,14 +283,8 @@ export class Pool implements Hungry {
     return new HubError('SOURCE_BUSY', message, {
       stage: 'queue',
       retryable: true,
-      retryAfterMs: this.estimateWaitMs(),
+      retryAfterMs: this.pace.retryAfterMs(this.queue.size + 1, this.deps.now()),
     });
-  }
-
-  /** What a caller is told to wait before he comes back. */
-  private estimateWaitMs(): number {
-    const lineMs = this.pace.lineMs(this.queue.size + 1, this.deps.now());
-    return Math.round(Math.min(Math.max(lineMs, 250), 30_000));
   }
 
   private settleEnd(): void {
