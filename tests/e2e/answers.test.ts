@@ -61,3 +61,26 @@ describe('without a key', () => {
     expect((await api.get('/metrics')).status).toBe(404);
   });
 });
+
+describe('the contract', () => {
+  it('names the headers that operations look at, and no others', async () => {
+    const { paths } = (await api.get('/openapi.json')).body as {
+      paths: Record<string, Record<string, { parameters: { name: string; in: string }[] }>>;
+    };
+    for (const [path, operations] of Object.entries(paths)) {
+      for (const [method, { parameters }] of Object.entries(operations)) {
+        const named = parameters.filter((one) => one.in === 'header').map((one) => one.name);
+        const url = path.replaceAll(/\{\w+\}/g, 'none');
+        const label = { label: 'x' };
+        const body = path.startsWith('/v1/queries') ? { meta: label } : label;
+        const headers = { 'if-match': 'malformed' };
+        const { code } = (
+          await api.call(method.toUpperCase(), url, method === 'put' ? body : undefined, { headers })
+        ).body;
+        const operation = `${method} ${path}`;
+        expect([operation, named.includes('If-Match')]).toEqual([operation, code === 'VERSION_MISMATCH']);
+        expect([operation, named.includes('Idempotency-Key')]).toEqual([operation, method === 'post']);
+      }
+    }
+  });
+});

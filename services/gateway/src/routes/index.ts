@@ -40,6 +40,8 @@ export interface Route {
   bodyOptional?: boolean;
   /** Names of members of the query string, for the documentation. */
   query?: string[];
+  /** Changes a document at the version that `If-Match` names, for the documentation. */
+  versioned?: boolean;
   /** Takes bodies of the larger bound. */
   largeBody?: boolean;
   /** Nothing is changed by it, or what is changed twice counts once. */
@@ -67,21 +69,21 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', body: createHubBody, answer: answers.hub, handler: hubs.create },
     { method: 'GET', url: '/v1/hubs', scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: answers.hubs, handler: hubs.list },
     { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: answers.hub, handler: hubs.get },
-    { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', body: updateHubBody, answer: answers.nothing, handler: hubs.update },
-    { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', query: ['recursive'], answer: answers.nothing, handler: hubs.remove },
+    { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', body: updateHubBody, versioned: true, answer: answers.nothing, handler: hubs.update },
+    { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', query: ['recursive'], versioned: true, answer: answers.nothing, handler: hubs.remove },
     { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', answer: answers.node, handler: hubs.contents },
-    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', body: emptyBody, bodyOptional: true, answer: answers.hub, handler: hubs.archive },
-    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', body: emptyBody, bodyOptional: true, answer: answers.hub, handler: hubs.unarchive },
+    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', body: emptyBody, bodyOptional: true, versioned: true, answer: answers.hub, handler: hubs.archive },
+    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', body: emptyBody, bodyOptional: true, versioned: true, answer: answers.hub, handler: hubs.unarchive },
 
     { method: 'POST', url: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', body: createFolderBody, answer: answers.folder, handler: folders.create },
-    { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', body: updateFolderBody, answer: answers.folder, handler: folders.update },
-    { method: 'DELETE', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', answer: answers.nothing, handler: folders.remove },
+    { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', body: updateFolderBody, versioned: true, answer: answers.folder, handler: folders.update },
+    { method: 'DELETE', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', versioned: true, answer: answers.nothing, handler: folders.remove },
 
     { method: 'POST', url: '/v1/sources', scope: 'sources:write', summary: 'Create a source', body: createSourceBody, answer: answers.createdSource, handler: sources.create },
     { method: 'GET', url: '/v1/sources', scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], answer: answers.sources, handler: sources.list },
     { method: 'GET', url: '/v1/sources/:sourceId', scope: 'sources:read', summary: 'Get a source', answer: answers.source, handler: sources.get },
-    { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: updateSourceBody, answer: answers.source, handler: sources.update },
-    { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', answer: answers.nothing, handler: sources.remove },
+    { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: updateSourceBody, versioned: true, answer: answers.source, handler: sources.update },
+    { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', versioned: true, answer: answers.nothing, handler: sources.remove },
     { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', body: emptyBody, bodyOptional: true, repeatable: true, answer: answers.sourceTest, handler: sources.test },
     { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', answer: answers.sourceSchema, handler: sources.schema },
 
@@ -89,16 +91,16 @@ export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: numb
     { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], answer: answers.queries, handler: queries.list },
     { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: executeBody, counted: 'query.execute', answer: answers.execution, handler: execute },
     { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: answers.query, handler: queries.get },
-    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: updateQueryBody, answer: answers.nothing, handler: queries.update },
-    { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', answer: answers.nothing, handler: queries.remove },
+    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: updateQueryBody, versioned: true, answer: answers.nothing, handler: queries.update },
+    { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', versioned: true, answer: answers.nothing, handler: queries.remove },
 
     { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: createClassifierBody, bodyOptional: true, counted: 'classifier.create', answer: answers.createdClassifier, handler: classifiers.create },
     { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: answers.classifiers, handler: classifiers.list },
     { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: answers.classifier, handler: classifiers.get },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', answer: answers.nothing, handler: classifiers.remove },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', versioned: true, answer: answers.nothing, handler: classifiers.remove },
     { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, documented: trainDocumented, largeBody: true, counted: 'classifier.train', repeatable: true, answer: answers.training, handler: classifiers.train },
     { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, documented: predictDocumented, largeBody: true, counted: 'classifier.predict', repeatable: true, answer: answers.predictions, handler: classifiers.predict },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, counted: 'class.delete', answer: answers.nothing, handler: classifiers.removeClass },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, counted: 'class.delete', versioned: true, answer: answers.nothing, handler: classifiers.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: answers.evaluation, handler: classifiers.evaluation },
 
     { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, documented: summarizeDocumented, largeBody: true, counted: 'text.summarize', repeatable: true, answer: answers.summary, handler: summarize },

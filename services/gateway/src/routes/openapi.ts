@@ -33,7 +33,11 @@ function operation(route: Route): object {
     summary: route.summary,
     operationId: operationId(route),
     description: `Needs the scope \`${route.scope}\`.`,
-    parameters: [...pathParameters(route.url), ...(route.query ?? []).map(queryParameter)],
+    parameters: [
+      ...pathParameters(route.url),
+      ...(route.query ?? []).map(queryParameter),
+      ...headerParameters(route),
+    ],
     ...(route.body === undefined
       ? {}
       : {
@@ -88,6 +92,24 @@ const schemas = new Map<string, object>([
 function queryParameter(name: string): object {
   const schema = schemas.get(name) ?? { type: 'string' };
   return { name, in: 'query', required: name === 'hubId', schema };
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'The first answer of a call is given again, for a day, to each that repeats it with the same key.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  description: 'ETags of the versions that may be changed; 412 where it is at another by now.',
+  schema: { type: 'string', examples: ['"3"'] },
+};
+
+function headerParameters({ method, versioned }: Route): object[] {
+  return [...(method === 'POST' ? [idempotencyKey] : []), ...(versioned === true ? [ifMatch] : [])];
 }
 
 function problem(): object {
