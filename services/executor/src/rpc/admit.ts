@@ -35,12 +35,13 @@ export function requireWithinLimits({ limits }: Principal, query: QueryDefinitio
   }
 }
 
-/** The time an execution may take; a caller can only lower it. */
+/** The time an execution may take; a caller can only lower it. Throws OPTION_REFUSED for none at all. */
 export function timeoutMsOf(
   query: QueryDefinition,
   asked: ExecuteOptions | undefined,
   limits: ExecutionLimits,
 ): number {
+  if (asked?.timeoutMs === 0) throw refusedOption('A timeoutMs of 0 leaves no time to run. Give at least 1.');
   const inForceMs = query.source.statementTimeoutMs ?? limits.statementTimeoutMs;
   return Math.min(asked?.timeoutMs ?? inForceMs, inForceMs);
 }

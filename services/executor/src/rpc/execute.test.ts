@@ -81,6 +81,14 @@ describe('who may', () => {
     await expect(anonymous.call()).rejects.toMatchObject({ code: 'KEY_MISSING' });
   });
 
+  test('a time of 0 is refused, as nothing runs in it', async () => {
+    const { call, connections } = setup({});
+    await expect(call({ options: { ...noOptions, timeoutMs: 0 } })).rejects.toMatchObject({
+      code: 'OPTION_REFUSED',
+    });
+    expect(connections).toHaveLength(0);
+  });
+
   test.each([{ dryRun: true }, { maxAffected: 1 }])(
     '%j is refused where nothing can be rolled back',
     async (options) => {

@@ -31,7 +31,7 @@ export namespace Format {
 }
 
 export interface ExecuteOptions {
-  /** Lower the limits in force, never raise them. */
+  /** Lower the limits in force, never raise them. At least 1. */
   timeoutMs?: number | undefined;
   maxRows?:
     | number
