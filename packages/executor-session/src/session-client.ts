@@ -110,17 +110,17 @@ export function openSession(
   const take = ({ sequence, chunk, done, error, truncated }: SessionReply) => {
     const call = pending.get(sequence);
     if (call === undefined) return;
-    if (chunk.length > 0) deliver(call, chunk);
+    if (chunk.length > 0) deliver(call, chunk, done);
     if (truncated) call.reply.truncated?.();
     if (error !== undefined) call.settle(fromErrorDetail(error));
     else if (done) call.settle();
   };
 
-  const deliver = (call: Pending, chunk: Buffer) => {
+  const deliver = (call: Pending, chunk: Buffer, last: boolean) => {
     call.unsettled += chunk.length;
     // It came in frames, and was put together as a message.
     noteBuffers(2 * chunk.length);
-    const room = call.reply.chunk(chunk);
+    const room = call.reply.chunk(chunk, last);
     if (room && call.unsettled >= creditBytes) acknowledge(call);
   };
 

@@ -23,20 +23,25 @@ export function authenticate(
   reply: FastifyReply,
   deps: Admission,
 ): void | Promise<void> {
-  const address = addressOf(request);
-  const refuse = async (err: unknown): Promise<never> => {
-    if (err instanceof HubError && err.code.startsWith('KEY_')) await deps.limits.noteRefusedKey(address);
-    throw err;
-  };
   let found: Principal | Promise<Principal>;
   try {
     const key = request.headers['x-service-api-key'];
-    found = deps.auth.principalOf(key, () => deps.limits.requireTolerance(address));
+    found = deps.auth.principalOf(key, () => deps.limits.requireTolerance(addressOf(request)));
   } catch (err) {
-    return refuse(err);
+    return refuse(err, addressOf(request), deps);
   }
   if (!(found instanceof Promise)) return admit(request, reply, { principal: found, deps });
-  return found.then((principal) => admit(request, reply, { principal, deps }), refuse);
+  // Known now: the caller may have gone by then.
+  const address = addressOf(request);
+  return found.then(
+    (principal) => admit(request, reply, { principal, deps }),
+    (err) => refuse(err, address, deps),
+  );
+}
+
+async function refuse(err: unknown, address: string, { limits }: Admission): Promise<never> {
+  if (err instanceof HubError && err.code.startsWith('KEY_')) await limits.noteRefusedKey(address);
+  throw err;
 }
 
 function admit(

@@ -1,5 +1,6 @@
 /** What happens at the gateway, as typed events: the one place that makes log lines and metrics of them. */
 
+import type { Principal } from '@datahub/proto/common/v1/principal';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/duration-histogram';
 import type { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
@@ -20,6 +21,8 @@ interface RequestKind {
   status: number;
   text: string;
   log: Logger;
+  /** The same for each caller seen, who is written once. */
+  logs: WeakMap<Principal, Logger>;
   durations: DurationSeries;
 }
 
@@ -54,7 +57,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
       const text = `${method} ${route} ${status}`;
       const durations = requests.series({ method, route, status: String(status) });
       const log = logger.child({ event: 'http.request', method, route, status });
-      kind = { method, status, text, log, durations };
+      kind = { method, status, text, log, logs: new WeakMap(), durations };
       kinds.push(kind);
     }
     return kind;
@@ -64,21 +67,20 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     metrics: async () => (await registry.metrics()) + requests.text(),
 
     answered: (request, reply) => {
-      const { durations, log, text } = kindOf(request, reply);
+      const kind = kindOf(request, reply);
       const { principal, requestId, traceparent, startedAt } = request.context;
       const elapsedMs = performance.now() - startedAt;
-      durations.observe(elapsedMs);
+      kind.durations.observe(elapsedMs);
+      const log = principal === undefined ? kind.log : logFor(kind, principal);
       if (!log.isLevelEnabled('info')) return;
       log.info(
         {
           requestId,
           traceId: traceparent?.slice(3, 35),
-          keyId: principal?.keyId,
-          accountId: principal?.accountId,
           durationMs: Math.round(elapsedMs * 100) / 100,
           ...(reply.raw.writableFinished ? undefined : { brokenOff: request.failedWith ?? 'CANCELLED' }),
         },
-        text,
+        kind.text,
       );
     },
 
@@ -98,6 +100,14 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
       );
     },
   };
+}
+
+function logFor({ log, logs }: RequestKind, principal: Principal): Logger {
+  const known = logs.get(principal);
+  if (known !== undefined) return known;
+  const made = log.child({ keyId: principal.keyId, accountId: principal.accountId });
+  logs.set(principal, made);
+  return made;
 }
 
 /**

@@ -32,7 +32,8 @@ interface Use {
 
 interface Key {
   principal: Principal;
-  uses: Map<string, Use>;
+  /** By action, then by resource. */
+  uses: Map<string, Map<string, Use>>;
 }
 
 const flushTimeoutMs = 5_000;
@@ -53,10 +54,14 @@ export function createUsage(options: UsageOptions): Usage {
       key = { principal, uses: new Map() };
       keys.set(principal.keyId, key);
     }
-    const name = `${action} ${resourceId}`;
-    const use = key.uses.get(name);
+    let ofAction = key.uses.get(action);
+    if (ofAction === undefined) {
+      ofAction = new Map();
+      key.uses.set(action, ofAction);
+    }
+    const use = ofAction.get(resourceId);
     if (use === undefined) {
-      key.uses.set(name, { action, resourceId, count, failed });
+      ofAction.set(resourceId, { action, resourceId, count, failed });
       entries++;
     } else {
       use.count += count;
@@ -66,7 +71,7 @@ export function createUsage(options: UsageOptions): Usage {
 
   const send = async (taken: Map<string, Key>): Promise<void> => {
     for (const { principal, uses } of taken.values()) {
-      const all = [...uses.values()];
+      const all = [...uses.values()].flatMap((ofAction) => [...ofAction.values()]);
       for (let i = 0; i < all.length; i += usesPerCall)
         await sendSome(principal, all.slice(i, i + usesPerCall));
     }

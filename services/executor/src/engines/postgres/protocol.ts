@@ -34,25 +34,46 @@ export const executeAll = execute(0);
 
 /** Binds values as text to the unnamed portal; results come as text. Written in place, for it is sent with every execution. */
 export function bind(name: string, params: readonly Param[]): Buffer {
-  const texts = params.map((param) => (param === null ? null : toText(param)));
-  const lengths = texts.map((text) => (text === null ? -1 : Buffer.byteLength(text)));
-  const size = lengths.reduce((sum, length) => sum + 4 + Math.max(length, 0), 0);
+  const texts: (string | null)[] = [];
   // Type, length, portal name, statement name, formats of parameters (none: text), count, values, formats of results.
-  const out = Buffer.allocUnsafe(5 + 1 + name.length + 1 + 2 + 2 + size + 2);
-  let at = out.write('B', 0, 1, 'latin1');
-  at = out.writeInt32BE(out.length - 1, at);
-  at = out.writeUInt8(0, at);
+  let size = 5 + 1 + name.length + 1 + 2 + 2 + 2;
+  for (const param of params) {
+    const text = param === null ? null : toText(param);
+    texts.push(text);
+    size += 4 + (text === null ? 0 : Buffer.byteLength(text));
+  }
+  const out = Buffer.allocUnsafe(size);
+  out[0] = bindType;
+  out.writeInt32BE(size - 1, 1);
+  out[5] = 0;
   // A name of our own, in ASCII.
-  at += out.write(name, at, 'latin1');
-  at = out.writeUInt8(0, at);
-  at = out.writeInt16BE(0, at);
-  at = out.writeUInt16BE(texts.length, at);
-  for (const [i, text] of texts.entries()) {
-    at = out.writeInt32BE(lengths[i] as number, at);
-    if (text !== null) at += out.write(text, at);
+  let at = writeText(out, name, 6);
+  out[at] = 0;
+  out.writeInt16BE(0, at + 1);
+  at = out.writeUInt16BE(texts.length, at + 3);
+  for (const text of texts) {
+    const start = at + 4;
+    at = text === null ? start : writeText(out, text, start);
+    out.writeInt32BE(text === null ? -1 : at - start, start - 4);
   }
   out.writeInt16BE(0, at);
   return out;
+}
+
+const bindType = 0x42;
+
+/** A call of the system's own takes longer than so many characters do. */
+const shortTextMax = 24;
+
+/** UTF-8; where it ends. */
+function writeText(out: Buffer, text: string, start: number): number {
+  if (text.length > shortTextMax) return start + out.write(text, start);
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 0x80) return start + out.write(text, start);
+    out[start + i] = code;
+  }
+  return start + text.length;
 }
 
 /** Booleans are `true` and `false` in every type that takes them. */
