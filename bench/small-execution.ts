@@ -2,14 +2,15 @@
 
 import { fileURLToPath } from 'node:url';
 import { heapFlags } from '../tools/distributed.ts';
+import { calmRounds } from './support/calm.ts';
 import { startServer } from './support/child.ts';
 import { type Load, load } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
-import { printHead, printRow } from './support/table.ts';
+import { printHead, printLeftOut, printRow } from './support/table.ts';
 
 const url = process.env.POSTGRES_URL;
 const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, import.meta.url));
-const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
 /** What runs often is compiled in the background for so long. */
@@ -21,15 +22,14 @@ async function compare(
 ): Promise<void> {
   const byHand = await startServer(path('by-hand'), ['postgres', url as string, 'small']);
   const hub = await startServer(path('hub'), ['postgres', url as string, 'small', form], heapFlags);
-  const pairs: { ours: Load; baseline: Load }[] = [];
   for (const server of [byHand, hub]) await load(server, { seconds: warmUpSeconds, inFlight });
-  for (let round = 0; round < rounds; round++) {
+  const { rounds, disturbed } = await calmRounds(roundsWanted, async () => {
     const baseline = await load(byHand, { seconds, inFlight });
-    pairs.push({ ours: await load(hub, { seconds, inFlight }), baseline });
-  }
+    return { ours: await load(hub, { seconds, inFlight }), baseline };
+  });
   await Promise.all([byHand.stop(), hub.stop()]);
   const of = (name: keyof Load) =>
-    pairs.map(({ ours, baseline }) => ({ ours: ours[name], baseline: baseline[name] }));
+    rounds.map(({ ours, baseline }) => ({ ours: ours[name], baseline: baseline[name] }));
   printRow({
     name: `${form}: CPU per request`,
     unit: 'µs',
@@ -45,6 +45,7 @@ async function compare(
     goal: goals.perSecond,
   });
   printRow({ name: `${form}: p99`, unit: 'ms', pairs: of('p99Ms'), better: 'lower', goal: 1.3 });
+  printLeftOut(disturbed);
 }
 
 if (url === undefined) process.stdout.write('small-execution: skipped, because POSTGRES_URL is not set.\n');
