@@ -28,20 +28,15 @@ export class Pace {
     this.heldMs += (heldMs - this.heldMs) / 8;
   }
 
-  /** The time a line of so many takes at the pace seen so far, what runs now included. */
-  lineMs(waiting: number, now: number): number {
-    return (waiting * this.turnMs(now)) / this.sizeMax;
-  }
-
   /**
    * What a caller is told who is sent away from a line of so many: he comes when it is gone, and each a place after
    * those who were told before him. All at the same moment, they would be sent away again, and be a burst by themselves.
    */
   retryAfterMs(waiting: number, now: number): number {
-    const turnMs = this.turnMs(now);
-    // Where nothing came back yet, turns are anybody's guess.
-    const placeMs = (this.heldMs > 0 ? turnMs : Math.max(turnMs, retryMinMs)) / this.sizeMax;
-    const afterLine = now + Math.max(this.lineMs(waiting, now), retryMinMs);
+    const seenMs = this.placeMs(now);
+    // Where nothing came back yet, it is anybody's guess.
+    const placeMs = this.heldMs > 0 ? seenMs : Math.max(seenMs, retryMinMs / this.sizeMax);
+    const afterLine = now + Math.max(waiting * seenMs, retryMinMs);
     this.promisedAt = Math.max(afterLine, this.promisedAt + placeMs);
     const latest = now + retryMaxMs;
     if (this.promisedAt > latest) {
@@ -51,14 +46,15 @@ export class Pace {
     return Math.round(this.promisedAt - now);
   }
 
-  private turnMs(now: number): number {
-    let turnMs = this.heldMs;
-    for (const { busy, heldAt } of this.members) if (busy) turnMs = Math.max(turnMs, (now - heldAt) / 2);
-    return turnMs;
+  /** The time in which a line moves by one place, at the pace seen so far, what runs now included. */
+  private placeMs(now: number): number {
+    let heldMs = this.heldMs;
+    for (const { busy, heldAt } of this.members) if (busy) heldMs = Math.max(heldMs, (now - heldAt) / 2);
+    return heldMs / this.sizeMax;
   }
 
   /** True where a line of so many is known to be gone before anybody minds. */
   isBurst(waiting: number, now: number): boolean {
-    return this.heldMs > 0 && this.lineMs(waiting, now) <= burstMs;
+    return this.heldMs > 0 && waiting * this.placeMs(now) <= burstMs;
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FakeConnection, never, setupPool as setup, tick } from './pool-fake.ts';
+import { Pace } from './pool-pace.ts';
 import type { Lease } from './pool-settings.ts';
 
 beforeEach(() => {
@@ -114,9 +115,17 @@ describe('waiting', () => {
     expect([await refused(), await refused(), await refused()]).toEqual([1_000, 1_500, 2_000]);
     await vi.advanceTimersByTimeAsync(400);
     expect(await refused()).toBe(2_200);
-    // Nobody is sent away for more than half a minute, nor all who would be for the same.
+    // Nobody is sent away for more than half a minute.
     for (let i = 0; i < 100; i++) await refused();
     expect(await refused()).toBe(30_000);
+  });
+
+  test('spreads who would be sent away for more than half a minute over half of it', () => {
+    const shares = [0, 0.5, 0.999];
+    const pace = new Pace([], 1, () => shares.shift() as number);
+    pace.released(8 * 60_000);
+    const told = [1, 1, 1].map((waiting) => pace.retryAfterMs(waiting, 0));
+    expect(told).toEqual([30_000, 22_500, 15_015]);
   });
 
   test('is bounded in time, by the wait and by the deadline', async () => {

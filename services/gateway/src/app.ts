@@ -17,7 +17,7 @@ import { RequestContext, requestIdOf } from './request.ts';
 import { endSpan, startSpan } from './request-span.ts';
 import { consolePaths, registerConsole } from './routes/console.ts';
 import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
-import { listRoutes, type Route } from './routes/index.ts';
+import { listRoutes, type Route, takesIdempotencyKey } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
 import type { Upstreams } from './upstreams.ts';
 import type { Usage } from './usage.ts';
@@ -187,7 +187,7 @@ function registerV1(
       ...(route.largeBody ? { bodyLimit: config.largeBodyBytesMax } : {}),
       config: {
         scope: route.scope,
-        idempotent: route.method === 'POST',
+        idempotent: takesIdempotencyKey(route),
         counted: route.counted,
         repeatable: route.repeatable === true,
         secretAnswer: route.secretAnswer === true,

@@ -90,7 +90,7 @@ class Answer implements AnswerSink, Flow {
 
   begin(columns: SinkColumn[]): void {
     this.#columns = columns;
-    this.#layout = layoutOf(columns, this.format);
+    this.#layout = layoutOf(columns);
     if (this.format === 'json') writeAscii(this.#out, '{"data":[');
     else if (this.format === 'csv') this.#writeHeader();
   }

@@ -11,6 +11,9 @@ const zero = 0x30;
 const nine = 0x39;
 const hex = Buffer.from('0123456789abcdef');
 
+const wordBytes = 4;
+const escapeBytesMax = 6;
+
 /** What a double gives back digit by digit. */
 const exactDigitsMax = 15;
 
@@ -34,9 +37,6 @@ export function writeString(out: ByteWriter, source: Buffer, start: number, end:
   }
   out.buffer[out.position++] = quote;
 }
-
-const wordBytes = 4;
-const escapeBytesMax = 6;
 
 /**
  * Copies a word at a time up to the first that holds a byte which needs an escape, and says where that is. Room must be
@@ -121,6 +121,14 @@ function writeControl(target: Buffer, from: number, byte: number): number {
 export function writeRaw(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(end - start);
   copyBytes(out, source, start, end);
+}
+
+/** A JSON document on one line: a line break in it stands only between tokens. */
+export function writeJson(out: ByteWriter, source: Buffer, start: number, end: number): void {
+  const from = out.position;
+  writeRaw(out, source, start, end);
+  const { buffer } = out;
+  for (let i = from; i < out.position; i++) if (buffer[i] === 0x0a || buffer[i] === 0x0d) buffer[i] = 0x20;
 }
 
 /** ASCII that needs no escapes, in quotes. */

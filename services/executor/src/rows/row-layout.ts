@@ -2,7 +2,7 @@
 
 import type { ByteWriter } from './byte-writer.ts';
 import { uniqueNames } from './column-names.ts';
-import type { FieldEncoder, RowFormat, SinkColumn } from './row-sink.ts';
+import type { FieldEncoder, SinkColumn } from './row-sink.ts';
 
 /** UTF-8, four bytes a word with the first in the lowest place; zeros after the end. */
 export interface Prefix {
@@ -14,34 +14,28 @@ export interface RowLayout {
   /** Of the columns in the answer, each once. */
   names: string[];
   encoders: FieldEncoder[];
-  /** What stands before each field: brace or comma, and the member's name. */
+  /** What stands before each field of an object: brace or comma, and the member's name. */
   prefixes: Prefix[];
 }
 
 /** Engines that know a statement's columns give the same ones each time it runs. */
-const objects = new WeakMap<readonly SinkColumn[], RowLayout>();
-const lines = new WeakMap<readonly SinkColumn[], RowLayout>();
+const layouts = new WeakMap<readonly SinkColumn[], RowLayout>();
 
 /** `columns` must not change afterwards. */
-export function layoutOf(columns: readonly SinkColumn[], format: RowFormat): RowLayout {
-  const layouts = format === 'csv' ? lines : objects;
+export function layoutOf(columns: readonly SinkColumn[]): RowLayout {
   const known = layouts.get(columns);
   if (known !== undefined) return known;
-  const layout = createLayout(columns, format);
+  const layout = createLayout(columns);
   layouts.set(columns, layout);
   return layout;
 }
 
-function createLayout(columns: readonly SinkColumn[], format: RowFormat): RowLayout {
+function createLayout(columns: readonly SinkColumn[]): RowLayout {
   const names = uniqueNames(columns.map(({ name }) => name));
-  const prefixOf = (name: string, i: number): string => {
-    if (format === 'csv') return i === 0 ? '' : ',';
-    return `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`;
-  };
   return {
     names,
     encoders: columns.map(({ encode }) => encode),
-    prefixes: names.map((name, i) => toPrefix(prefixOf(name, i))),
+    prefixes: names.map((name, i) => toPrefix(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`)),
   };
 }
 

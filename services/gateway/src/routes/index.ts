@@ -52,6 +52,9 @@ export interface Route {
   secretAnswer?: boolean;
 }
 
+/** What creates or changes something may come with an idempotency key. */
+export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
+
 export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: number }): Route[] {
   const hubs = createHubHandlers(upstreams);
   const folders = createFolderHandlers(upstreams);

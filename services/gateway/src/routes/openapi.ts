@@ -3,7 +3,7 @@
 import { flagWords } from '../flags.ts';
 import { kinds } from '../problems.ts';
 import { execution, node } from './answers.ts';
-import type { Route } from './index.ts';
+import { type Route, takesIdempotencyKey } from './index.ts';
 
 export function buildOpenApi(routes: Route[]): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -108,8 +108,11 @@ const ifMatch = {
   schema: { type: 'string', examples: ['"3"'] },
 };
 
-function headerParameters({ method, versioned }: Route): object[] {
-  return [...(method === 'POST' ? [idempotencyKey] : []), ...(versioned === true ? [ifMatch] : [])];
+function headerParameters(route: Route): object[] {
+  return [
+    ...(takesIdempotencyKey(route) ? [idempotencyKey] : []),
+    ...(route.versioned === true ? [ifMatch] : []),
+  ];
 }
 
 function problem(): object {

@@ -7,7 +7,10 @@ import type { ByteWriter } from '../../rows/byte-writer.ts';
 import {
   writeAscii,
   writeBase64,
+  writeBoolean,
   writeDecimal,
+  writeInteger,
+  writeNull,
   writeQuoted,
   writeString,
   writeText,
@@ -67,7 +70,7 @@ export class DocumentWriter {
         writeChecked(out, source, at + 4, end - 1);
         break;
       case types.int32:
-        writeAscii(out, String(source.readInt32LE(at)));
+        writeInteger(out, source.readInt32LE(at));
         break;
       case types.double:
         writeDouble(out, source.readDoubleLE(at));
@@ -79,11 +82,11 @@ export class DocumentWriter {
         this.#members(out, source, at, false);
         break;
       case types.boolean:
-        writeAscii(out, source[at] === 0 ? 'false' : 'true');
+        writeBoolean(out, source[at] !== 0);
         break;
       case types.null:
       case types.undefined:
-        writeAscii(out, 'null');
+        writeNull(out);
         break;
       case types.objectId:
         writeAscii(out, `"${source.toString('hex', at, end)}"`);

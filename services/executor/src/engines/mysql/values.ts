@@ -6,8 +6,8 @@ import {
   writeBoolean,
   writeDecimal,
   writeInteger,
+  writeJson,
   writeQuoted,
-  writeRaw,
   writeString,
 } from '../../rows/encode.ts';
 import type { FieldEncoder } from '../../rows/row-sink.ts';
@@ -146,14 +146,6 @@ function bitsEncoder(width: number): FieldEncoder {
     writeAscii(out, `"${value.toString(2).padStart(width, '0')}"`);
   };
 }
-
-/** The document itself, on one line: a line break in JSON stands only between tokens. */
-const writeJson: FieldEncoder = (out, source, start, end) => {
-  const from = out.position;
-  writeRaw(out, source, start, end);
-  const { buffer } = out;
-  for (let i = from; i < out.position; i++) if (buffer[i] === 0x0a || buffer[i] === 0x0d) buffer[i] = 0x20;
-};
 
 /** What MariaDB calls JSON may be none (`1.`, an escape of its own), or never was checked: that is a string. */
 const writeCheckedJson: FieldEncoder = (out, source, start, end) => {

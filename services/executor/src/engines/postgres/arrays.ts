@@ -1,7 +1,7 @@
 /** PostgreSQL's text form of arrays → JSON arrays, nested as they are. */
 
 import type { ByteWriter } from '../../rows/byte-writer.ts';
-import { writeAscii, writeString } from '../../rows/encode.ts';
+import { writeAscii, writeNull, writeString } from '../../rows/encode.ts';
 import type { FieldEncoder } from '../../rows/row-sink.ts';
 
 const open = 0x7b;
@@ -40,7 +40,7 @@ function writeToken(
   if (byte === quote) return writeQuotedElement(out, source, { at: at + 1, element });
   let stop = at;
   while (stop < end && source[stop] !== comma && source[stop] !== close) stop++;
-  if (source.toString('latin1', at, stop) === 'NULL') writeAscii(out, 'null');
+  if (source.toString('latin1', at, stop) === 'NULL') writeNull(out);
   else element(out, source, at, stop);
   return stop;
 }

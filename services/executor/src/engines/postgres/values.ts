@@ -7,6 +7,7 @@ import {
   writeBase64,
   writeBoolean,
   writeDecimal,
+  writeJson,
   writeQuoted,
   writeRaw,
   writeString,
@@ -27,14 +28,6 @@ const writeFloat: FieldEncoder = (out, source, start, end) => {
   const isNumber = last >= 0x30 && last <= 0x39;
   if (isNumber) writeRaw(out, source, start, end);
   else writeQuoted(out, source, start, end);
-};
-
-/** The document itself, on one line: a line break in JSON stands only between tokens. */
-const writeJson: FieldEncoder = (out, source, start, end) => {
-  const from = out.position;
-  writeRaw(out, source, start, end);
-  const { buffer } = out;
-  for (let i = from; i < out.position; i++) if (buffer[i] === 0x0a || buffer[i] === 0x0d) buffer[i] = 0x20;
 };
 
 const writeBytes: FieldEncoder = (out, source, start, end) => {
