@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const api = read('docs/api.md');
 
 describe('docs/api.md', () => {
-  const routes = listRoutes({} as never, { stallTimeoutMs: 1 });
+  const routes = listRoutes({} as never, { stallTimeoutMs: 1, idempotency: {} as never });
 
   it.each(routes.map(({ method, url, scope }) => [`${method} ${url}`, scope]))(
     'names %s and %s',

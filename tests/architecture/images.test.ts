@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parseDockerfile, readIgnore } from '../../deploy/dockerfile-steps.ts';
 import { services } from '../../deploy/stage-image.ts';
+import { heapFlags } from '../../tools/distributed.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
@@ -31,6 +32,14 @@ describe('deploy/Dockerfile', () => {
     const [program, ...words] = stageOf(service)?.entrypoint ?? [];
     expect([program, words.at(-1)]).toEqual(['node', `services/${service}/src/main.ts`]);
     expect(stageOf(service)?.env.HOST).toBe('0.0.0.0');
+  });
+
+  it.each(['gateway', 'executor'])('gives %s the heap that `npm start` and the benches give', (service) => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const flagsOf = (words: string[] = []) => words.filter((word) => /^--.*(?:space|heap)/.test(word));
+    expect(flagsOf(stageOf(service)?.entrypoint)).toEqual(heapFlags);
+    for (const script of ['start', `start:${service}`])
+      expect(flagsOf(scripts[script].split(' '))).toEqual(heapFlags);
   });
 
   it.each(services)('installs for %s what it needs at run time, and runs no script', (service) => {

@@ -10,7 +10,7 @@ import { createBodyValidators } from './body-validator.ts';
 import { answerBroken, refuseExpectation, requireHost } from './broken-requests.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
-import { createIdempotency } from './idempotency.ts';
+import { createIdempotency, type Idempotency } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
 import { problemHeaders, toProblem, unstoredHeaders } from './problems.ts';
 import { RequestContext, requestIdOf } from './request.ts';
@@ -117,10 +117,11 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   readBodies(app);
   app.setErrorHandler((err, request, reply) => sendProblem(deps, request, reply, err));
 
-  const routes = listRoutes(deps.upstreams, config);
+  const idempotency = createIdempotency(deps.upstreams.catalog);
+  const routes = listRoutes(deps.upstreams, { stallTimeoutMs: config.stallTimeoutMs, idempotency });
   registerHealth(app, deps.readiness, () => buildOpenApi(routes));
   registerConsole(app, { enabled: config.console });
-  await app.register(async (v1) => registerV1(v1, { routes, config, deps }));
+  await app.register(async (v1) => registerV1(v1, { routes, idempotency, config, deps }));
   return app;
 }
 
@@ -145,7 +146,12 @@ function readBodies(app: FastifyInstance): void {
 /** The order of checks: key, size and media type, scope, schema, then ownership. */
 function registerV1(
   app: FastifyInstance,
-  { routes, config, deps }: { routes: Route[]; config: GatewayConfig; deps: AppDeps },
+  {
+    routes,
+    idempotency,
+    config,
+    deps,
+  }: { routes: Route[]; idempotency: Idempotency; config: GatewayConfig; deps: AppDeps },
 ): void {
   // Not async: most checks need no wait, and a promise for each would cost more than they do.
   app.addHook('onRequest', (request, reply, done) => {
@@ -168,7 +174,6 @@ function registerV1(
     requireBody(request);
     done();
   });
-  const idempotency = createIdempotency(deps.upstreams.catalog);
   app.addHook('preHandler', (request, reply, done) => {
     if (!request.context.route.config.idempotent || request.headers['idempotency-key'] === undefined) done();
     else idempotency.begin(request, reply).then((answered) => (answered ? undefined : done()), done);

@@ -5,7 +5,7 @@ import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { answerBytesMax, createIdempotency, type Idempotency } from '../idempotency.ts';
+import { answerBytesMax, type Idempotency } from '../idempotency.ts';
 import { exactMember } from '../json-body.ts';
 import type { Handler } from '../request.ts';
 import { id, object } from '../schemas.ts';
@@ -92,10 +92,9 @@ const cutTrailer = 'x-truncated';
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 export function createExecuteHandler(
-  { executor, catalog }: Upstreams,
-  { stallTimeoutMs }: { stallTimeoutMs: number },
+  { executor }: Upstreams,
+  { stallTimeoutMs, idempotency }: { stallTimeoutMs: number; idempotency: Idempotency },
 ): Handler {
-  const idempotency = createIdempotency(catalog);
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const { format, contentType } = chooseFormat(request.headers.accept);

@@ -1,5 +1,6 @@
 /** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
 
+import type { Idempotency } from '../idempotency.ts';
 import type { Handler } from '../request.ts';
 import { object } from '../schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -55,7 +56,10 @@ export interface Route {
 /** What creates or changes something may come with an idempotency key. */
 export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
 
-export function listRoutes(upstreams: Upstreams, options: { stallTimeoutMs: number }): Route[] {
+export function listRoutes(
+  upstreams: Upstreams,
+  options: { stallTimeoutMs: number; idempotency: Idempotency },
+): Route[] {
   const hubs = createHubHandlers(upstreams);
   const folders = createFolderHandlers(upstreams);
   const sources = createSourceHandlers(upstreams);
