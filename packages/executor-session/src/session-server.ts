@@ -14,6 +14,7 @@ import type {
 } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call';
 import { CallStop } from '@datahub/service-kit/call-signal';
+import { type Deadline, Deadlines } from '@datahub/service-kit/deadlines';
 import { HubError, toHubError } from '@datahub/service-kit/error';
 import { toErrorDetail } from '@datahub/service-kit/error-wire';
 import { noteBuffers } from '@datahub/service-kit/heap';
@@ -53,7 +54,7 @@ export const windowBytes = 1_048_576;
 interface Running {
   readonly sequence: number;
   stop: CallStop;
-  timer: NodeJS.Timeout;
+  deadline: Deadline;
   /** Bytes that the receiver has not taken yet. */
   outstanding: number;
   onDrain: () => void;
@@ -131,6 +132,8 @@ async function readRequests(
   }
 }
 
+const deadlines = new Deadlines();
+
 function startCall(session: Session, call: SessionCall): void {
   const { sequence, request, deadlineMs, requestId } = call;
   const { running, replies, options } = session;
@@ -140,12 +143,12 @@ function startCall(session: Session, call: SessionCall): void {
   const own: Running = {
     sequence,
     stop,
-    timer: setTimeout(timeout, deadlineMs),
+    deadline: deadlines.add(deadlineMs, timeout),
     outstanding: 0,
     onDrain: () => {},
   };
   const finish = (reply: SessionReply) => {
-    clearTimeout(own.timer);
+    deadlines.remove(own.deadline);
     running.remove(own);
     replies.push(reply);
   };

@@ -1,5 +1,6 @@
 /** The line of executions that wait for a connection of one source. */
 
+import { Deadlines } from '@datahub/service-kit/deadlines';
 import { HubError } from '@datahub/service-kit/error';
 import type { AcquireOptions, Lease } from './pool-settings.ts';
 
@@ -53,6 +54,7 @@ interface Patience {
 /** A fair queue whose members leave by themselves when their time is up or their caller has gone. */
 export class PoolQueue {
   private readonly waiters = new FairQueue<Waiter>();
+  private readonly deadlines = new Deadlines();
 
   get size(): number {
     return this.waiters.size;
@@ -65,9 +67,9 @@ export class PoolQueue {
         if (this.waiters.remove(key, waiter)) waiter.reject(err);
       };
       const abort = () => leave(callerGone());
-      const timer = setTimeout(() => leave(late()), Math.max(waitMs, 0));
+      const deadline = this.deadlines.add(waitMs, () => leave(late()));
       const done = () => {
-        clearTimeout(timer);
+        this.deadlines.remove(deadline);
         signal.removeEventListener('abort', abort);
         left();
       };

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call-signal';
+import { type Deadline, Deadlines } from '@datahub/service-kit/deadlines';
 import { HubError } from '@datahub/service-kit/error';
 import type { Span } from '@datahub/service-kit/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -17,6 +18,8 @@ export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
   const given = raw.headers['x-request-id'];
   return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID();
 }
+
+const deadlines = new Deadlines();
 
 /** The context of one HTTP request. Its signal is made when somebody first asks for it: most requests never do. */
 export class RequestContext implements CallContext {
@@ -31,7 +34,7 @@ export class RequestContext implements CallContext {
   readonly #response: ServerResponse;
   #route: FastifyRequest['routeOptions'] | undefined;
   #stop: CallStop | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #deadline: Deadline | undefined;
 
   constructor(request: FastifyRequest, options: { response: ServerResponse; timeoutMs: number }) {
     this.requestId = request.id;
@@ -57,14 +60,14 @@ export class RequestContext implements CallContext {
     this.#stop = stop;
     const late = () =>
       stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
-    this.#timer = setTimeout(late, Math.max(0, this.deadlineAt - performance.now()));
+    this.#deadline = deadlines.add(this.deadlineAt - performance.now(), late);
     if (this.#response.closed) this.closed();
     return stop;
   }
 
   /** The response has closed, whole or not. */
   closed(): void {
-    clearTimeout(this.#timer);
+    if (this.#deadline !== undefined) deadlines.remove(this.#deadline);
     if (!this.#response.writableFinished)
       this.#stop?.abort(new HubError('CANCELLED', 'The client has gone.'));
   }

@@ -1,6 +1,7 @@
 /** Stops at the database what nobody waits for any more. */
 
 import type { CallSignal } from '@datahub/service-kit/call-signal';
+import { Deadlines } from '@datahub/service-kit/deadlines';
 import { HubError } from '@datahub/service-kit/error';
 import type { Connection } from '../engine.ts';
 
@@ -13,6 +14,8 @@ export interface StopOptions {
   /** How long a stopped statement may take to end before its connection is cut. */
   graceMs: number;
 }
+
+const deadlines = new Deadlines();
 
 /** The stop was asked for, and the connection was lost before the database said that it had stopped. */
 export class StopUnproven extends HubError {
@@ -47,9 +50,9 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
       delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(cut);
     };
     const abort = () => stop(reasonOf(signal, now() >= deadlineAt));
-    const timer = setTimeout(() => stop(timedOut()), Math.max(deadlineAt - now(), 0));
+    const deadline = deadlines.add(deadlineAt - now(), () => stop(timedOut()));
     const done = () => {
-      clearTimeout(timer);
+      deadlines.remove(deadline);
       clearTimeout(graceTimer);
       signal.removeEventListener('abort', abort);
     };
