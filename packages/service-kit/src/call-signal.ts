@@ -13,24 +13,30 @@ export interface CallSignal {
 export class CallStop implements CallSignal {
   aborted = false;
   reason: unknown;
-  readonly #listeners: (() => void)[] = [];
+  #listeners: (() => void)[] | undefined;
 
   /** The first reason counts. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;
     this.reason = reason;
-    for (let next = this.#listeners.shift(); next; next = this.#listeners.shift()) next();
+    for (let next = this.#listeners?.shift(); next; next = this.#listeners?.shift()) next();
   }
 
   /** Called once; never where it has fired already. */
   addEventListener(_type: 'abort', listener: () => void): void {
-    if (!this.aborted) this.#listeners.push(listener);
+    if (this.aborted) return;
+    // Nearly always the only one: a list that grows would be made with room for sixteen more.
+    if (this.#listeners === undefined) this.#listeners = [listener];
+    else this.#listeners.push(listener);
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    const index = this.#listeners.indexOf(listener);
-    if (index !== -1) this.#listeners.splice(index, 1);
+    const listeners = this.#listeners ?? [];
+    const index = listeners.indexOf(listener);
+    if (index === -1) return;
+    if (listeners.length === 1) this.#listeners = undefined;
+    else listeners.splice(index, 1);
   }
 }
 

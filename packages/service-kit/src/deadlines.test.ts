@@ -59,7 +59,11 @@ describe('deadlines', () => {
   });
 
   it('are reached within a millisecond of their time, and no others are', () => {
-    const step = fc.record({ ms: fc.integer({ min: 0, max: 40 }), remove: fc.nat(), wait: fc.nat({ max: 9 }) });
+    const step = fc.record({
+      ms: fc.integer({ min: 0, max: 40 }),
+      remove: fc.nat(),
+      wait: fc.nat({ max: 9 }),
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const deadlines = new Deadlines();

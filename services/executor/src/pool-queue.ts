@@ -19,8 +19,8 @@ export class FairQueue<T> {
   shift(): T | undefined {
     for (const [key, line] of this.lines) {
       const item = line.shift();
-      // The key goes to the end of the round.
-      this.lines.delete(key);
+      // The key goes to the end of the round, where there are others in it.
+      if (line.length === 0 || this.lines.size > 1) this.lines.delete(key);
       if (line.length > 0) this.lines.set(key, line);
       this.size--;
       return item;

@@ -184,21 +184,32 @@ function registerV1(
   });
   app.setNotFoundHandler((request) => refuseUnknown(request, known));
   for (const route of routes) {
+    const described = toKnown(route);
     app.route({
+      ...described,
       method: route.method,
-      url: route.url,
       handler: route.handler,
-      ...(route.body === undefined ? {} : { schema: { body: bodySchema(route) } }),
-      ...(route.largeBody ? { bodyLimit: config.largeBodyBytesMax } : {}),
-      config: {
-        scope: route.scope,
-        idempotent: takesIdempotencyKey(route),
-        counted: route.counted,
-        repeatable: route.repeatable === true,
-        secretAnswer: route.secretAnswer === true,
+      onRequest: (request, _reply, done) => {
+        request.context.route = described;
+        done();
       },
+      ...(route.largeBody ? { bodyLimit: config.largeBodyBytesMax } : {}),
     });
   }
+}
+
+function toKnown(route: Route) {
+  return {
+    url: route.url,
+    ...(route.body === undefined ? {} : { schema: { body: bodySchema(route) } }),
+    config: {
+      scope: route.scope,
+      idempotent: takesIdempotencyKey(route),
+      counted: route.counted,
+      repeatable: route.repeatable === true,
+      secretAnswer: route.secretAnswer === true,
+    },
+  };
 }
 
 /** Fastify hands an absent body to the validator as null. */

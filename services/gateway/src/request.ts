@@ -8,7 +8,7 @@ import { type CallSignal, CallStop } from '@datahub/service-kit/call-signal';
 import { type Deadline, Deadlines } from '@datahub/service-kit/deadlines';
 import { HubError } from '@datahub/service-kit/error';
 import type { Span } from '@datahub/service-kit/tracing';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
 
 const requestIdShape = /^[\w.:-]{1,128}$/;
@@ -17,6 +17,12 @@ const requestIdShape = /^[\w.:-]{1,128}$/;
 export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
   const given = raw.headers['x-request-id'];
   return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID();
+}
+
+/** What checks, counts and logs ask of a route. Without a `url` there is none. */
+export interface KnownRoute extends Pick<FastifyRequest['routeOptions'], 'schema'> {
+  url?: string | undefined;
+  config: FastifyContextConfig;
 }
 
 const deadlines = new Deadlines();
@@ -32,7 +38,7 @@ export class RequestContext implements CallContext {
   readonly deadlineAt: number;
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
-  #route: FastifyRequest['routeOptions'] | undefined;
+  #route: KnownRoute | undefined;
   #stop: CallStop | undefined;
   #deadline: Deadline | undefined;
 
@@ -45,9 +51,14 @@ export class RequestContext implements CallContext {
   }
 
   /** The framework makes it anew each time it is asked. */
-  get route(): FastifyRequest['routeOptions'] {
+  get route(): KnownRoute {
     this.#route ??= this.#request.routeOptions;
     return this.#route;
+  }
+
+  /** Where it was made before, once for all requests of the route. */
+  set route(route: KnownRoute) {
+    this.#route = route;
   }
 
   /** Fires when the client has gone before its answer was whole, or the budget is used up. */

@@ -9,7 +9,6 @@ import type { RunOptions, Statement } from '../engine.ts';
 import type { ExecutorEvents } from '../events.ts';
 import type { Pool } from '../pool.ts';
 import type { PoolRegistry } from '../pool-registry.ts';
-import type { Lease } from '../pool-settings.ts';
 import { type ExecutionLimits, leastOf, requireAllowed, runOptionsOf, timeoutMsOf } from './admit.ts';
 import { type AnswerOptions, type AnswerSink, Execution } from './execution.ts';
 import { toFailure } from './failure.ts';
@@ -75,35 +74,26 @@ interface Work {
 }
 
 async function runOn(run: Execution, work: Work): Promise<void> {
-  const lease = await connect(run, work);
   try {
-    await runOnce(run, lease, work);
+    await runOnce(run, work);
   } catch (err) {
-    if (!isStale(err, run, lease, work.statement)) throw err;
+    if (!isStale(err, run, work.statement)) throw err;
     // Its neighbours were opened before it died as well, so the second try gets a new connection.
     work.pool.dropIdle();
-    await runOnce(run, await connect(run, work), work);
+    await runOnce(run, work);
   }
 }
 
-async function connect(run: Execution, { pool, key }: Work): Promise<Lease> {
+/** Not parted into smaller ones: each call that is waited for takes half a microsecond, and all executions come by. */
+async function runOnce(run: Execution, { pool, statement, options, key, deps }: Work): Promise<void> {
   run.stage = 'queue';
+  const { deadlineAt, now } = run;
   const { signal } = run.ctx;
-  const lease = pool.tryAcquire() ?? (await pool.acquire({ key, deadlineAt: run.deadlineAt, signal }));
-  run.started();
-  return lease;
-}
-
-async function runOnce(
-  run: Execution,
-  lease: Lease,
-  { pool, statement, options, deps }: Work,
-): Promise<void> {
+  const lease = pool.tryAcquire() ?? (await pool.acquire({ key, deadlineAt, signal }));
+  run.started(lease);
   const { connection } = lease;
   const answer = deps.createAnswer(run.answerOptions);
   try {
-    const { deadlineAt, now } = run;
-    const { signal } = run.ctx;
     if (signal.aborted) throw reasonOf(signal, now() >= deadlineAt);
     const working = connection.run(statement, answer, options);
     const outcome = await untilStopped(working, {
@@ -138,8 +128,8 @@ function toUnknownOutcome(err: unknown): unknown {
 }
 
 /** True for a read on a pooled connection that turned out dead before anything was answered: it is safe to repeat. */
-function isStale(err: unknown, run: Execution, lease: Lease, statement: Statement): boolean {
+function isStale(err: unknown, run: Execution, statement: Statement): boolean {
   if (!(err instanceof HubError) || (err.code !== 'SOURCE_BROKEN' && err.code !== 'SOURCE_UNREACHABLE'))
     return false;
-  return statement.kind === 'read' && lease.uses > 1 && run.bytes === 0 && !run.ctx.signal.aborted;
+  return statement.kind === 'read' && run.isReused && run.bytes === 0 && !run.ctx.signal.aborted;
 }

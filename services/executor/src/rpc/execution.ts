@@ -7,6 +7,7 @@ import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/error'
 import type { Span, Tracing } from '@datahub/service-kit/tracing';
 import type { QueryDefinition } from '../definitions.ts';
 import type { Outcome, Statement } from '../engine.ts';
+import type { Lease } from '../pool-settings.ts';
 import type { RowFormat, RowSink } from '../rows/row-sink.ts';
 import { withoutValues } from './failure.ts';
 import type { PreparedQuery } from './prepared.ts';
@@ -55,6 +56,8 @@ export class Execution implements ExecutionReply {
   admittedAt = 0;
   /** When a connection was there; 0 before. */
   runAt = 0;
+  /** That connection had served others before. */
+  isReused = false;
   private readonly reply: ExecutionReply;
 
   constructor(
@@ -95,8 +98,9 @@ export class Execution implements ExecutionReply {
     this.deadlineAt = Math.min(this.deadlineAt, this.startedAt + timeoutMs);
   }
 
-  started(): void {
+  started({ uses }: Lease): void {
     this.stage = 'execute';
+    this.isReused = uses > 1;
     this.runAt = this.now();
     this.queueMs = this.runAt - this.startedAt;
   }

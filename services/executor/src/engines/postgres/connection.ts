@@ -72,7 +72,14 @@ export class PostgresConnection implements Connection {
     this.#discarding = false;
     this.#hasDiscarded = false;
     try {
-      const outcome = await this.#runFresh(statement, sink, options);
+      let outcome: Outcome;
+      try {
+        outcome = await this.#runPrepared(statement, sink, options);
+      } catch (err) {
+        if (!(err instanceof StalePlan)) throw err;
+        await this.#prepareAnew(err, statement);
+        outcome = await this.#runPrepared(statement, sink, options);
+      }
       if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
       return outcome;
     } catch (err) {
@@ -82,16 +89,6 @@ export class PostgresConnection implements Connection {
       this.#wire.resume();
       // A cancellation that came too late could hit the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
-    }
-  }
-
-  async #runFresh(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    try {
-      return await this.#runPrepared(statement, sink, options);
-    } catch (err) {
-      if (!(err instanceof StalePlan)) throw err;
-      await this.#prepareAnew(err, statement);
-      return this.#runPrepared(statement, sink, options);
     }
   }
 

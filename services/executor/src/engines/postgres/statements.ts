@@ -32,6 +32,8 @@ export class Statements {
   readonly #wire: Wire;
   /** The one used longest ago first. */
   readonly #prepared = new Map<string, Prepared>();
+  /** The key of the last one. */
+  #newest: string | undefined;
   /** Names are never shared, even where connections share a session. */
   readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
   #named = 0;
@@ -50,7 +52,8 @@ export class Statements {
   /** Undefined when `prepare` is to be asked. */
   prepared(key: string): Prepared | undefined {
     const known = this.#prepared.get(key);
-    if (known === undefined) return undefined;
+    if (known === undefined || key === this.#newest) return known;
+    this.#newest = key;
     this.#prepared.delete(key);
     this.#prepared.set(key, known);
     return known;
@@ -59,6 +62,7 @@ export class Statements {
   async prepare(key: string, text: string): Promise<Prepared> {
     const prepared = await this.parse(text);
     this.#prepared.set(key, prepared);
+    this.#newest = key;
     const [oldest] = this.#prepared.keys();
     if (this.#prepared.size > preparedMax && oldest !== undefined) await this.forget(oldest);
     return prepared;
