@@ -1,7 +1,11 @@
-import { ExecutorServiceService, type SessionResponse } from '@datahub/proto/executor/v1/executor';
+import {
+  ExecutorServiceService,
+  type SessionRequest,
+  type SessionResponse,
+} from '@datahub/proto/executor/v1/executor';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
-import { fromBytes, toBytes } from './session-wire.ts';
+import { describe, expect, it } from 'vitest';
+import { fromBytes, requestFromBytes, requestToBytes, toBytes } from './session-wire.ts';
 
 const generated = ExecutorServiceService.session;
 const lengths = fc.oneof(fc.nat(300), fc.constantFrom(4_095, 4_096, 16_383, 16_384, 65_536, 262_144));
@@ -43,4 +47,91 @@ it('refuses what is cut short', () => {
     draining: false,
   });
   expect(() => fromBytes(whole.subarray(0, 8_000))).toThrow(RangeError);
+});
+
+describe('calls', () => {
+  const text = fc.oneof(fc.string({ maxLength: 60 }), fc.string({ unit: 'binary', maxLength: 20 }));
+  const uint32 = fc.integer({ min: 0, max: 0xffffffff });
+  const orNone = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined });
+  const limits = fc.record({
+    hubIds: fc.array(text, { maxLength: 2 }),
+    queryIds: fc.array(text, { maxLength: 2 }),
+    origins: fc.array(text, { maxLength: 2 }),
+    contextJson: text,
+    ratePerMinute: orNone(uint32),
+    maxRows: orNone(uint32),
+  });
+  const principal = fc.record({
+    accountId: text,
+    keyId: text,
+    scopes: fc.array(text, { maxLength: 3 }),
+    limits: orNone(limits),
+  });
+  const options = fc.record({
+    timeoutMs: orNone(uint32),
+    maxRows: orNone(uint32),
+    maxAffected: orNone(uint32),
+    dryRun: fc.boolean(),
+    meta: fc.boolean(),
+    numbersAsStrings: fc.boolean(),
+  });
+  const execution = fc.record({
+    queryId: text,
+    contextJson: text,
+    options: orNone(options),
+    format: fc.constantFrom(0, 1, 2, 3),
+  });
+  const callsBy = (principals: fc.Arbitrary<SessionRequest['calls'][number]['principal']>) =>
+    fc.array(
+      fc.record({
+        sequence: uint32,
+        principal: principals,
+        request: orNone(execution),
+        deadlineMs: uint32,
+        requestId: text,
+        traceparent: text,
+      }),
+      { maxLength: 4 },
+    );
+  const request = fc.array(principal, { minLength: 1, maxLength: 2 }).chain((few) =>
+    fc.record({
+      calls: callsBy(fc.constantFrom(undefined, ...few)),
+      cancelled: fc.array(uint32, { maxLength: 3 }),
+      windows: fc.array(fc.record({ sequence: uint32, bytes: uint32 }), { maxLength: 3 }),
+    }),
+  );
+
+  it('are written and read as by the generated code, whatever is in them', () => {
+    const check = (sent: SessionRequest) => {
+      const bytes = generated.requestSerialize(sent);
+      const expected = generated.requestDeserialize(bytes);
+      expect(generated.requestDeserialize(requestToBytes(sent))).toEqual(expected);
+      expect(requestFromBytes(bytes)).toEqual(expected);
+      expect(requestFromBytes(requestToBytes(sent))).toEqual(expected);
+    };
+    fc.assert(fc.property(request, check), { numRuns: 300 });
+  });
+
+  it('may hold a principal twice, of which the last counts, and fields that are not known', () => {
+    const one = Buffer.from([0x12, 0x03, 0x0a, 0x01, 0x61]);
+    const other = Buffer.from([0x12, 0x03, 0x0a, 0x01, 0x62]);
+    const unknown = Buffer.from([0xf8, 0x01, 0x05]);
+    for (const parts of [
+      [one, other, unknown],
+      [one, Buffer.from([0x08, 0x07]), other],
+      [unknown, one],
+    ]) {
+      const call = Buffer.concat(parts);
+      const bytes = Buffer.concat([Buffer.from([0x0a, call.length]), call, unknown]);
+      expect(requestFromBytes(bytes)).toEqual(generated.requestDeserialize(bytes));
+    }
+  });
+
+  it('are refused where they are cut short', () => {
+    const call = { sequence: 1, principal: undefined, request: undefined, deadlineMs: 1 };
+    const cut = { ...call, requestId: 'a'.repeat(50), traceparent: '' };
+    const whole = requestToBytes({ calls: [cut], cancelled: [], windows: [] });
+    for (let length = 1; length < whole.length; length++)
+      expect(() => requestFromBytes(whole.subarray(0, length))).toThrow(RangeError);
+  });
 });

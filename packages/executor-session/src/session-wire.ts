@@ -1,22 +1,96 @@
 /**
  * The `session` method with ways of its own between a message and its bytes: the generated ones write a large chunk into
- * a buffer that grows, move it for the lengths before it, and copy it three times more. The bytes are the same message.
+ * a buffer that grows, move it for the lengths before it, and copy it three times more; and they write and read anew with
+ * every call who makes it, though few make many. The bytes are the same message.
  */
 
-import { BinaryReader } from '@bufbuild/protobuf/wire';
-import { ExecutorServiceService, SessionReply, SessionResponse } from '@datahub/proto/executor/v1/executor';
+import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
+import { Principal } from '@datahub/proto/common/v1/principal';
+import {
+  ExecutorServiceService,
+  SessionCall,
+  SessionReply,
+  SessionRequest,
+  SessionResponse,
+} from '@datahub/proto/executor/v1/executor';
 
 /** The executor's service, the same on the wire. */
 export const executorService: typeof ExecutorServiceService = {
   ...ExecutorServiceService,
-  session: { ...ExecutorServiceService.session, responseSerialize: toBytes, responseDeserialize: fromBytes },
+  session: {
+    ...ExecutorServiceService.session,
+    requestSerialize: requestToBytes,
+    requestDeserialize: requestFromBytes,
+    responseSerialize: toBytes,
+    responseDeserialize: fromBytes,
+  },
 };
 
 /** Smaller ones are left to the generated code. */
 const largeBytes = 4_096;
 const nothing = Buffer.alloc(0);
-/** The fields of the contract that matter here, with the wire type of both. */
-const tags = { replies: (1 << 3) | 2, chunk: (2 << 3) | 2 };
+/** The fields of the contract that matter here, with the wire type of all. */
+const tags = { replies: (1 << 3) | 2, chunk: (2 << 3) | 2, calls: (1 << 3) | 2, principal: (2 << 3) | 2 };
+
+const written = new WeakMap<Principal, Uint8Array>();
+/** By their bytes, in Latin-1. */
+const read = new Map<string, Principal>();
+const readMax = 1_024;
+
+/** The calls first, and of each the principal, which is written once. */
+export function requestToBytes(message: SessionRequest): Buffer {
+  const writer = new BinaryWriter();
+  for (const call of message.calls) {
+    writer.uint32(tags.calls).fork();
+    if (call.principal !== undefined) writer.uint32(tags.principal).bytes(bytesOf(call.principal));
+    SessionCall.encode({ ...call, principal: undefined }, writer).join();
+  }
+  return view(SessionRequest.encode({ ...message, calls: [] }, writer).finish());
+}
+
+/** Calls of the same principal have the same object for it, which nobody changes. */
+export function requestFromBytes(bytes: Buffer): SessionRequest {
+  const reader = new BinaryReader(bytes);
+  const calls: SessionCall[] = [];
+  while (bytes[reader.pos] === tags.calls) {
+    reader.uint32();
+    calls.push(readCall(reader, bytes));
+  }
+  const rest = SessionRequest.decode(reader);
+  return { ...rest, calls: [...calls, ...rest.calls] };
+}
+
+function readCall(reader: BinaryReader, bytes: Buffer): SessionCall {
+  const end = reader.uint32() + reader.pos;
+  let principal: Principal | undefined;
+  if (reader.pos < end && bytes[reader.pos] === tags.principal) {
+    reader.uint32();
+    principal = principalOf(reader.bytes());
+  }
+  const call = SessionCall.decode(reader, end - reader.pos);
+  call.principal ??= principal;
+  return call;
+}
+
+function bytesOf(principal: Principal): Uint8Array {
+  let bytes = written.get(principal);
+  if (bytes === undefined) {
+    bytes = Principal.encode(principal).finish();
+    written.set(principal, bytes);
+  }
+  return bytes;
+}
+
+function principalOf(bytes: Uint8Array): Principal {
+  const key = view(bytes).toString('latin1');
+  let principal = read.get(key);
+  if (principal === undefined) {
+    principal = Principal.decode(bytes);
+    if (read.size >= readMax) read.clear();
+    read.set(key, principal);
+  }
+  return principal;
+}
 
 /** A chunk is copied once. */
 export function toBytes(message: SessionResponse): Buffer {

@@ -1,9 +1,9 @@
 /** How services call each other: one shape for a client over gRPC and for an implementation in the same process. */
 
-import { randomUUID } from 'node:crypto';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallSignal } from './call-signal.ts';
 import { HubError } from './error.ts';
+import { createRequestId } from './request-id.ts';
 
 /** What travels beside every request. */
 export interface CallContext {
@@ -60,7 +60,7 @@ export function createCallContext(options: {
 }): CallContext {
   return {
     principal: options.principal,
-    requestId: options.requestId ?? randomUUID(),
+    requestId: options.requestId ?? createRequestId(),
     deadlineAt: performance.now() + options.timeoutMs,
     signal: AbortSignal.timeout(options.timeoutMs),
   };

@@ -1,9 +1,9 @@
 /** CallContext ⇄ gRPC metadata. */
 
-import { randomUUID } from 'node:crypto';
 import { Principal } from '@datahub/proto/common/v1/principal';
 import { Metadata } from '@grpc/grpc-js';
 import type { CallContext } from './call.ts';
+import { createRequestId } from './request-id.ts';
 
 const principalName = 'datahub-principal-bin';
 const requestIdName = 'x-request-id';
@@ -29,7 +29,8 @@ export function fromMetadata(
   const [traceparent] = metadata.get(traceName);
   return {
     principal: principal instanceof Buffer ? principalIn(principal) : undefined,
-    requestId: typeof requestId === 'string' && /^[\w.:-]{1,128}$/.test(requestId) ? requestId : randomUUID(),
+    requestId:
+      typeof requestId === 'string' && /^[\w.:-]{1,128}$/.test(requestId) ? requestId : createRequestId(),
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
   };
 }

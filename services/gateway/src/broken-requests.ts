@@ -1,9 +1,9 @@
 /** What comes in as no HTTP, too slowly or with too many headers never reaches the app; it is answered as a problem all the same. */
 
-import { randomUUID } from 'node:crypto';
 import { type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/error';
+import { createRequestId } from '@datahub/service-kit/request-id';
 import { problemHeaders, toProblem } from './problems.ts';
 
 const malformed = { status: 400, err: new HubError('VALIDATION', 'The request is malformed.') };
@@ -68,7 +68,7 @@ function toText(broken: Broken): string {
 }
 
 function toAnswer({ status, err }: Broken) {
-  const id = randomUUID();
+  const id = createRequestId();
   const body = JSON.stringify({ ...toProblem(err, { path: '', id }), status });
   const headers = {
     ...problemHeaders(err),

@@ -1,12 +1,12 @@
 /** What the gateway adds to a request: who calls, and for how long the caller waits. */
 
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call-signal';
 import { type Deadline, Deadlines } from '@datahub/service-kit/deadlines';
 import { HubError } from '@datahub/service-kit/error';
+import { createRequestId } from '@datahub/service-kit/request-id';
 import type { Span } from '@datahub/service-kit/tracing';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
@@ -16,7 +16,7 @@ const requestIdShape = /^[\w.:-]{1,128}$/;
 /** The caller's own id of a request where it is sane, else a new one. */
 export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
   const given = raw.headers['x-request-id'];
-  return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID();
+  return typeof given === 'string' && requestIdShape.test(given) ? given : createRequestId();
 }
 
 /** What checks, counts and logs ask of a route. Without a `url` there is none. */

@@ -57,11 +57,7 @@ describe('the listener of the app', () => {
       let text = '';
       const end = () => {
         socket.destroy();
-        resolve(
-          text
-            .replaceAll(/^date: .*$/gim, 'date')
-            .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id'),
-        );
+        resolve(text.replaceAll(/^date: .*$/gim, 'date').replaceAll(/[0-9a-f]{32}/g, 'id'));
       };
       const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1', () =>
         socket.write(sent),

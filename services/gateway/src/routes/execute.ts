@@ -148,8 +148,8 @@ class StreamedAnswer implements ExecutionReply {
   #streaming = false;
   #onDrain: () => void = () => {};
   #stall: NodeJS.Timeout | undefined;
-  /** What was streamed so far, for the repeats of an operation; undefined once it is more than is kept. */
-  #sent: Buffer[] | undefined = [];
+  /** Of an operation that may be asked for again, what was streamed so far; undefined once it is more than is kept. */
+  #sent: Buffer[] | undefined;
   #sentBytes = 0;
 
   constructor(request: FastifyRequest, reply: FastifyReply, options: AnswerOptions) {
@@ -157,6 +157,7 @@ class StreamedAnswer implements ExecutionReply {
     this.#reply = reply;
     this.#response = reply.raw;
     this.#options = options;
+    if (request.operationId !== undefined) this.#sent = [];
   }
 
   chunk(bytes: Buffer, last = false): boolean {
@@ -239,7 +240,7 @@ class StreamedAnswer implements ExecutionReply {
 
   #keep(bytes: Buffer): void {
     this.#sentBytes += bytes.length;
-    if (this.#request.operationId === undefined || this.#sentBytes > answerBytesMax) this.#sent = undefined;
+    if (this.#sentBytes > answerBytesMax) this.#sent = undefined;
     else this.#sent?.push(bytes);
   }
 

@@ -1,0 +1,17 @@
+/** Ids of requests that bring none: 128 random bits in hexadecimal, as those of traces are (W3C Trace Context). */
+
+import { randomFillSync } from 'node:crypto';
+
+const idBytes = 16;
+/** The system is asked for so many at once: for each it would cost more than all else that makes one. */
+const pool = Buffer.alloc(256 * idBytes);
+let used = pool.length;
+
+export function createRequestId(): string {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += idBytes;
+  return pool.toString('hex', used - idBytes, used);
+}
