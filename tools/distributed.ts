@@ -170,6 +170,7 @@ export const heapFlags = [
   '--min-semi-space-size=4',
   '--max-semi-space-size=16',
   '--initial-old-space-size=64',
+  '--no-parallel-scavenge',
 ];
 
 function startService(name: string, env: Environment, output: Output): ChildProcess {
