@@ -39,13 +39,14 @@ const readMax = 1_024;
 
 /** The calls first, and of each the principal, which is written once. */
 export function requestToBytes(message: SessionRequest): Buffer {
-  const writer = new BinaryWriter();
-  for (const call of message.calls) {
-    writer.uint32(tags.calls).fork();
-    if (call.principal !== undefined) writer.uint32(tags.principal).bytes(bytesOf(call.principal));
-    SessionCall.encode({ ...call, principal: undefined }, writer).join();
-  }
-  return view(SessionRequest.encode({ ...message, calls: [] }, writer).finish());
+  return inOneSpace((writer) => {
+    for (const call of message.calls) {
+      writer.uint32(tags.calls).fork();
+      if (call.principal !== undefined) writer.uint32(tags.principal).bytes(bytesOf(call.principal));
+      SessionCall.encode({ ...call, principal: undefined }, writer).join();
+    }
+    SessionRequest.encode({ ...message, calls: [] }, writer);
+  });
 }
 
 /** Calls of the same principal have the same object for it, which nobody changes. */
@@ -95,7 +96,7 @@ function principalOf(bytes: Uint8Array): Principal {
 /** A chunk is copied once. */
 export function toBytes(message: SessionResponse): Buffer {
   if (message.replies.every(({ chunk }) => chunk.length < largeBytes)) {
-    return view(SessionResponse.encode(message).finish());
+    return inOneSpace((writer) => SessionResponse.encode(message, writer));
   }
   const parts = message.replies.map((reply) => {
     const { chunk } = reply;
@@ -153,6 +154,20 @@ function takeOut(message: Uint8Array, tag: number): { found: Buffer[]; rest: Uin
     }
   }
   return { found, rest: others.length === 1 ? (others[0] as Uint8Array) : Buffer.concat(others) };
+}
+
+let spare: BinaryWriter | undefined;
+const spareBytesMax = 65_536;
+
+/** The space of one message serves the next: to grow it anew would cost as much as all that is written. */
+function inOneSpace(write: (writer: BinaryWriter) => void): Buffer {
+  const writer = spare ?? new BinaryWriter();
+  // Whatever fails leaves half a message in it.
+  spare = undefined;
+  write(writer);
+  const bytes = view(writer.finish());
+  if (bytes.length <= spareBytesMax) spare = writer;
+  return bytes;
 }
 
 const view = ({ buffer, byteOffset, length }: Uint8Array) => Buffer.from(buffer, byteOffset, length);

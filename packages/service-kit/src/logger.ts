@@ -24,7 +24,7 @@ export function createLogger(options: LoggerOptions): Logger {
   });
 }
 
-const batchBytes = 16_384;
+const batchBytes = 65_536;
 const batchMs = 250;
 /** UTF-8 needs no more for one UTF-16 unit. */
 const unitBytesMax = 3;
