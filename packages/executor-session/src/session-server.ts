@@ -45,7 +45,7 @@ export function watchOver(onSilence: () => void): { now(): void; stop(): void } 
  * several of them. Turns are as long as there is work in them, so on a machine with time to spare this is no wait.
  */
 export function turnsFor(underWay: number): number {
-  return underWay > 8 ? 3 : 1;
+  return underWay > 8 ? 6 : 1;
 }
 
 /** Bytes of one answer that may be on their way before the receiver says that it took some. */
