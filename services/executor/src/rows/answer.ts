@@ -21,6 +21,9 @@ const chunkBytes = { first: 16_384, considerate: 32_768, full: 245_760, max: 262
 /** Answers larger than this take turns with each other. */
 const largeBytes = 1_048_576;
 
+/** Of an answer that has ended: until the next drip it is still known, and should not keep its whole request alive. */
+const ended: ExecutionReply = { chunk: () => true, onDrain: () => {} };
+
 const noLayout: RowLayout = { names: [], encoders: [], prefixes: [] };
 
 export function createAnswer(options: AnswerOptions): AnswerSink {
@@ -51,7 +54,7 @@ class Answer implements AnswerSink, Flow {
   #waiting = false;
   #flushedBytes = 0;
   #ended = false;
-  readonly #reply: ExecutionReply;
+  #reply: ExecutionReply;
   readonly #meta: boolean;
   readonly #out = new ByteWriter(1_024);
   #target = chunkBytes.first;
@@ -139,11 +142,13 @@ class Answer implements AnswerSink, Flow {
     if (this.format === 'json') this.#writeTail(outcome, timing);
     else if (this.format === 'ndjson' && outcome.truncated) writeAscii(this.#out, '{"truncated":true}\n');
     this.#flush();
+    this.#reply = ended;
   }
 
   abandon(): void {
     this.#end();
     this.#out.position = 0;
+    this.#reply = ended;
   }
 
   #end(): void {
