@@ -13,8 +13,9 @@ describe('replicas of one classifier', () => {
   });
   afterEach(() => store.close());
 
-  const create = () =>
+  const create = (classesMax?: number) =>
     new Replica('account', 'classifier', {
+      ...(classesMax === undefined ? {} : { classesMax }),
       store,
       learners,
       createClassId: () => `class-${++made}`,
@@ -54,6 +55,25 @@ describe('replicas of one classifier', () => {
     const first = await a.train([{ label: 'tea', text: 'green tea' }], 'event-1');
     expect(await b.train([{ label: 'tea', text: 'green tea' }], 'event-1')).toEqual(first);
     expect(await a.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1);
+  });
+
+  it('refuse a call whose new labels find no room, and learn the others beside it', async () => {
+    const replica = create(3);
+    const call = (...labels: string[]) => replica.train(labels.map((label) => ({ label, text: label })));
+    const calls = [call('a', 'b'), call('c', 'd', 'a'), call('a', 'c'), call('e'), call('b')];
+    const ended = await Promise.allSettled(calls);
+    const words = ended.map((one) => (one.status === 'rejected' ? one.reason.code : one.value.length));
+    expect(words).toEqual([2, 'QUOTA_EXCEEDED', 2, 'QUOTA_EXCEEDED', 1]);
+    const classes = await replica.read((state) => [...state.classes.values()]);
+    const learnt = classes.map(({ label, observations }) => [label, observations]);
+    expect(learnt).toEqual([
+      ['a', 2],
+      ['b', 2],
+      ['c', 1],
+    ]);
+    await replica.deleteClass(classes[2]?.classId ?? '');
+    expect(await call('e')).toHaveLength(1);
+    await expect(call('f')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
   });
 
   it('let a class go on all of them; its label trained again is a new class', async () => {

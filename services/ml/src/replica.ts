@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import { type EventDoc, eventIdOf, type TrainCall } from './documents.ts';
+import { type TrainExample, takeBatch, takeFitting, type Waiting } from './replica-batch.ts';
 import { type CallResult, type LabelledScore, type LearnerFactory, ReplicaState } from './replica-state.ts';
 import type { MlStore } from './store.ts';
 
@@ -16,25 +17,13 @@ export interface ReplicaDeps {
   createClassId: () => string;
   nowMs: () => number;
   onFailure: (err: unknown) => void;
-}
-
-export interface TrainExample {
-  label: string;
-  text: string;
-}
-
-interface Waiting {
-  eventId: string;
-  examples: TrainExample[];
-  resolve: (results: CallResult[]) => void;
-  reject: (err: unknown) => void;
+  /** Classes that a classifier may have. */
+  classesMax?: number;
 }
 
 const eventsPerRead = 200;
 /** Examples after which a new snapshot is worth its cost. */
 const snapshotEvery = 600;
-/** Characters of one event; calls beyond it go into the next. */
-const eventCharactersMax = 4_000_000;
 const appendAttemptsMax = 1_000;
 
 export class Replica {
@@ -189,7 +178,12 @@ export class Replica {
   async #inOrder(batch: Waiting[]): Promise<void> {
     const state = this.#state as ReplicaState;
     for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
-      const open = batch.filter((call) => state.resultOf(call.eventId) === undefined);
+      const known = ({ eventId }: Waiting) => state.resultOf(eventId) !== undefined;
+      const open = takeFitting(
+        batch.filter((call) => !known(call)),
+        state,
+        this.#deps.classesMax,
+      );
       if (open.length === 0 || (await this.#append(state, this.#toEvent(state, open)))) {
         for (const call of batch) call.resolve(state.resultOf(call.eventId) ?? []);
         return;
@@ -278,17 +272,6 @@ export class Replica {
         this.#snapshotting = false;
       });
   }
-}
-
-function takeBatch(waiting: Waiting[]): Waiting[] {
-  let characters = 0;
-  let count = 0;
-  for (const { examples } of waiting) {
-    characters += examples.reduce((sum, { text, label }) => sum + text.length + label.length, 0);
-    if (count > 0 && characters > eventCharactersMax) break;
-    count++;
-  }
-  return waiting.splice(0, count);
 }
 
 function contended(): HubError {

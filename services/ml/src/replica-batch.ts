@@ -1,0 +1,59 @@
+/** Calls to train that wait for their turn: which of them one event takes. */
+
+import { HubError } from '@datahub/service-kit/error';
+import type { CallResult, ReplicaState } from './replica-state.ts';
+
+export interface TrainExample {
+  label: string;
+  text: string;
+}
+
+export interface Waiting {
+  eventId: string;
+  examples: TrainExample[];
+  resolve: (results: CallResult[]) => void;
+  reject: (err: unknown) => void;
+}
+
+/** Characters of one event; calls beyond it go into the next. */
+const eventCharactersMax = 4_000_000;
+/** Each prediction names them all, and the learner counts them in 16 bits, with those that were deleted lately. */
+const classesMaxDefault = 10_000;
+
+/** As many from the front as one event holds, and one at least. */
+export function takeBatch(waiting: Waiting[]): Waiting[] {
+  let characters = 0;
+  let count = 0;
+  for (const { examples } of waiting) {
+    characters += examples.reduce((sum, { text, label }) => sum + text.length + label.length, 0);
+    if (count > 0 && characters > eventCharactersMax) break;
+    count++;
+  }
+  return waiting.splice(0, count);
+}
+
+/** Those for whose new labels there is room; the others are refused whole, with QUOTA_EXCEEDED. */
+export function takeFitting(
+  calls: Waiting[],
+  state: Pick<ReplicaState, 'classes' | 'classIdOf'>,
+  classesMax = classesMaxDefault,
+): Waiting[] {
+  const fresh = new Set<string>();
+  return calls.filter(({ examples, reject }) => {
+    const added = new Set<string>();
+    for (const { label } of examples) {
+      if (!fresh.has(label) && state.classIdOf(label) === undefined) added.add(label);
+    }
+    if (added.size > 0 && state.classes.size + fresh.size + added.size > classesMax) {
+      reject(
+        new HubError(
+          'QUOTA_EXCEEDED',
+          `A classifier takes at most ${classesMax} classes. Delete some, or train another one.`,
+        ),
+      );
+      return false;
+    }
+    for (const label of added) fresh.add(label);
+    return true;
+  });
+}
