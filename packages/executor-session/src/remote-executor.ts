@@ -56,16 +56,16 @@ export async function openRemoteExecutor(
 
   /** The least busy replica that can take calls; where several are alike, each in turn. */
   const pick = (): Session => {
-    const sessions = [...replicas.values()]
-      .map((replica) => sessionOf(replica, options))
-      .filter((one) => one !== undefined);
-    const greeted = sessions.filter((one) => one.greeted);
-    const candidates = greeted.length > 0 ? greeted : sessions;
     turn++;
     let best: Session | undefined;
-    for (let i = 0; i < candidates.length; i++) {
-      const session = candidates[(turn + i) % candidates.length] as Session;
-      if (best === undefined || session.pending < best.pending) best = session;
+    let alike = 0;
+    for (const replica of replicas.values()) {
+      const session = sessionOf(replica, options);
+      if (session === undefined) continue;
+      const order = best === undefined ? -1 : compare(session, best);
+      alike = order < 0 ? 1 : order === 0 ? alike + 1 : alike;
+      // Of so many alike the last one is taken each so many turns, of those before it the same.
+      if (order < 0 || (order === 0 && turn % alike === 0)) best = session;
     }
     if (best !== undefined) return best;
     throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {
@@ -125,6 +125,11 @@ function sessionOf(replica: Replica, { onDown }: RemoteExecutorOptions): Session
   });
   replica.session = session;
   return session;
+}
+
+/** Negative where the first is better off: those that were greeted go first, then those with fewer calls. */
+function compare(a: Session, b: Session): number {
+  return a.greeted === b.greeted ? a.pending - b.pending : a.greeted ? -1 : 1;
 }
 
 function shut(replica: Replica): void {

@@ -91,6 +91,8 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     });
     if (deps.tracing !== undefined) startSpan(request, deps.tracing);
     reply.header('x-request-id', request.id);
+    // The plugin would send it to those as well who do not come from a page.
+    if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
     // Not onResponse, which never comes by where an answer breaks off.
     reply.raw.on('close', () => {
       request.context.closed();
@@ -109,7 +111,6 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
     methods,
     allowedHeaders,
-    exposedHeaders,
     maxAge: 86_400,
     strictPreflight: false,
     optionsSuccessStatus: 204,

@@ -110,7 +110,7 @@ function countRequests(server: Server): () => number {
   };
   server.on('request', (_request, response) => {
     underWay++;
-    response.once('close', ended);
+    response.on('close', ended);
   });
   return () => underWay;
 }
