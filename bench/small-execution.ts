@@ -14,7 +14,7 @@ const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
 /** What runs often is compiled in the background for so long. */
-const warmUpSeconds = 6;
+const warmUpSeconds = 10;
 
 async function compare(
   form: 'single' | 'distributed',
