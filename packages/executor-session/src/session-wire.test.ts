@@ -112,6 +112,22 @@ describe('calls', () => {
     fc.assert(fc.property(request, check), { numRuns: 300 });
   });
 
+  it('may come from a key that is narrowed to very many things', () => {
+    const queryIds = Array.from({ length: 500 }, (_, i) => `dh.q.${i}`.padEnd(35, 'x'));
+    const limits = { hubIds: [], queryIds, origins: [], contextJson: '' };
+    const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits };
+    const call = {
+      sequence: 1,
+      principal,
+      request: undefined,
+      deadlineMs: 1,
+      requestId: 'r',
+      traceparent: '',
+    };
+    const bytes = requestToBytes({ calls: [call, call], cancelled: [], windows: [] });
+    expect(requestFromBytes(bytes)).toEqual(generated.requestDeserialize(bytes));
+  });
+
   it('may hold a principal twice, of which the last counts, and fields that are not known', () => {
     const one = Buffer.from([0x12, 0x03, 0x0a, 0x01, 0x61]);
     const other = Buffer.from([0x12, 0x03, 0x0a, 0x01, 0x62]);

@@ -36,6 +36,8 @@ const written = new WeakMap<Principal, Uint8Array>();
 /** By their bytes, in Latin-1. */
 const read = new Map<string, Principal>();
 const readMax = 1_024;
+/** One of more bytes, whose key is narrowed to many things, is read anew each time. */
+const readBytesMax = 4_096;
 
 /** The calls first, and of each the principal, which is written once. */
 export function requestToBytes(message: SessionRequest): Buffer {
@@ -83,6 +85,7 @@ function bytesOf(principal: Principal): Uint8Array {
 }
 
 function principalOf(bytes: Uint8Array): Principal {
+  if (bytes.length > readBytesMax) return Principal.decode(bytes);
   const key = view(bytes).toString('latin1');
   let principal = read.get(key);
   if (principal === undefined) {
