@@ -63,9 +63,10 @@ export async function openRemoteExecutor(
       const session = sessionOf(replica, options);
       if (session === undefined) continue;
       const order = best === undefined ? -1 : compare(session, best);
-      alike = order < 0 ? 1 : order === 0 ? alike + 1 : alike;
+      if (order > 0) continue;
+      alike = order < 0 ? 1 : alike + 1;
       // Of so many alike the last one is taken each so many turns, of those before it the same.
-      if (order < 0 || (order === 0 && turn % alike === 0)) best = session;
+      if (turn % alike === 0) best = session;
     }
     if (best !== undefined) return best;
     throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {

@@ -3,7 +3,7 @@
 import { Principal } from '@datahub/proto/common/v1/principal';
 import { Metadata } from '@grpc/grpc-js';
 import type { CallContext } from './call.ts';
-import { createRequestId } from './request-id.ts';
+import { toRequestId } from './request-id.ts';
 
 const principalName = 'datahub-principal-bin';
 const requestIdName = 'x-request-id';
@@ -29,8 +29,7 @@ export function fromMetadata(
   const [traceparent] = metadata.get(traceName);
   return {
     principal: principal instanceof Buffer ? principalIn(principal) : undefined,
-    requestId:
-      typeof requestId === 'string' && /^[\w.:-]{1,128}$/.test(requestId) ? requestId : createRequestId(),
+    requestId: toRequestId(requestId),
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
   };
 }

@@ -9,14 +9,9 @@ const membersMax = 100_000;
 
 /** An object with the names it has so far, or an array with the number of its elements. */
 interface Level {
-  names: string[] | undefined;
-  /** The same where they are many. */
-  lookUp: Set<string> | undefined;
+  names: Set<string> | undefined;
   at: string | number;
 }
-
-/** So many names are compared sooner than looked up. */
-const comparedMax = 16;
 
 /** Throws VALIDATION. Where the text is no JSON it may say nothing: that is the parser's to find. */
 export function requireShape(text: string): void {
@@ -35,7 +30,7 @@ export function requireShape(text: string): void {
       case 0x7b:
       case 0x5b: {
         nameNext = text.charCodeAt(i) === 0x7b;
-        level = { names: nameNext ? [] : undefined, lookUp: undefined, at: 0 };
+        level = { names: nameNext ? new Set() : undefined, at: 0 };
         if (levels.push(level) > depthMax) {
           throw malformed(`it is nested deeper than ${depthMax} levels`, undefined);
         }
@@ -75,13 +70,10 @@ function nameOf(written: string): string {
 
 function addName(levels: Level[], name: string): void {
   const level = levels.at(-1) as Level;
-  const { names = [], lookUp } = level;
   level.at = name;
-  if (!(lookUp === undefined ? names.includes(name) : lookUp.has(name))) {
-    names.push(name);
-    lookUp?.add(name);
-    if (lookUp === undefined && names.length > comparedMax) level.lookUp = new Set(names);
-    if (names.length <= membersMax) return;
+  if (!level.names?.has(name)) {
+    level.names?.add(name);
+    if ((level.names?.size ?? 0) <= membersMax) return;
     throw malformed(`it holds an object with more than ${membersMax} members`, undefined);
   }
   const pointer = levels.reduce((above, { at }) => pointerTo(above, String(at)), '');

@@ -6,17 +6,14 @@ import type { CallContext } from '@datahub/service-kit/call';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call-signal';
 import { type Deadline, Deadlines } from '@datahub/service-kit/deadlines';
 import { HubError } from '@datahub/service-kit/error';
-import { createRequestId } from '@datahub/service-kit/request-id';
+import { toRequestId } from '@datahub/service-kit/request-id';
 import type { Span } from '@datahub/service-kit/tracing';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
 
-const requestIdShape = /^[\w.:-]{1,128}$/;
-
 /** The caller's own id of a request where it is sane, else a new one. */
 export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
-  const given = raw.headers['x-request-id'];
-  return typeof given === 'string' && requestIdShape.test(given) ? given : createRequestId();
+  return toRequestId(raw.headers['x-request-id']);
 }
 
 /** What checks, counts and logs ask of a route. Without a `url` there is none. */
