@@ -3,12 +3,12 @@
  * there and say that they do not serve.
  */
 
-import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type GrpcServerOptions, startGrpcServer } from './grpc-server.ts';
 import { type GrpcSettings, serverCredentialsOf } from './grpc-settings.ts';
 import type { Closable, RunningService } from './lifecycle.ts';
 import type { Logger } from './logger.ts';
 import { createRpcMetrics, serveMetrics } from './metrics.ts';
+import { createProcessRegistry } from './process-metrics.ts';
 import { createStopLog } from './stop-log.ts';
 import { isAwaited, openWithStore } from './store-wait.ts';
 import type { Tracing } from './tracing.ts';
@@ -82,8 +82,7 @@ async function listen<T extends Closable>(
   { logger, tracing, grpc, metricsPort }: StoredServiceOptions<T>,
   { ports, missing }: { ports: ServedPort[]; missing: () => string[] },
 ) {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const registry = createProcessRegistry();
   const metrics = createRpcMetrics();
   const common: Omit<GrpcServerOptions, keyof ServedPort> = {
     serving: false,

@@ -4,8 +4,9 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/duration-histogram';
 import type { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
+import { createProcessRegistry } from '@datahub/service-kit/process-metrics';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter } from 'prom-client';
 import { kinds } from './problems.ts';
 
 export interface GatewayEvents {
@@ -27,8 +28,7 @@ interface RequestKind {
 }
 
 export function createGatewayEvents(logger: Logger): GatewayEvents {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const registry = createProcessRegistry();
   const requests = new DurationHistogram({
     name: 'datahub_http_request_duration_seconds',
     help: 'Requests by route and status.',
