@@ -1,9 +1,9 @@
 /** What Express Gateway in front costs: one small execution with it and without, apart, with memory and start time. */
 
 import { fileURLToPath } from 'node:url';
-import { heapFlags } from '../tools/distributed.ts';
+import { v8Flags } from '../tools/distributed.ts';
 import { type Server, startServer } from './support/child.ts';
-import { type Load, load } from './support/load.ts';
+import { type Load, load, warmUp } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
 import { printHead, printRow } from './support/table.ts';
 
@@ -12,12 +12,11 @@ const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, impor
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
-const warmUpSeconds = 6;
 
 async function startHub(form: string, edge: string): Promise<{ server: Server; startMs: number }> {
   process.env.DATAHUB_EDGE = edge;
   const startedAt = performance.now();
-  const server = await startServer(path('hub'), ['postgres', url as string, 'small', form], heapFlags);
+  const server = await startServer(path('hub'), ['postgres', url as string, 'small', form], v8Flags);
   return { server, startMs: performance.now() - startedAt };
 }
 
@@ -26,7 +25,7 @@ async function compare(form: 'single' | 'distributed'): Promise<void> {
   const bare = await startHub(form, 'none');
   const edged = await startHub(form, 'express-gateway');
   const all = [byHand, bare.server, edged.server];
-  for (const server of all) await load(server, { seconds: warmUpSeconds, inFlight });
+  await warmUp(all, inFlight);
   const loads: Load[][] = [];
   for (let round = 0; round < rounds; round++) {
     const one: Load[] = [];

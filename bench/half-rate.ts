@@ -2,10 +2,10 @@
 
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { heapFlags } from '../tools/distributed.ts';
+import { v8Flags } from '../tools/distributed.ts';
 import { calmRounds } from './support/calm.ts';
 import { type Server, startServer } from './support/child.ts';
-import { load, once } from './support/load.ts';
+import { load, once, warmUp } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
 import { printHead, printRow, printTogether, quantile } from './support/table.ts';
 
@@ -39,8 +39,8 @@ async function timesAt(server: Server, perSecond: number): Promise<{ times: numb
 
 async function compare(form: 'single' | 'distributed', databaseUrl: string): Promise<void> {
   const byHand = await startServer(path('by-hand'), ['postgres', databaseUrl, 'small']);
-  const hub = await startServer(path('hub'), ['postgres', databaseUrl, 'small', form], heapFlags);
-  for (const server of [byHand, hub]) await load(server, { seconds: 5, inFlight });
+  const hub = await startServer(path('hub'), ['postgres', databaseUrl, 'small', form], v8Flags);
+  await warmUp([byHand, hub], inFlight);
   const { rounds, disturbed } = await calmRounds(roundsWanted, async () => {
     const half = (await load(hub, { seconds, inFlight })).perSecond / 2;
     const round = { half, ours: [] as number[], baseline: [] as number[], failed: { ours: 0, baseline: 0 } };

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import { heapFlags } from '../tools/distributed.ts';
+import { v8Flags } from '../tools/distributed.ts';
 import { startServer } from './support/child.ts';
 import { once } from './support/load.ts';
 import { printHead, printRow } from './support/table.ts';
@@ -44,7 +44,7 @@ async function compare(
   form: 'single' | 'distributed',
 ): Promise<void> {
   const byHand = await startServer(path('by-hand'), [engine, url, 'large']);
-  const hub = await startServer(path('hub'), [engine, url, 'large', form], heapFlags);
+  const hub = await startServer(path('hub'), [engine, url, 'large', form], v8Flags);
   const before = await hub.memory();
   const pairs: { ours: number; baseline: number }[] = [];
   const firsts: number[] = [];

@@ -1,10 +1,10 @@
 /** One indexed row, 32 in flight: CPU of all own processes for one request, and requests a second, against by hand. */
 
 import { fileURLToPath } from 'node:url';
-import { heapFlags } from '../tools/distributed.ts';
+import { v8Flags } from '../tools/distributed.ts';
 import { calmRounds } from './support/calm.ts';
 import { startServer } from './support/child.ts';
-import { type Load, load } from './support/load.ts';
+import { type Load, load, warmUp } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
 import { printHead, printLeftOut, printRow } from './support/table.ts';
 
@@ -13,16 +13,14 @@ const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, impor
 const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
-/** What runs often is compiled in the background for so long. */
-const warmUpSeconds = 10;
 
 async function compare(
   form: 'single' | 'distributed',
   goals: { cpu: number; perSecond: number },
 ): Promise<void> {
   const byHand = await startServer(path('by-hand'), ['postgres', url as string, 'small']);
-  const hub = await startServer(path('hub'), ['postgres', url as string, 'small', form], heapFlags);
-  for (const server of [byHand, hub]) await load(server, { seconds: warmUpSeconds, inFlight });
+  const hub = await startServer(path('hub'), ['postgres', url as string, 'small', form], v8Flags);
+  await warmUp([byHand, hub], inFlight);
   const { rounds, disturbed } = await calmRounds(roundsWanted, async () => {
     const baseline = await load(byHand, { seconds, inFlight });
     return { ours: await load(hub, { seconds, inFlight }), baseline };

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../tools/databases/process.ts';
-import { heapFlags } from '../tools/distributed.ts';
+import { v8Flags } from '../tools/distributed.ts';
 import { printHead, printRow } from './support/table.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -55,7 +55,7 @@ else {
   const dataDir = mkdtempSync(join(tmpdir(), 'datahub-bench-'));
   const starts: { ours: number; baseline: number }[] = [];
   const memory: { ours: number; baseline: number }[] = [];
-  const hub = [...heapFlags, ...preload, 'tools/demo.ts'];
+  const hub = [...v8Flags, ...preload, 'tools/demo.ts'];
   await measure(hub, dataDir);
   for (let round = 0; round < rounds; round++) {
     const baseline = await measure(['--input-type=module', '--eval', empty], dataDir);

@@ -166,16 +166,18 @@ async function serviceToken(dataDir: string): Promise<string> {
 }
 
 /** As the images have it, whose Dockerfile says why. */
-export const heapFlags = [
+export const v8Flags = [
   '--min-semi-space-size=4',
   '--max-semi-space-size=16',
   '--initial-old-space-size=64',
   '--no-parallel-scavenge',
+  '--max-inlined-bytecode-size-cumulative=4000',
+  '--min-inlining-frequency=0.01',
 ];
 
 function startService(name: string, env: Environment, output: Output): ChildProcess {
   const main = join(root, 'services', name, 'src', 'main.ts');
-  return spawn(process.execPath, [...heapFlags, main], {
+  return spawn(process.execPath, [...v8Flags, main], {
     stdio: ['ignore', output, output, 'ipc'],
     env: env as NodeJS.ProcessEnv,
   });

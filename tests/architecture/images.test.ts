@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parseDockerfile, readIgnore } from '../../deploy/dockerfile-steps.ts';
 import { services } from '../../deploy/stage-image.ts';
-import { heapFlags } from '../../tools/distributed.ts';
+import { v8Flags } from '../../tools/distributed.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
@@ -34,13 +34,13 @@ describe('deploy/Dockerfile', () => {
     expect(stageOf(service)?.env.HOST).toBe('0.0.0.0');
   });
 
-  it.each(['gateway', 'executor'])('gives %s the heap that `npm start` and the benches give', (service) => {
+  it.each(['gateway', 'executor'])('gives %s the flags that `npm start` and the benches give', (service) => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const flagsOf = (words: string[] = []) =>
       words.filter((word) => word.startsWith('--') && word !== '--import');
-    expect(flagsOf(stageOf(service)?.entrypoint)).toEqual(heapFlags);
+    expect(flagsOf(stageOf(service)?.entrypoint)).toEqual(v8Flags);
     for (const script of ['start', `start:${service}`])
-      expect(flagsOf(scripts[script].split(' '))).toEqual(heapFlags);
+      expect(flagsOf(scripts[script].split(' '))).toEqual(v8Flags);
   });
 
   it.each(services)('installs for %s what it needs at run time, and runs no script', (service) => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../tools/databases/process.ts';
-import { heapFlags } from '../../tools/distributed.ts';
+import { v8Flags } from '../../tools/distributed.ts';
 import { type Api, createApi } from './api.ts';
 
 export interface SpawnedHub {
@@ -27,7 +27,7 @@ export async function spawnHub(settings: Record<string, string>): Promise<Spawne
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-spawned-'));
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const port = await freePort();
-  const child = spawn(process.execPath, [...heapFlags, program], {
+  const child = spawn(process.execPath, [...v8Flags, program], {
     stdio: 'ignore',
     env: {
       ...process.env,
