@@ -192,18 +192,21 @@ class StreamedAnswer implements ExecutionReply {
     return this.#reply;
   }
 
-  async finish(): Promise<FastifyReply> {
+  /** The small answer, for the framework to send, with no promise of its own; a streamed one has gone out by the end. */
+  finish(): string | Buffer | Promise<FastifyReply> {
     clearTimeout(this.#stall);
     const cut = this.#truncated && this.#options.trailer;
     // Only what is sent in chunks has a trailer.
     if (cut) this.#startStream();
     const held = this.#held;
     this.#held = undefined;
-    if (!this.#streaming) {
-      // As a text a small answer goes out together with its head, in one write.
-      const small = held === undefined ? '' : held.length <= textBytesMax ? held.toString() : held;
-      return this.#reply.header('content-type', this.#options.contentType).send(small);
-    }
+    if (this.#streaming) return this.#end(cut);
+    this.#reply.header('content-type', this.#options.contentType);
+    // As a text a small answer goes out together with its head, in one write.
+    return held === undefined ? '' : held.length <= textBytesMax ? held.toString() : held;
+  }
+
+  async #end(cut: boolean): Promise<FastifyReply> {
     await this.#settle(cut);
     if (cut) this.#response.addTrailers({ [cutTrailer]: 'true' });
     this.#response.end();
