@@ -83,4 +83,36 @@ describe('the contract', () => {
       }
     }
   });
+
+  it('names the headers of answers', async () => {
+    const { paths } = (await api.get('/openapi.json')).body as {
+      paths: Record<string, Record<string, { responses: Record<string, { headers: object }> }>>;
+    };
+    const named = (path: string, method: string, status: string) =>
+      Object.keys(paths[path]?.[method]?.responses[status]?.headers ?? {});
+    const answer = await api.post('/v1/hubs', { label: 'named' });
+    const list = await api.get('/v1/hubs?limit=1');
+    const missing = await api.get('/v1/hubs/none');
+    for (const [{ headers }, names] of [
+      [answer, named('/v1/hubs', 'post', '200')],
+      [list, named('/v1/hubs', 'get', '200')],
+      [missing, named('/v1/hubs/{hubId}', 'get', 'default')],
+    ] as const) {
+      const own = [...headers.keys()].filter((name) => ours.has(name));
+      expect(own).not.toEqual([]);
+      expect(names.map((name) => name.toLowerCase())).toEqual(expect.arrayContaining(own));
+    }
+    expect([answer.headers.has('etag'), list.headers.has('link')]).toEqual([true, true]);
+  });
 });
+
+/** What browsers are let see, which is what clients are to read. */
+const ours = new Set([
+  'etag',
+  'link',
+  'x-total-count',
+  'retry-after',
+  'x-request-id',
+  'ratelimit',
+  'ratelimit-policy',
+]);

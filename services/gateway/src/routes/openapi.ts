@@ -24,6 +24,7 @@ export function buildOpenApi(routes: Route[]): object {
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
       schemas: { Problem: problem(), Node: node },
+      headers: answerHeaders,
     },
   };
 }
@@ -47,9 +48,14 @@ function operation(route: Route): object {
           },
         }),
     responses: {
-      200: { description: 'Done', content: contentOf(route) },
+      200: {
+        description: 'Done',
+        headers: refer([...everywhere, 'ETag', ...(isList(route) ? listed : [])]),
+        content: contentOf(route),
+      },
       default: {
         description: 'A problem',
+        headers: refer([...everywhere, 'Retry-After']),
         content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     },
@@ -59,8 +65,8 @@ function operation(route: Route): object {
 /** Rows come in other formats too. */
 function contentOf({ answer }: Route): Record<string, object> {
   const content = { 'application/json': { schema: answer } };
-  const text = { schema: { type: 'string' } };
-  return answer === execution ? { ...content, 'application/x-ndjson': text, 'text/csv': text } : content;
+  const rows = { schema: text };
+  return answer === execution ? { ...content, 'application/x-ndjson': rows, 'text/csv': rows } : content;
 }
 
 function operationId({ method, url }: Route): string {
@@ -115,8 +121,36 @@ function headerParameters(route: Route): object[] {
   ];
 }
 
+const text = { type: 'string' };
+const count = { type: 'integer', minimum: 0 };
+const answerHeaders = {
+  'X-Request-Id': { description: 'The id under which the log has the request.', schema: text },
+  ETag: { description: 'The version, of what has versions, for `If-Match`.', schema: text },
+  'X-Total-Count': {
+    description: 'How many there are on all pages.',
+    schema: count,
+  },
+  Link: {
+    description: 'The first, last, previous and next page (RFC 8288), where pages were asked for.',
+    schema: text,
+  },
+  'Retry-After': {
+    description: 'Seconds until a repeat is of use, where that is known.',
+    schema: count,
+  },
+  RateLimit: { description: 'What is left of the rate of the key, where it has one.', schema: text },
+  'RateLimit-Policy': { description: 'The rate of the key, where it has one.', schema: text },
+};
+type AnswerHeader = keyof typeof answerHeaders;
+const everywhere: AnswerHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
+const listed: AnswerHeader[] = ['X-Total-Count', 'Link'];
+
+const refer = (names: AnswerHeader[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+const isList = ({ query }: Route): boolean => query?.includes('offset') === true;
+
 function problem(): object {
-  const text = { type: 'string' };
   return {
     type: 'object',
     required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
