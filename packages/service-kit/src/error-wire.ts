@@ -86,6 +86,8 @@ export function toStatus(err: unknown): Partial<StatusObject> {
 
 /** How the gRPC library begins what it tells of a call that found no connection. */
 const neverSent = 'No connection established';
+/** And of one whose stream ended before its answer: cut on the way, or as its connection was closed. */
+const cutOff = 'Received RST_STREAM';
 
 /** What a client received, as the error that the other side threw; a failed transport is UNAVAILABLE. */
 export function fromStatus(err: unknown): HubError {
@@ -101,7 +103,7 @@ export function fromStatus(err: unknown): HubError {
       lost: true,
     });
   }
-  if (code === status.UNAVAILABLE) {
+  if (code === status.UNAVAILABLE || (code === status.INTERNAL && details?.startsWith(cutOff))) {
     return new HubError('UNAVAILABLE', 'A service cannot be reached. Try again.', {
       cause: err,
       retryable: true,

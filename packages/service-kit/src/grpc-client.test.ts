@@ -1,3 +1,5 @@
+import { constants, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { afterEach, expect, it } from 'vitest';
 import { createCallContext } from './call.ts';
@@ -78,4 +80,18 @@ it('tells a call whose answer was lost from one that never went out', async () =
   expect(await lost).toMatchObject({ code: 'UNAVAILABLE', lost: true });
   const unsent = await ask();
   expect([unsent.code, unsent.lost]).toEqual(['UNAVAILABLE', undefined]);
+});
+
+it('takes a call whose stream ended without an answer for a lost one, not for a fault of the hub', async () => {
+  const mute = createServer().on('stream', (stream) => stream.close(constants.NGHTTP2_NO_ERROR));
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  const address = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
+  client = createGrpcClient(MlServiceService, { address });
+  const asked = client.calls.listClassifiers(
+    { offset: 0, limit: undefined },
+    createCallContext({ timeoutMs: 5_000 }),
+  );
+  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true, lost: true });
+  client.close();
+  mute.close();
 });
