@@ -17,9 +17,6 @@ export interface StopOptions {
 
 const deadlines = new Deadlines();
 
-/** A database that hears of it late is still told: a statement that sleeps does not notice that its connection is cut. */
-const cancelMaxMs = 5_000;
-
 /** The stop was asked for, and the connection was lost before the database said that it had stopped. */
 export class StopUnproven extends HubError {
   constructor({ code, message, cause }: HubError) {
@@ -50,7 +47,7 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
       if (stopped) return;
       stopped = reason;
       graceTimer = setTimeout(cut, graceMs);
-      delivered = connection.cancel(AbortSignal.timeout(cancelMaxMs)).catch(cut);
+      delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(cut);
     };
     const abort = () => stop(reasonOf(signal, now() >= deadlineAt));
     const deadline = deadlines.add(deadlineAt - now(), () => stop(timedOut()));
