@@ -165,7 +165,7 @@ async function serviceToken(dataDir: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim();
 }
 
-/** As the images have it, whose Dockerfile says why. */
+/** As the images have them, whose Dockerfile says why. */
 export const v8Flags = [
   '--min-semi-space-size=4',
   '--max-semi-space-size=16',

@@ -84,11 +84,12 @@ function pathParameters(url: string): object[] {
   }));
 }
 
-const page = { type: 'integer', minimum: 0 };
+const text = { type: 'string' };
+const count = { type: 'integer', minimum: 0 };
 const flag = { type: 'string', enum: flagWords };
 const schemas = new Map<string, object>([
-  ['offset', page],
-  ['limit', page],
+  ['offset', count],
+  ['limit', count],
   ['archived', flag],
   ['recursive', flag],
   ['signature', flag],
@@ -96,7 +97,7 @@ const schemas = new Map<string, object>([
 ]);
 
 function queryParameter(name: string): object {
-  const schema = schemas.get(name) ?? { type: 'string' };
+  const schema = schemas.get(name) ?? text;
   return { name, in: 'query', required: name === 'hubId', schema };
 }
 
@@ -121,8 +122,6 @@ function headerParameters(route: Route): object[] {
   ];
 }
 
-const text = { type: 'string' };
-const count = { type: 'integer', minimum: 0 };
 const answerHeaders = {
   'X-Request-Id': { description: 'The id under which the log has the request.', schema: text },
   ETag: { description: 'The version, of what has versions, for `If-Match`.', schema: text },
