@@ -34,7 +34,7 @@ export function greeting({ plugin = 'mysql_native_password', version = '8.0.30',
   );
 }
 
-const ok = (sequence: number) => packet(sequence, [0, 0, 0, 2, 0, 0, 0]);
+export const ok = (sequence: number) => packet(sequence, [0, 0, 0, 2, 0, 0, 0]);
 const eof = packet(3, [0xfe, 0, 0, 2, 0]);
 const switchTo = (sequence: number, plugin: string) => packet(sequence, [0xfe], `${plugin}\0${scramble}\0`);
 const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
@@ -47,8 +47,8 @@ interface Script {
   greet?: Step;
   /** In answer to the client's log-in, the `turn`th message of it. */
   logIn?: (socket: Socket, turn: number) => void;
-  /** In answer to any of the hub's own commands. */
-  command?: Step;
+  /** In answer to any of the hub's own commands, whose text is handed over. */
+  command?: (socket: Socket, text: string) => void;
   prepare?: Step;
   execute?: Step;
 }
@@ -56,13 +56,14 @@ interface Script {
 const lengthOf = (bytes: Buffer) => (bytes.length < 4 ? 0 : 4 + bytes.readUIntLE(0, 3));
 const prepared = packet(1, [0], int32(1), [0, 0, 0, 0, 0, 0, 0]);
 
-function perform(script: Script): Step {
+export function perform(script: Script): Step {
   return (socket) => {
     let turn = 0;
     let loggedIn = false;
     let turned = false;
-    const commands: Record<number, () => void> = {
-      3: () => (script.command ? script.command(socket) : socket.write(ok(1))),
+    const commands: Record<number, (text: string) => void> = {
+      1: () => socket.end(),
+      3: (text) => (script.command ? script.command(socket, text) : socket.write(ok(1))),
       22: () => (script.prepare ? script.prepare(socket) : socket.write(prepared)),
       23: () => {
         turned = script.execute !== undefined;
@@ -72,7 +73,7 @@ function perform(script: Script): Step {
     };
     cut(socket, lengthOf, (bytes) => {
       if (turned) return;
-      if (loggedIn) commands[bytes[4] as number]?.();
+      if (loggedIn) commands[bytes[4] as number]?.(bytes.toString('latin1', 5));
       else if (script.logIn) script.logIn(socket, ++turn);
       else {
         loggedIn = true;

@@ -8,6 +8,7 @@ import { guardLogIn } from '../log-in.ts';
 import { plainBytesError, startTls } from '../tls.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
+import type { SideSession } from './stopper.ts';
 
 /** What the driver keeps of a session that its types do not tell. */
 interface Driver {
@@ -41,7 +42,7 @@ async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean):
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,
     hasExtended: driver._mariadbExtendedMetadata,
-    kill: (what, signal) => kill(settings, { ...deps, signal }, { tls, what, threadId: driver.threadId }),
+    openSide: (signal) => openSide(settings, { ...deps, signal }, { tls, threadId: driver.threadId }),
   });
   try {
     await connection.initialize();
@@ -137,16 +138,26 @@ function versionOf({ _handshakePacket: { serverVersion }, _isMariaDB }: Driver):
   return `${_isMariaDB ? 'MariaDB' : 'MySQL'} ${version.slice(0, 32)}`;
 }
 
-async function kill(
+/** The driver sends one command after the other's answer. */
+async function openSide(
   settings: ConnectSettings,
   deps: ConnectDeps,
-  { tls, what, threadId }: { tls: boolean; what: 'QUERY' | 'CONNECTION'; threadId: number },
-): Promise<void> {
+  { tls, threadId }: { tls: boolean; threadId: number },
+): Promise<SideSession> {
   const driver = await logIn(settings, deps, tls);
-  await new Promise<void>((resolve) => {
-    const connection = driver as unknown as DriverConnection;
-    // A statement that has just ended is no failure.
-    connection.query(`KILL ${what} ${threadId}`, () => resolve());
-  });
-  driver.stream.destroy();
+  const connection = driver as unknown as DriverConnection;
+  const abort = () => driver.stream.destroy();
+  deps.signal.addEventListener('abort', abort, { once: true });
+  driver.stream.once('close', () => deps.signal.removeEventListener('abort', abort));
+  return {
+    kill: (what) =>
+      new Promise((resolve, reject) => {
+        connection.query(`KILL ${what} ${threadId}`, (err) => {
+          // A statement that has just ended is no failure.
+          if (err?.fatal) reject(toConnectError(err));
+          else resolve();
+        });
+      }),
+    close: () => connection.end(() => {}),
+  };
 }

@@ -1,7 +1,6 @@
 /** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows straight into the sink. */
 
 import type { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
@@ -11,6 +10,7 @@ import { createPrepareReader, type Prepared } from './prepared.ts';
 import { createResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
 import { begin, settings, track, unlock, usesSession } from './session.ts';
+import { type SideSession, Stopper } from './stopper.ts';
 import { typeName } from './values.ts';
 import { type Response, Wire } from './wire.ts';
 
@@ -26,8 +26,8 @@ export interface Session {
   /** MariaDB tells formats of columns beside their types. */
   hasExtended: boolean;
   rowBytesMax: number | undefined;
-  /** Asks the server on a side connection to stop what runs here, or to end the session whatever it does. */
-  kill(what: 'QUERY' | 'CONNECTION', signal: AbortSignal): Promise<void>;
+  /** Logs in beside it, to stop what runs here. */
+  openSide(signal: AbortSignal): Promise<SideSession>;
 }
 
 /** Anything but an OK is no answer to a command of ours; least of all a request for one of our files. */
@@ -44,13 +44,11 @@ async function settled(answers: Promise<unknown>[]): Promise<void> {
   if (failure !== undefined) throw failure.reason;
 }
 
-const killAgainMs = 100;
-const killTimeoutMs = 5_000;
-
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
   readonly #wire: Wire;
   readonly #session: Session;
+  readonly #stopper: Stopper;
   readonly #prepared = new Map<string, Prepared>();
   #unlock: Buffer[] = [];
   #timeoutMs = -1;
@@ -66,6 +64,7 @@ export class MysqlConnection implements Connection {
 
   constructor(session: Session) {
     this.#session = session;
+    this.#stopper = new Stopper(session.openSide);
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session.rowBytesMax);
   }
@@ -239,16 +238,17 @@ export class MysqlConnection implements Connection {
     await done;
   }
 
-  async cancel(signal: AbortSignal): Promise<void> {
+  cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
-    await this.#session.kill('QUERY', signal);
-    // The server may be waiting for us to read on before it notices.
-    this.#discarding = true;
-    this.#wire.resume();
-    // What had not begun when it was killed begins all the same, so it is asked again while it runs.
-    for (await sleep(killAgainMs); this.#wire.busy && !signal.aborted; await sleep(killAgainMs)) {
-      await this.#session.kill('QUERY', signal);
-    }
+    return this.#stopper.stopStatement({
+      busy: () => this.#wire.busy,
+      signal,
+      onAsked: () => {
+        // The server may be waiting for us to read on before it notices.
+        this.#discarding = true;
+        this.#wire.resume();
+      },
+    });
   }
 
   async ping(): Promise<void> {
@@ -273,7 +273,7 @@ export class MysqlConnection implements Connection {
   close(): void {
     this.#broken = true;
     // The server looks at its connection only between statements: what runs, or is about to, would run to its end.
-    if (this.#wire.busy) this.#session.kill('CONNECTION', AbortSignal.timeout(killTimeoutMs)).catch(() => {});
+    if (this.#wire.busy) this.#stopper.endSession().catch(() => {});
     this.#wire.close();
   }
 
