@@ -107,7 +107,7 @@ async function proxied(url: string) {
 describe.skipIf(serverUrl === undefined)(`${reason}, through a proxy`, () => {
   it('answers UNAVAILABLE in bounded time while the server is away, and heals', async () => {
     const proxy = await proxied(freshUrl());
-    const store = await openMongodbStore(proxy.url, specs, { serverSelectionTimeoutMs: 500 });
+    const store = await openMongodbStore(proxy.url, specs, { serverSelectionTimeoutMs: 1_500 });
     const notes = store.collection<Note>('notes');
     await notes.insert({ id: 'before', accountId: 'a', version: 1, topic: 't' });
     proxy.cut();
