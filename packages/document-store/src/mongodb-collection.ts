@@ -37,8 +37,7 @@ function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
   return {
     async get(accountId, id) {
       if (!isAccountId(accountId) || !isId(id)) return null;
-      const filter = { _id: { $eq: keyOf(accountId, id) }, accountId: { $eq: accountId } };
-      const found = await call(() => kept.findOne(filter));
+      const found = await call(() => kept.findOne(keyFilter(accountId, id)));
       return found === null ? null : toDoc(found);
     },
     async getUnique(field, value) {
@@ -112,7 +111,7 @@ function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
     },
     async replace(doc) {
       const stored = encode(shape, doc);
-      const filter = versionFilter(stored.accountId, stored.id, stored.version - 1);
+      const filter = keyFilter(stored.accountId, stored.id, stored.version - 1);
       const set = { $set: toSet(shape, stored) };
       const result = await change(stored.accountId, stored.id, () => kept.updateOne(filter, set));
       return result.matchedCount === 1;
@@ -121,7 +120,7 @@ function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
       if (zero !== undefined) checkDeclared(shape, 'counters', zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
       const guard = zero === undefined ? {} : { [zero]: { $eq: 0 } };
-      const filter = { ...versionFilter(accountId, id, version), ...guard };
+      const filter = { ...keyFilter(accountId, id, version), ...guard };
       const result = await change(accountId, id, () => kept.deleteOne(filter));
       return result.deletedCount === 1;
     },
@@ -135,7 +134,7 @@ function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
       checkStep(by);
       if (!isAccountId(accountId) || !isId(id)) return null;
       const options = { returnDocument: 'after' } as const;
-      const filter = versionFilter(accountId, id, undefined);
+      const filter = keyFilter(accountId, id);
       const step = { $inc: { [counter]: by } };
       const found = await change(accountId, id, () => kept.findOneAndUpdate(filter, step, options));
       return found === null ? null : Number(found[counter]);
@@ -149,7 +148,11 @@ function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
   } satisfies Partial<Collection<T>>;
 }
 
-function versionFilter(accountId: string, id: string, version: number | undefined) {
-  const filter = { _id: { $eq: keyOf(accountId, id) }, accountId: { $eq: accountId } };
+/**
+ * The key tells the account as well. Alone and as a plain value it is all that FerretDB looks up by its index; of any
+ * other filter it reads the whole collection.
+ */
+function keyFilter(accountId: string, id: string, version?: number) {
+  const filter = { _id: keyOf(accountId, id) };
   return version === undefined ? filter : { ...filter, version: { $eq: version } };
 }
