@@ -9,15 +9,18 @@ import { createUsage, type Usage } from './usage.ts';
 const logger = createLogger({ service: 'gateway', level: 'silent', pretty: false });
 let calls: { keyId: string | undefined; uses: RecordUseRequest['uses'] }[];
 let refuse: (call: number) => boolean;
+/** Places of those that the catalog has no time for. */
+let late: number[];
 let usage: Usage;
 
 beforeEach(() => {
   calls = [];
   refuse = () => false;
+  late = [];
   const recordUse = async ({ uses }: RecordUseRequest, { principal }: CallContext) => {
     calls.push({ keyId: principal?.keyId, uses });
     if (refuse(calls.length)) throw new HubError('UNAVAILABLE', 'away');
-    return {};
+    return { left: late };
   };
   usage = createUsage({ catalog: { recordUse }, logger, intervalMs: 3_600_000 });
 });
@@ -60,4 +63,14 @@ it('hands on few at a time, and once more what was not taken', async () => {
   await usage.close();
   expect(new Set(taken()).size).toBe(500);
   expect(taken()).toHaveLength(501);
+});
+
+it('hands on once more what the catalog had no time for, and only that', async () => {
+  late = [1];
+  for (const id of ['one', 'two', 'three']) answer(id);
+  await usage.close();
+  late = [];
+  answer('two');
+  await usage.close();
+  expect(calls.at(-1)?.uses).toEqual([{ action: 'query.execute', resourceId: 'two', count: 2, failed: 0 }]);
 });

@@ -37,7 +37,7 @@ interface Key {
 }
 
 const flushTimeoutMs = 5_000;
-/** Few enough that a slow store has written them by then: what it is late with would be counted twice. */
+/** Few enough that a store writes them by then; what a slow one leaves is handed on with the next. */
 const usesPerCall = 200;
 /** Refused before anything was done, or about nothing that is the caller's. */
 const undone = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429]);
@@ -79,13 +79,18 @@ export function createUsage(options: UsageOptions): Usage {
 
   const sendSome = async (principal: Principal, uses: Use[]): Promise<void> => {
     const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
+    let left = uses;
+    let err: unknown;
     try {
-      await catalog.recordUse({ uses }, ctx);
-    } catch (err) {
-      logger.warn({ event: 'usage.kept', err }, 'counts of use could not be handed on');
-      // Once more with the next ones, as long as there is room.
-      if (entries < entriesMax) for (const use of uses) add(principal, use);
+      const answer = await catalog.recordUse({ uses }, ctx);
+      left = answer.left.map((place) => uses[place]).filter((use) => use !== undefined);
+    } catch (failure) {
+      err = failure;
     }
+    if (left.length === 0) return;
+    logger.warn({ event: 'usage.kept', uses: left.length, err }, 'counts of use could not be handed on');
+    // Once more with the next ones, as long as there is room.
+    if (entries < entriesMax) for (const use of left) add(principal, use);
   };
 
   const flush = (): Promise<void> => {

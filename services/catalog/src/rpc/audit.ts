@@ -16,8 +16,10 @@ type Named = Record<string, unknown>;
 const usesMax = 10_000;
 const countMax = 4_294_967_295;
 const attemptsMax = 50;
-/** The store writes together what comes together. */
-const sideBySide = 32;
+/** The store writes together what comes together, and has connections left for those who wait for an answer. */
+const sideBySide = 8;
+/** Of a call's time, for the answer and for what was begun. */
+const reserveMs = 2_000;
 
 /** What each changing call is, and which thing it is done to. */
 const actions: { [Name in keyof CatalogCalls]?: [action: string, id: string, made?: string] } = {
@@ -93,19 +95,30 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
       const { accountId, keyId } = requirePrincipal(ctx);
       if (uses.length > usesMax) throw new HubError('TOO_LARGE', `At most ${usesMax} uses at once.`);
       const at = catalog.nowMs() - (catalog.nowMs() % countedMs);
-      const waiting = uses.values();
+      const stopAt = ctx.deadlineAt - reserveMs;
+      const left: number[] = [];
+      let failure: unknown;
+      const waiting = uses.entries();
       const worker = async () => {
-        for (const { action, resourceId, count, failed } of waiting) {
+        for (const [place, { action, resourceId, count, failed }] of waiting) {
+          if (ctx.signal.aborted || performance.now() >= stopAt) {
+            left.push(place);
+            continue;
+          }
           const seed = createHash('sha256')
             .update(JSON.stringify([keyId, action, resourceId]))
             .digest();
           const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
           const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
-          await addUse(catalog, { ...first, count, failed });
+          await addUse(catalog, { ...first, count, failed }).catch((err) => {
+            failure = err;
+            left.push(place);
+          });
         }
       };
       await Promise.all(Array.from({ length: sideBySide }, worker));
-      return {};
+      if (failure !== undefined && left.length === uses.length) throw failure;
+      return { left };
     },
   };
 }

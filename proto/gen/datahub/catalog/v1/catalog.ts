@@ -454,6 +454,8 @@ export interface RecordUseRequest_Use {
 }
 
 export interface RecordUseResponse {
+  /** Places in `uses` of those that were not counted: the store refused them, or the call's time was nearly up. */
+  left: number[];
 }
 
 export interface TakeRequestsRequest {
@@ -5142,11 +5144,18 @@ export const RecordUseRequest_Use: MessageFns<RecordUseRequest_Use> = {
 };
 
 function createBaseRecordUseResponse(): RecordUseResponse {
-  return {};
+  return { left: [] };
 }
 
 export const RecordUseResponse: MessageFns<RecordUseResponse> = {
-  encode(_: RecordUseResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: RecordUseResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.left.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.left) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
     return writer;
   },
 
@@ -5163,6 +5172,24 @@ export const RecordUseResponse: MessageFns<RecordUseResponse> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.left.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.left.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
