@@ -259,6 +259,8 @@ function sendProblem(
   deps.events.failed(request, hubError);
   const problem = toProblem(hubError, { path: request.url.split('?', 1)[0] as string, id: request.id });
   const { allow } = hubError as HubError & { allow?: string };
+  // Closed before its body is read to the end a connection is reset, and the answer often lost. `requestTimeout` bounds it.
+  reply.removeHeader('connection');
   return reply
     .code(problem.status)
     .headers({
