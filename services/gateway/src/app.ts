@@ -259,8 +259,7 @@ function sendProblem(
   deps.events.failed(request, hubError);
   const problem = toProblem(hubError, { path: request.url.split('?', 1)[0] as string, id: request.id });
   const { allow } = hubError as HubError & { allow?: string };
-  // Closed before its body is read to the end a connection is reset, and the answer often lost. `requestTimeout` bounds it.
-  reply.removeHeader('connection');
+  if (reply.hasHeader('connection')) readOn(reply);
   return reply
     .code(problem.status)
     .headers({
@@ -269,6 +268,15 @@ function sendProblem(
       ...(allow === undefined ? {} : { allow }),
     })
     .send(JSON.stringify(problem));
+}
+
+/**
+ * Fastify closes the connection of a body that it refuses. What is still on its way then resets it, and the answer is
+ * often lost with it; so the body is read to its end, for as long as a request may take.
+ */
+function readOn(reply: FastifyReply): void {
+  const { raw } = reply;
+  if (raw.shouldKeepAlive && !raw.hasHeader('connection')) reply.header('connection', 'keep-alive');
 }
 
 /** Fastify's own refusals in our words. */
