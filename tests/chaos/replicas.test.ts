@@ -101,6 +101,14 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       await rm(dir, { recursive: true, force: true });
     }, 60_000);
 
+    it('tells what each process takes of the machine', async () => {
+      for (const port of [...hub.executorMetricsPorts, ...hub.catalogMetricsPorts]) {
+        const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+        expect(text).toContain('\nnodejs_eventloop_lag_p99_seconds ');
+        expect(text).toContain('\nprocess_resident_memory_bytes ');
+      }
+    });
+
     it('spreads executions over the executors within a fifth', async () => {
       const counts = () =>
         Promise.all(
