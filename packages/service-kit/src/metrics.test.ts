@@ -13,6 +13,7 @@ it('serves calls by method and code, on /metrics alone', async () => {
   expect(text).toContain(
     'datahub_rpc_duration_seconds_count{service="datahub.ml.v1.MlService",method="Predict",code="NOT_FOUND"} 1',
   );
+  expect(text).toContain('\nprocess_resident_memory_bytes ');
   expect((await fetch(url)).status).toBe(404);
   await served.close();
 });

@@ -4,6 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DurationHistogram, type DurationSeries } from './duration-histogram.ts';
 import type { Closable } from './lifecycle.ts';
+import { createProcessRegistry } from './process-metrics.ts';
 import { cannotListen } from './start-failure.ts';
 
 export interface MetricsServerOptions {
@@ -16,17 +17,18 @@ export interface MetricsServerOptions {
   missing?: () => string[];
 }
 
-/** Serves what `read` gives as `/metrics`; port 0 turns it off. */
+/** Serves the figures of the process and what `read` gives as `/metrics`; port 0 turns it off. */
 export async function serveMetrics(
   read: () => string | Promise<string>,
   { host, port, missing }: MetricsServerOptions,
 ): Promise<Closable & { port: number }> {
   if (port === 0) return { port: 0, close: () => {} };
+  const registry = createProcessRegistry();
   const server = createServer(async (request, response) => {
     if (request.url === '/readyz' && missing !== undefined) return answerReady(response, missing());
     if (request.url !== '/metrics') return response.writeHead(404).end();
     response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
-    return response.end(await read());
+    return response.end((await registry.metrics()) + (await read()));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (err) => reject(cannotListen('DATAHUB_METRICS_PORT', err)));

@@ -8,7 +8,6 @@ import { type GrpcSettings, serverCredentialsOf } from './grpc-settings.ts';
 import type { Closable, RunningService } from './lifecycle.ts';
 import type { Logger } from './logger.ts';
 import { createRpcMetrics, serveMetrics } from './metrics.ts';
-import { createProcessRegistry } from './process-metrics.ts';
 import { createStopLog } from './stop-log.ts';
 import { isAwaited, openWithStore } from './store-wait.ts';
 import type { Tracing } from './tracing.ts';
@@ -82,7 +81,6 @@ async function listen<T extends Closable>(
   { logger, tracing, grpc, metricsPort }: StoredServiceOptions<T>,
   { ports, missing }: { ports: ServedPort[]; missing: () => string[] },
 ) {
-  const registry = createProcessRegistry();
   const metrics = createRpcMetrics();
   const common: Omit<GrpcServerOptions, keyof ServedPort> = {
     serving: false,
@@ -95,7 +93,7 @@ async function listen<T extends Closable>(
   };
   const servers = [];
   for (const port of ports) servers.push(await startGrpcServer({ ...common, ...port }));
-  const figures = await serveMetrics(async () => (await registry.metrics()) + metrics.text(), {
+  const figures = await serveMetrics(metrics.text, {
     host: grpc.host,
     port: metricsPort,
     missing,

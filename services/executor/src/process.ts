@@ -14,7 +14,6 @@ import {
 import { createClosers, type RunningService } from '@datahub/service-kit/lifecycle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
 import { serveMetrics } from '@datahub/service-kit/metrics';
-import { createProcessRegistry } from '@datahub/service-kit/process-metrics';
 import {
   type Environment,
   readSettings,
@@ -108,9 +107,7 @@ export async function startExecutorProcess(
   const stopLog = createStopLog({ logger, drainMs: grpc.drainMs, underWay, what: 'executions' });
   closers.add({ close: () => server.close(grpc.drainMs, () => stopLog.cut(underWay())) });
   const missing = () => (draining.signal.aborted ? ['executor'] : met ? [] : ['catalog']);
-  const registry = createProcessRegistry();
-  const figures = async () => (await registry.metrics()) + service.metrics();
-  closers.add(await serveMetrics(figures, { host: grpc.host, port: metricsPort, missing }));
+  closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, missing }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
   return {

@@ -4,15 +4,14 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/duration-histogram';
 import type { HubError } from '@datahub/service-kit/error';
 import type { Logger } from '@datahub/service-kit/logger';
-import { createProcessRegistry } from '@datahub/service-kit/process-metrics';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Counter } from 'prom-client';
+import { Counter, Registry } from 'prom-client';
 import { kinds } from './problems.ts';
 
 export interface GatewayEvents {
   answered(request: FastifyRequest, reply: FastifyReply): void;
   failed(request: FastifyRequest, err: HubError): void;
-  /** All figures in the text form of Prometheus. */
+  /** Its figures in the text form of Prometheus. */
   metrics(): Promise<string>;
 }
 
@@ -28,7 +27,7 @@ interface RequestKind {
 }
 
 export function createGatewayEvents(logger: Logger): GatewayEvents {
-  const registry = createProcessRegistry();
+  const registry = new Registry();
   const requests = new DurationHistogram({
     name: 'datahub_http_request_duration_seconds',
     help: 'Requests by route and status.',
