@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
 import { createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -29,7 +28,7 @@ describe('counts of use', () => {
   });
   afterEach(() => store.close());
 
-  const record = async (timeoutMs: number, counted: RecordUseRequest_Use[] = uses): Promise<number[]> => {
+  const record = async (timeoutMs: number): Promise<number[]> => {
     const get = async (accountId: string, id: string) => {
       atOnceMost = Math.max(atOnceMost, ++atOnce);
       await before().finally(() => atOnce--);
@@ -38,7 +37,7 @@ describe('counts of use', () => {
     const audit = { ...store.audit, get };
     const catalog = { store: { ...store, audit }, namespace: 'hub', nowMs: () => 7_200_000 } as Catalog;
     const ctx = createCallContext({ timeoutMs, principal });
-    return (await createAuditCalls(catalog).recordUse({ uses: counted }, ctx)).left ?? [];
+    return (await createAuditCalls(catalog).recordUse({ uses }, ctx)).left ?? [];
   };
   const kept = async () =>
     (await store.audit.find({ accountId: 'a', limit: 1_000 })).map(({ resourceId }) => resourceId).sort();

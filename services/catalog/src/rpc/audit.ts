@@ -1,7 +1,7 @@
 /** Who did what to which thing: never values. A change is answered only when its entry is kept. */
 
 import { createHash } from 'node:crypto';
-import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { createFixedId } from '@datahub/service-kit/id';
@@ -98,23 +98,25 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
       const stopAt = ctx.deadlineAt - reserveMs;
       const left: number[] = [];
       let failure: unknown;
+      /** False where it is left. */
+      const isCounted = async ({ action, resourceId, count, failed }: RecordUseRequest_Use) => {
+        if (ctx.signal.aborted || performance.now() >= stopAt) return false;
+        const seed = createHash('sha256')
+          .update(JSON.stringify([keyId, action, resourceId]))
+          .digest();
+        const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
+        const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
+        try {
+          await addUse(catalog, { ...first, count, failed });
+          return true;
+        } catch (err) {
+          failure = err;
+          return false;
+        }
+      };
       const waiting = uses.entries();
       const worker = async () => {
-        for (const [place, { action, resourceId, count, failed }] of waiting) {
-          if (ctx.signal.aborted || performance.now() >= stopAt) {
-            left.push(place);
-            continue;
-          }
-          const seed = createHash('sha256')
-            .update(JSON.stringify([keyId, action, resourceId]))
-            .digest();
-          const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
-          const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
-          await addUse(catalog, { ...first, count, failed }).catch((err) => {
-            failure = err;
-            left.push(place);
-          });
-        }
+        for (const [place, use] of waiting) if (!(await isCounted(use))) left.push(place);
       };
       await Promise.all(Array.from({ length: sideBySide }, worker));
       if (failure !== undefined && left.length === uses.length) throw failure;
