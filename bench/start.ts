@@ -2,13 +2,14 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../tools/databases/process.ts';
 import { v8Flags } from '../tools/distributed.ts';
+import { memoryOf } from './support/child.ts';
 import { type Pair, printHead, printRow } from './support/table.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -49,10 +50,7 @@ async function start(args: string[], dataDir: string): Promise<Started> {
   const ms = performance.now() - startedAt;
   return {
     ms,
-    megabytes: () => {
-      const [, kibibytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
-      return (Number(kibibytes) * 1_024) / 1e6;
-    },
+    megabytes: () => (memoryOf(child.pid as number) * 1_048_576) / 1e6,
     stop: async () => {
       const ended = once(child, 'close');
       // At a proper end Node keeps what it compiled, for the next start.

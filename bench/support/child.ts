@@ -75,7 +75,7 @@ export function serve(ready: Ready, pids: number[] = []): void {
 }
 
 /** In MiB; pages are of 4 KiB. */
-function memoryOf(pid: number): number {
+export function memoryOf(pid: number): number {
   const [, resident] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ');
   return Number(resident) / 256;
 }

@@ -7,6 +7,8 @@ export interface Rogue {
   port: number;
   /** All that clients sent, as one byte a character. */
   received(): string;
+  /** How many clients are connected. */
+  connections(): number;
   close(): void;
 }
 
@@ -26,6 +28,7 @@ export async function startRogue(play: (socket: Socket) => void): Promise<Rogue>
   return {
     port: (server.address() as AddressInfo).port,
     received: () => received,
+    connections: () => sockets.size,
     close: () => {
       server.close();
       for (const socket of sockets) socket.destroy();

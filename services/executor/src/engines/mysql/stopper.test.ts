@@ -10,7 +10,6 @@ import type { MysqlConnection } from './connection.ts';
 /** A server whose statements run for ever and which answers a KILL when told to. */
 describe('stopping at a server that is slow to stop', () => {
   let kills: { text: string; socket: Socket }[];
-  let sockets: Set<Socket>;
   let server: Rogue;
   let connection: MysqlConnection;
   let outcome: Promise<{ code: string }>;
@@ -19,7 +18,6 @@ describe('stopping at a server that is slow to stop', () => {
 
   beforeEach(async () => {
     kills = [];
-    sockets = new Set();
     const executed = vi.fn();
     const play = perform({
       execute: executed,
@@ -28,11 +26,7 @@ describe('stopping at a server that is slow to stop', () => {
         else socket.write(ok(1));
       },
     });
-    server = await startRogue((socket) => {
-      sockets.add(socket);
-      socket.on('close', () => sockets.delete(socket));
-      play(socket);
-    });
+    server = await startRogue(play);
     const { signal } = new AbortController();
     connection = await connectMysql(settingsOf('mysql', `mysql://u:p@127.0.0.1:${server.port}/d`), {
       dial,
@@ -56,7 +50,7 @@ describe('stopping at a server that is slow to stop', () => {
     expect(kills[1]?.socket).toBe(kills[0]?.socket);
     answer();
     await cancelled;
-    await vi.waitFor(() => expect(sockets.size).toBe(0));
+    await vi.waitFor(() => expect(server.connections()).toBe(0));
   });
 
   test('what runs on is killed again in the same session beside it', async () => {
@@ -70,7 +64,7 @@ describe('stopping at a server that is slow to stop', () => {
     await vi.waitFor(() => expect(killed().at(-1)).toBe('KILL CONNECTION 7'));
     answer();
     await cancelled;
-    await vi.waitFor(() => expect(sockets.size).toBe(0));
+    await vi.waitFor(() => expect(server.connections()).toBe(0));
   });
 
   test('a server that never answers keeps no session beside it for longer than five seconds', async () => {
@@ -78,7 +72,7 @@ describe('stopping at a server that is slow to stop', () => {
     await vi.waitFor(() => expect(kills).toHaveLength(1));
     connection.close();
     await expect(cancelled).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
-    await vi.waitFor(() => expect(sockets.size).toBe(0));
+    await vi.waitFor(() => expect(server.connections()).toBe(0));
     expect(killed()).toEqual(['KILL QUERY 7']);
   }, 7_000);
 });
