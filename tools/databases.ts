@@ -13,12 +13,14 @@ import { createInstaller, type Installer } from './databases/debian.ts';
 import { hasDocker, startInDocker } from './databases/docker.ts';
 import { buildFerretdb, canBuildFerretdb, startFerretdb } from './databases/ferretdb.ts';
 import { findMariadb, startMariadb } from './databases/mariadb.ts';
+import { findPgbouncer, type StartedPooler, startPgbouncer } from './databases/pgbouncer.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './databases/postgres.ts';
 import { findCommand, freePort } from './databases/process.ts';
 
 export interface Databases {
   /**
-   * What the tests read: POSTGRES_URL, MARIADB_URL and MONGODB_URL, those there are, and TEST_CA, the path of a PEM file.
+   * What the tests read: POSTGRES_URL, MARIADB_URL and MONGODB_URL, those there are, PGBOUNCER_URL and
+   * PGBOUNCER_TRANSACTION_URL for a pooler in front of POSTGRES_URL, and TEST_CA, the path of a PEM file.
    * TEST_CA is there only when every SQL server of this run has a certificate from it.
    */
   env: Record<string, string>;
@@ -67,19 +69,38 @@ export async function startDatabases(options: { say: (line: string) => void }): 
   };
   const wanted = Object.entries(starts).filter(([variable]) => !process.env[variable]);
   await Promise.all(wanted.map(([variable, { start, hint }]) => startMissing(variable, start, hint)));
+  const pooler = await startPooler(process.env.POSTGRES_URL || started.POSTGRES_URL?.url, {
+    dir,
+    installer,
+    certificates,
+    say: options.say,
+  }).catch((err: Error) => {
+    missing.push(`PGBOUNCER_URL is not set, and no PgBouncer could be started: ${err.message}`);
+    return undefined;
+  });
   const stopAll = async () => {
+    await pooler?.stop();
     await Promise.all(Object.values(started).map((server) => server.stop()));
     await rm(dir, { recursive: true, force: true });
   };
   let closing: Promise<void> | undefined;
   return {
-    env: envOf(started),
+    env: { ...envOf(started), ...poolerEnv(pooler) },
     missing,
     close: () => {
       closing ??= stopAll();
       return closing;
     },
   };
+}
+
+function poolerEnv(pooler: StartedPooler | undefined): Record<string, string> {
+  const env: Record<string, string> = {};
+  const [session, transaction] = [process.env.PGBOUNCER_URL, process.env.PGBOUNCER_TRANSACTION_URL];
+  if (session || pooler) env.PGBOUNCER_URL = session || (pooler?.sessionUrl as string);
+  if (transaction || pooler)
+    env.PGBOUNCER_TRANSACTION_URL = transaction || (pooler?.transactionUrl as string);
+  return env;
 }
 
 function envOf(started: Record<string, StartedDatabase>): Record<string, string> {
@@ -148,6 +169,18 @@ async function ferretdbHere({ dir, say }: Context): Promise<StartedDatabase | un
   if (!(await canBuildFerretdb())) return undefined;
   say('building FerretDB, unless it was built before …');
   return startFerretdb(await buildFerretdb(cacheDir), { dir, port: await freePort() });
+}
+
+/** Undefined where one is given already, or there is no PostgreSQL to stand in front of. */
+async function startPooler(
+  postgresUrl: string | undefined,
+  context: Context,
+): Promise<StartedPooler | undefined> {
+  if (process.env.PGBOUNCER_URL || postgresUrl === undefined) return undefined;
+  const program = await findOrInstall(findPgbouncer, 'pgbouncer', context);
+  if (program === undefined) throw new Error('it is not installed. Install it (Debian: pgbouncer).');
+  const [port, certificates] = [await freePort(), await context.certificates];
+  return startPgbouncer(program, { dir: context.dir, port, certificates, postgresUrl });
 }
 
 async function runAsProgram(): Promise<void> {

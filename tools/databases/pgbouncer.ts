@@ -1,0 +1,69 @@
+/** A throw-away PgBouncer in front of a PostgreSQL: one database for session pooling and one for transaction pooling. */
+
+import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Certificates, idOfUser } from './certificates.ts';
+import { findCommand, type Server, startServer } from './process.ts';
+
+export interface StartedPooler extends Server {
+  /** Each client has a connection to the server for itself. */
+  sessionUrl: string;
+  /** Each transaction has one. */
+  transactionUrl: string;
+}
+
+/** The path of the program; undefined where there is none. */
+export const findPgbouncer = () => findCommand('pgbouncer');
+
+export async function startPgbouncer(
+  program: string,
+  options: { dir: string; port: number; certificates: Certificates; postgresUrl: string },
+): Promise<StartedPooler> {
+  // It refuses to run as root.
+  const user = (await idOfUser('postgres')) ?? (await idOfUser('nobody'));
+  const dir = join(options.dir, 'pgbouncer');
+  await mkdir(dir, { recursive: true });
+  const path = (name: string) => join(dir, name);
+  await copyFile(options.certificates.key, path('server.key'));
+  await copyFile(options.certificates.cert, path('server.crt'));
+  const server = new URL(options.postgresUrl);
+  const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+  const [name, password] = [server.username, server.password].map(decodeURIComponent) as [string, string];
+  await writeFile(path('users.txt'), `${quoted(name)} ${quoted(password)}\n`);
+  await writeFile(path('pgbouncer.ini'), settingsOf(server, { port: options.port, path }));
+  for (const file of ['server.key', 'users.txt']) await chmod(path(file), 0o600);
+  const files = ['server.key', 'server.crt', 'users.txt', 'pgbouncer.ini'].map(path);
+  if (user) for (const owned of [dir, ...files]) await chown(owned, user.uid, user.gid);
+  const started = await startServer({
+    command: program,
+    args: [path('pgbouncer.ini')],
+    port: options.port,
+    timeoutMs: 30_000,
+    // The one signal at which every version ends at once, its clients or not.
+    stopSignal: 'SIGQUIT',
+    ...(user ? { user } : {}),
+  });
+  const urlOf = (database: string) =>
+    `postgres://${server.username}:${server.password}@127.0.0.1:${options.port}/${database}`;
+  return { ...started, sessionUrl: urlOf('session'), transactionUrl: urlOf('transaction') };
+}
+
+/** Its defaults, but for what it listens at and where its files are. */
+function settingsOf(server: URL, { port, path }: { port: number; path: (name: string) => string }): string {
+  const target = `host=${server.hostname} port=${server.port || 5432} dbname=${server.pathname.slice(1)}`;
+  return [
+    '[databases]',
+    `session = ${target} pool_mode=session`,
+    `transaction = ${target} pool_mode=transaction`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = scram-sha-256',
+    `auth_file = ${path('users.txt')}`,
+    'client_tls_sslmode = allow',
+    `client_tls_key_file = ${path('server.key')}`,
+    `client_tls_cert_file = ${path('server.crt')}`,
+    '',
+  ].join('\n');
+}
