@@ -32,6 +32,12 @@ export interface ConnectSettings {
   tls: TlsSettings;
 }
 
+/** What connections to one source found out, for those that follow. */
+export interface Learned {
+  /** The server refuses settings of the session at the start-up; PostgreSQL only. */
+  refusesOptions?: boolean;
+}
+
 export interface ConnectDeps {
   /** Resolves, checks and dials `host:port`; the only way an adapter may open a socket. Rejects with SOURCE_UNREACHABLE. */
   dial(host: string, port: number, signal: AbortSignal): Promise<Socket>;
@@ -39,6 +45,8 @@ export interface ConnectDeps {
   signal: AbortSignal;
   /** A larger row ends its connection: SQL_REJECTED. */
   rowBytesMax?: number;
+  /** Read and written by the adapter; the same for each connection to a source while its settings stay. */
+  learned?: Learned;
 }
 
 /** A value bound by the driver. Numbers that a double cannot hold arrive as decimal text, or as what they were declared. */

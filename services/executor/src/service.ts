@@ -13,7 +13,7 @@ import type { ExecutorConfig } from './config.ts';
 import { createDefinitions, type SourceDefinition } from './definitions.ts';
 import { createDial, type Dial } from './dial.ts';
 import { createResolve } from './dial-resolve.ts';
-import type { Connection, Engine, EngineName } from './engine.ts';
+import type { Connection, Engine, EngineName, Learned } from './engine.ts';
 import { createExecutorEvents } from './events.ts';
 import { createPoolRegistry } from './pool-registry.ts';
 import { createDescribeCalls } from './rpc/describe.ts';
@@ -134,7 +134,11 @@ function createConnect(
   const byName = new Map<EngineName, Engine>(
     engines.flatMap((engine) => engine.names.map((name) => [name, engine])),
   );
+  // A pool holds one definition as long as its settings stay.
+  const learnedOf = new WeakMap<SourceDefinition, Learned>();
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
+    const learned = learnedOf.get(source) ?? {};
+    learnedOf.set(source, learned);
     const engine = byName.get(source.engine);
     if (engine === undefined) {
       throw new HubError('UNAVAILABLE', `This hub cannot reach sources of the engine ${source.engine}.`, {
@@ -142,6 +146,6 @@ function createConnect(
         retryable: false,
       });
     }
-    return engine.connect(await unseal(source, opener), { dial: newDial(), signal, rowBytesMax });
+    return engine.connect(await unseal(source, opener), { dial: newDial(), signal, rowBytesMax, learned });
   };
 }

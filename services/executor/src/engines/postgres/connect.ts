@@ -5,7 +5,7 @@ import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { defaultRowBytesMax } from '../bounds.ts';
 import { noTlsError, plainBytesError, startTls, tlsError } from '../tls.ts';
 import { PostgresConnection } from './connection.ts';
-import { toConnectError } from './errors.ts';
+import { OptionsRefused, toConnectError } from './errors.ts';
 import { logIn, type Started } from './log-in.ts';
 import { cancelRequest, sslRequest } from './protocol.ts';
 import { sessionSettings } from './session.ts';
@@ -13,14 +13,39 @@ import { Wire } from './wire.ts';
 
 type Target = Pick<ConnectSettings, 'host' | 'port' | 'tls'>;
 
+/**
+ * Poolers such as PgBouncer refuse a start-up with `options`. Then the log-in is tried again without, and the session
+ * is set up after it; the following connections to the source begin without.
+ */
 export async function connectPostgres(
   settings: ConnectSettings,
   deps: ConnectDeps,
 ): Promise<PostgresConnection> {
+  const learned = deps.learned ?? {};
+  if (learned.refusesOptions) return connectWith(settings, deps, {});
+  try {
+    return await connectWith(settings, deps, { options: startupOptions });
+  } catch (err) {
+    if (!(err instanceof OptionsRefused)) throw err;
+    learned.refusesOptions = true;
+    return connectWith(settings, deps, {});
+  }
+}
+
+interface StartUp {
+  /** Settings of the session. */
+  options?: string;
+}
+
+async function connectWith(
+  settings: ConnectSettings,
+  deps: ConnectDeps,
+  startUp: StartUp,
+): Promise<PostgresConnection> {
   const plainAllowed = settings.tls.mode === 'prefer';
   const { socket, secure } = await reach(settings, deps, { signal: deps.signal, plainAllowed });
   try {
-    return await open(settings, deps, { socket, secure });
+    return await open(settings, deps, { socket, secure, ...startUp });
   } catch (err) {
     socket.destroy();
     throw toConnectError(deps.signal.aborted ? undefined : err);
@@ -81,7 +106,7 @@ const startupOptions = Object.entries(sessionSettings)
 async function open(
   settings: ConnectSettings,
   deps: ConnectDeps,
-  { socket, secure }: Reached,
+  { socket, secure, options }: Reached & StartUp,
 ): Promise<PostgresConnection> {
   const wire = new Wire(socket);
   const abort = () => wire.close();
@@ -89,7 +114,7 @@ async function open(
   try {
     const { user, password, database, tls } = settings;
     const verified = secure && tls.mode === 'verify-full';
-    const started = await logIn(wire, { user, password, database, options: startupOptions, verified });
+    const started = await logIn(wire, { user, password, database, options, verified });
     wire.widen(deps.rowBytesMax ?? defaultRowBytesMax);
     // A session with TLS cancels with TLS.
     const target: Target = secure ? settings : { ...settings, tls: { mode: 'disable' } };
@@ -107,20 +132,28 @@ async function open(
   }
 }
 
+/** Longer than poolers let a request to cancel wait for a connection (PgBouncer: 10 s). */
+const cancelLingerMs = 30_000;
+
+/**
+ * The server closes when it has passed the request on. A pooler may take our own close before that badly: PgBouncer
+ * 1.18 ends, for all its users. So the socket stays open for longer than anybody waits for the answer.
+ */
 async function cancel(
   target: Target,
   deps: ConnectDeps,
   { started, signal }: { started: Started; signal: AbortSignal },
 ): Promise<void> {
   const { socket } = await reach(target, deps, { signal, plainAllowed: false });
-  const request = cancelRequest(started.processId, started.secretKey);
   await new Promise<void>((resolve) => {
-    // The server closes when it has passed the request on.
-    socket.once('close', () => resolve());
-    socket.once('error', () => resolve());
+    const linger = setTimeout(() => socket.destroy(), cancelLingerMs).unref();
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      clearTimeout(linger);
+      resolve();
+    });
     signal.addEventListener('abort', () => resolve(), { once: true });
-    socket.end(request);
+    socket.write(cancelRequest(started.processId, started.secretKey));
     socket.resume();
   });
-  socket.destroy();
 }

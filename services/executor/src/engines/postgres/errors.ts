@@ -82,6 +82,24 @@ export function toConnectError(err: unknown): HubError {
   });
 }
 
+/** The start-up was refused because of its `options`. */
+export class OptionsRefused extends HubError {
+  constructor(cause: Error) {
+    const text = 'The source refuses settings of the session at the log-in.';
+    super('SOURCE_UNREACHABLE', text, { cause, stage: 'connect', retryable: false });
+  }
+}
+
+/** PgBouncer, and RDS Proxy. */
+const optionsRefused = /unsupported startup parameter|support command-line options/i;
+
+/** Poolers give one state, that of a protocol error, for whatever is wrong with a log-in: their words tell. */
+const poolerState = '08P01';
+const poolerRules: [RegExp, Rule | undefined][] = [
+  [/password|authentication|no such (user|database)/i, rules['28']],
+  [/no more connections/i, rules['53300']],
+];
+
 /** What the server says at the log-in, in our own words: its own hold hosts and users. */
 export function logInError(body: Buffer): HubError {
   const fields = readFields(body);
@@ -93,7 +111,9 @@ export function logInError(body: Buffer): HubError {
     const text = 'The source takes this log-in over TLS only. Set the mode to require.';
     return new HubError('SOURCE_TLS', text, { ...options, retryable: false });
   }
-  const rule = rules[state] ?? rules[state.slice(0, 2)];
+  if (optionsRefused.test(message)) return new OptionsRefused(options.cause);
+  const byWords = state === poolerState ? poolerRules.find(([words]) => words.test(message))?.[1] : undefined;
+  const rule = byWords ?? rules[state] ?? rules[state.slice(0, 2)];
   if (rule?.text === undefined || rule.code === 'SOURCE_BROKEN') return toConnectError(options.cause);
   return new HubError(rule.code, rule.text, { ...options, retryable: rule.retryable });
 }

@@ -12,8 +12,8 @@ export interface LogIn {
   user: string;
   password: string;
   database: string;
-  /** Settings of the session. */
-  options: string;
+  /** Settings of the session; undefined for a server that refuses them here. */
+  options: string | undefined;
   /** The server is proven to be the one that is meant: it may have the password itself. */
   verified: boolean;
 }
@@ -51,7 +51,8 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
     }
   };
   const { user, database, options } = settings;
-  const first = protocol.startUp({ user, database, options, application_name: 'datahub' });
+  const given: Record<string, string> = options === undefined ? {} : { options };
+  const first = protocol.startUp({ user, database, ...given, application_name: 'datahub' });
   const { error } = await wire.exchange(first, onMessage).catch((err: HubError) => {
     throw err.cause instanceof Buffer ? logInError(err.cause) : err;
   });
