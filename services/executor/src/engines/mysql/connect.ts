@@ -6,12 +6,13 @@ import mysql, { type Connection as DriverConnection } from 'mysql2';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { guardLogIn } from '../log-in.ts';
 import { plainBytesError, startTls } from '../tls.ts';
+import { limitCapabilities, type Negotiating } from './capabilities.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
 import type { SideSession } from './stopper.ts';
 
 /** What the driver keeps of a session that its types do not tell. */
-interface Driver {
+interface Driver extends Negotiating {
   stream: Socket;
   packetParser: { execute(data: Buffer): void };
   startTLS(onSecure: (err?: Error) => void): void;
@@ -74,12 +75,12 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         password: settings.password,
         database: settings.database,
         charset: 'utf8mb4',
-        // No files, one statement a command, rows found rather than changed.
-        flags: ['-LOCAL_FILES', '-MULTI_STATEMENTS', 'FOUND_ROWS', '-COMPRESS'],
+        connectAttributes: { program_name: 'datahub' },
         connectTimeout: 0,
         ...(tls ? { ssl: { rejectUnauthorized: settings.tls.mode === 'verify-full' } } : {}),
       });
       const driver = connection as unknown as Driver;
+      const isLimited = limitCapabilities(driver);
       const plain = takeOver(driver, socket, fail);
       driver.startTLS = (onSecure) => {
         if (plain.holdsMore()) fail(plainBytesError());
@@ -88,7 +89,10 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
       socket.once('close', () => reject(toConnectError(undefined)));
       // More than one comes where one thing fails after another.
       (connection as DriverConnection).on('error', reject);
-      (connection as DriverConnection).once('connect', () => resolve(driver));
+      (connection as DriverConnection).once('connect', () => {
+        if (isLimited()) resolve(driver);
+        else fail(new RangeError('The driver negotiated capabilities that the hub does not speak.'));
+      });
     });
   } catch (err) {
     socket.destroy();

@@ -163,7 +163,12 @@ export class MysqlConnection implements Connection {
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
-    const ended = [this.#wire.expect(reader), ...after.map(() => this.#wire.expect(ok))];
+    // MySQL reports what a read changed in the OK of the next command, MariaDB in the end of the read's rows.
+    const followUp: Response = (source, start, end) => {
+      if (ok(source, start, end) && packets.readOk(source, start).sessionChanged) this.#changed = true;
+      return true;
+    };
+    const ended = [this.#wire.expect(reader), ...after.map(() => this.#wire.expect(followUp))];
     await settled([...started, ...ended]).catch((err) => {
       // A failed statement does not tell what it had changed by then.
       this.#changed = true;
