@@ -87,6 +87,33 @@ describe('a classifier', () => {
     ]);
   });
 
+  it('answers the best classes and the sum of the rest', async () => {
+    const examples = Array.from({ length: 30 }, (_, i) => ({ label: `label ${i}`, context: `word${i}` }));
+    await api.ok(api.post(`${path}/train`, { examples }));
+    const best = await predict('word7');
+    expect(best.scores).toHaveLength(20);
+    expect(best.otherScore).toBeGreaterThan(0);
+    const one = await api.ok(api.post(`${path}/predict`, { contexts: ['word7'], options: { top: 1 } }));
+    expect(one.predictions).toMatchObject([{ label: best.label, scores: [best.scores[0]] }]);
+    const all = await api.ok(api.post(`${path}/predict`, { context: 'word7', options: { top: 1_000 } }));
+    expect(all).toMatchObject({ label: best.label, otherScore: 0, scores: { length: 30 } });
+    for (const top of [0, 1_001, 1.5, '2']) {
+      const { status, body } = await api.post(`${path}/predict`, { context: 'a', options: { top } });
+      expect([status, body.errors[0].pointer]).toEqual([400, '/options/top']);
+    }
+  });
+
+  it('refuses more contexts than its classes allow, and says how many fit', async () => {
+    const examples = Array.from({ length: 101 }, (_, i) => ({ label: `label ${i}`, context: `word${i}` }));
+    await api.ok(api.post(`${path}/train`, { examples }));
+    const { status, body } = await api.post(`${path}/predict`, {
+      contexts: Array.from({ length: 10_000 }, () => 'a'),
+      options: { top: 1 },
+    });
+    expect([status, body.code]).toEqual([422, 'LIMIT_EXCEEDED']);
+    expect(body.detail).toContain('Send at most 9900 contexts at a time.');
+  });
+
   it('takes batches of examples and of texts', async () => {
     const examples = [
       { label: 'a', context: 'apple apricot' },

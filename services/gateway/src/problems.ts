@@ -32,6 +32,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   COMMAND_MISMATCH: { status: 422, title: 'Statement and command disagree' },
   CONTEXT_INVALID: { status: 422, title: 'Variables are missing or do not fit' },
   OPTION_REFUSED: { status: 422, title: 'The option cannot be used here' },
+  LIMIT_EXCEEDED: { status: 422, title: 'The request asks for too much work' },
   IDEMPOTENCY_MISMATCH: { status: 422, title: 'The idempotency key was used with another body' },
   RATE_LIMITED: { status: 429, title: 'Too many requests' },
   CANCELLED: { status: 499, title: 'The client has gone' },

@@ -6,6 +6,7 @@
  */
 
 import { deserialize, serialize } from 'node:v8';
+import { bestOf } from './best-scores.ts';
 import { Blend, type BlendState } from './blend.ts';
 import { extractFeatures, type Features } from './features.ts';
 import { FewExamples, type FewExamplesState } from './few-examples.ts';
@@ -120,14 +121,9 @@ class Classifier implements Learner {
     return best;
   }
 
-  predict(text: string): Score[] {
+  predict(text: string, top = Number.POSITIVE_INFINITY): Score[] {
     if (this.#model.examples === 0) return [];
-    const probabilities = this.#probabilities(this.#look(extractFeatures(text)));
-    const scores: Score[] = [];
-    for (const [i, one] of this.#model.classes.entries()) {
-      if (one !== null) scores.push({ classId: one.classId, confidence: probabilities[i] as number });
-    }
-    return scores.sort((x, y) => y.confidence - x.confidence || (x.classId < y.classId ? -1 : 1));
+    return bestOf(this.#model, this.#probabilities(this.#look(extractFeatures(text))), top);
   }
 
   forget(classId: string): void {

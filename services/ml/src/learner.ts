@@ -12,8 +12,8 @@ export interface Score {
 export interface Learner {
   /** Learns one example; costs the length of the text. Returns the best of what it would have predicted before. */
   learn(classId: string, text: string): Score | undefined;
-  /** All classes, most likely first, ties by class id; empty before any training. */
-  predict(text: string): Score[];
+  /** The best `top` classes, all of them by default, most likely first, ties by class id; empty before any training. */
+  predict(text: string, top?: number): Score[];
   /** Takes a class out; what it left in the numbers of the others stays until these are learnt again. */
   forget(classId: string): void;
   toBytes(): Uint8Array;

@@ -4,6 +4,7 @@ import { deserialize, serialize } from 'node:v8';
 import type { EventDoc } from './documents.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import type { Learner, Score } from './learner.ts';
+import { inSlices, type NextSlice } from './slices.ts';
 
 export interface ClassState {
   classId: string;
@@ -32,6 +33,13 @@ export interface LabelledScore extends Score {
   label: string;
 }
 
+export interface Prediction {
+  /** The best classes, most likely first. */
+  scores: LabelledScore[];
+  /** What the other classes have together. */
+  otherScore: number;
+}
+
 /** What a train call answers for each of its examples. */
 export interface CallResult {
   classId: string;
@@ -41,8 +49,6 @@ export interface CallResult {
 const format = 2;
 /** Train calls remembered by their event id. */
 const recentMax = 1_000;
-/** How long the event loop is kept at a stretch while learning. */
-const sliceMs = 5;
 
 export class ReplicaState {
   /** The number of the last event that is in here; 0 for none. */
@@ -122,34 +128,33 @@ export class ReplicaState {
     return this.#recent.get(eventId);
   }
 
-  predict(text: string): LabelledScore[] {
-    return this.#learner
-      .predict(text)
+  predict(text: string, top: number): Prediction {
+    const scores = this.#learner
+      .predict(text, top)
       .map((score) => ({ ...score, label: this.classes.get(score.classId)?.label ?? '' }));
+    if (scores.length >= this.classes.size) return { scores, otherScore: 0 };
+    const named = scores.reduce((sum, { confidence }) => sum + confidence, 0);
+    return { scores, otherScore: Math.max(0, 1 - named) };
   }
 
-  /** Takes the next event in; gives the event loop back every few milliseconds. */
-  async apply(event: EventDoc, number: number): Promise<void> {
+  /** Takes the next event in, in slices. */
+  async apply(event: EventDoc, number: number, next: NextSlice): Promise<void> {
     for (const { classId, label } of event.newClasses ?? [])
       this.#addClass({ classId, label, observations: 0 });
     const { deletedClassId } = event;
     if (deletedClassId !== undefined) this.#deleteClass(deletedClassId);
     for (const { eventId, examples } of event.calls ?? []) {
-      this.#remember(eventId, await this.#learnAll(examples));
+      this.#remember(eventId, await this.#learnAll(examples, next));
     }
     this.updatedAt = event.at;
     this.applied = number;
   }
 
-  async #learnAll(examples: { classId: string; text: string }[]): Promise<CallResult[]> {
+  async #learnAll(examples: { classId: string; text: string }[], next: NextSlice): Promise<CallResult[]> {
     const results: CallResult[] = [];
-    let sliceEndsAt = performance.now() + sliceMs;
-    for (const { classId, text } of examples) {
+    await inSlices(examples, next, ({ classId, text }) => {
       results.push({ classId, observations: this.#learn(classId, text) });
-      if (performance.now() < sliceEndsAt) continue;
-      await new Promise((resolve) => setImmediate(resolve));
-      sliceEndsAt = performance.now() + sliceMs;
-    }
+    });
     return results;
   }
 

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { CallStop } from '@datahub/service-kit/call-signal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { learners } from './classifier.ts';
 import { Replica } from './replica.ts';
+import { createSlices } from './slices.ts';
 import { type MlStore, openMlStore } from './store.ts';
+
+const all = { top: 1_000, signal: new CallStop() };
 
 describe('replicas of one classifier', () => {
   let store: MlStore;
@@ -18,6 +22,7 @@ describe('replicas of one classifier', () => {
       ...(classesMax === undefined ? {} : { classesMax }),
       store,
       learners,
+      slices: createSlices(),
       createClassId: () => `class-${++made}`,
       nowMs: Date.now,
       onFailure: (err) => {
@@ -29,8 +34,8 @@ describe('replicas of one classifier', () => {
     const [a, b] = [create(), create()];
     const [first] = await a.train([{ label: 'tea', text: 'green tea' }]);
     await b.train([{ label: 'coffee', text: 'black coffee' }]);
-    const [scores] = await a.predict(['coffee']);
-    expect(scores?.map(({ label }) => label)).toEqual(['coffee', 'tea']);
+    const [prediction] = await a.predict(['coffee'], all);
+    expect(prediction?.scores.map(({ label }) => label)).toEqual(['coffee', 'tea']);
     expect(await b.train([{ label: 'tea', text: 'more tea' }])).toEqual([
       { classId: first?.classId, observations: 2 },
     ]);
@@ -81,8 +86,8 @@ describe('replicas of one classifier', () => {
     const [old] = await a.train([{ label: 'tea', text: 'green tea' }]);
     await a.train([{ label: 'coffee', text: 'black coffee' }]);
     await b.deleteClass(old?.classId ?? '');
-    const [scores] = await a.predict(['green tea']);
-    expect(scores?.map(({ label }) => label)).toEqual(['coffee']);
+    const [prediction] = await a.predict(['green tea'], all);
+    expect(prediction?.scores.map(({ label }) => label)).toEqual(['coffee']);
     await expect(a.deleteClass(old?.classId ?? '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const [fresh] = await a.train([{ label: 'tea', text: 'green tea' }]);
     expect(fresh).toEqual({ classId: expect.not.stringMatching(`^${old?.classId}$`), observations: 1 });
@@ -98,7 +103,7 @@ describe('replicas of one classifier', () => {
     await a.train(examples.slice(2_400));
     await expect.poll(() => store.snapshots.get('account', 'classifier'), { timeout: 5_000 }).not.toBeNull();
     const b = create();
-    expect(await b.predict(['word3'])).toEqual(await a.predict(['word3']));
+    expect(await b.predict(['word3'], all)).toEqual(await a.predict(['word3'], all));
     expect(await b.read(({ classes }) => [...classes.values()])).toEqual(
       await a.read(({ classes }) => [...classes.values()]),
     );
@@ -115,14 +120,15 @@ describe('replicas of one classifier', () => {
     const b = new Replica('account', 'other', {
       store,
       learners,
+      slices: createSlices(),
       createClassId: () => `class-${++made}`,
       nowMs: Date.now,
       onFailure: () => {},
     });
     await b.train(examples.filter(({ label }) => label !== 'label 0'));
     const confidences = async (replica: Replica) =>
-      (await replica.predict(['word1 and', 'word2 text 4', 'word0']))
-        .flat()
+      (await replica.predict(['word1 and', 'word2 text 4', 'word0'], all))
+        .flatMap(({ scores }) => scores)
         .map(({ label, confidence }) => [label, Math.round(confidence * 1e9)]);
     await expect.poll(() => a.read(({ stale }) => stale), { timeout: 5_000 }).toBe(false);
     expect(await confidences(a)).toEqual(await confidences(b));
@@ -130,6 +136,6 @@ describe('replicas of one classifier', () => {
   });
 
   it('say that nothing was trained', async () => {
-    await expect(create().predict(['x'])).rejects.toMatchObject({ code: 'NOT_TRAINED' });
+    await expect(create().predict(['x'], all)).rejects.toMatchObject({ code: 'NOT_TRAINED' });
   });
 });

@@ -4,21 +4,31 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import type { CallSignal } from '@datahub/service-kit/call-signal';
 import { HubError } from '@datahub/service-kit/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import { type EventDoc, eventIdOf, type TrainCall } from './documents.ts';
+import { createLabelCount, requireAffordable } from './predict-bounds.ts';
 import { type TrainExample, takeBatch, takeFitting, type Waiting } from './replica-batch.ts';
-import { type CallResult, type LabelledScore, type LearnerFactory, ReplicaState } from './replica-state.ts';
+import { type CallResult, type LearnerFactory, type Prediction, ReplicaState } from './replica-state.ts';
+import { cancelled, inSlices, type Slices } from './slices.ts';
 import type { MlStore } from './store.ts';
 
 export interface ReplicaDeps {
   store: MlStore;
   learners: LearnerFactory;
+  slices: Slices;
   createClassId: () => string;
   nowMs: () => number;
   onFailure: (err: unknown) => void;
   /** Classes that a classifier may have. */
   classesMax?: number;
+}
+
+export interface PredictOptions {
+  /** Scores of each text. */
+  top: number;
+  signal: CallSignal;
 }
 
 const eventsPerRead = 200;
@@ -54,20 +64,24 @@ export class Replica {
     return result;
   }
 
-  /** All classes with their labels, most likely first, for each text. */
-  predict(texts: string[]): Promise<LabelledScore[][]> {
+  /** The best classes with their labels for each text. Refuses with LIMIT_EXCEEDED what would be too much work. */
+  predict(texts: string[], { top, signal }: PredictOptions): Promise<Prediction[]> {
     return this.#inTurn(async (state) => {
+      if (signal.aborted) throw cancelled(signal);
       if (state.classes.size === 0) {
         throw new HubError(
           'NOT_TRAINED',
           'The classifier has not been trained yet. Train it with an example first.',
         );
       }
-      const predictions: LabelledScore[][] = [];
-      for (const [i, text] of texts.entries()) {
-        predictions.push(state.predict(text));
-        if (i % 20 === 19) await new Promise((resolve) => setImmediate(resolve));
-      }
+      requireAffordable(texts.length, { classes: state.classes.size, top });
+      const predictions: Prediction[] = [];
+      const count = createLabelCount();
+      await inSlices(texts, this.#deps.slices.of(this.#accountId, signal), (text) => {
+        const prediction = state.predict(text, top);
+        count(prediction.scores);
+        predictions.push(prediction);
+      });
       return predictions;
     });
   }
@@ -132,8 +146,12 @@ export class Replica {
     }
   }
 
+  #learn(state: ReplicaState, event: EventDoc): Promise<void> {
+    return state.apply(event, state.applied + 1, this.#deps.slices.of(this.#accountId));
+  }
+
   async #apply(state: ReplicaState, event: EventDoc): Promise<void> {
-    await state.apply(event, state.applied + 1);
+    await this.#learn(state, event);
     this.#learntSinceSnapshot += (event.calls ?? []).reduce((sum, { examples }) => sum + examples.length, 0);
     if (this.#learntSinceSnapshot >= snapshotEvery) this.#snapshot(state);
     if (state.stale && this.#state === state) this.#rebuild(state);
@@ -221,7 +239,7 @@ export class Replica {
       const fresh = ReplicaState.successor(old, this.#deps.learners.create());
       while (fresh.applied < old.applied) {
         const events = await this.#read(fresh.applied);
-        for (const event of events) await fresh.apply(event, fresh.applied + 1);
+        for (const event of events) await this.#learn(fresh, event);
         if (events.length === 0) return;
       }
       await this.#inTurn(async (state) => {
@@ -229,7 +247,7 @@ export class Replica {
         if (state !== old || [...fresh.classes.keys()].some((classId) => !old.classes.has(classId))) return;
         fresh.complete();
         while (fresh.applied < state.applied) {
-          for (const event of await this.#read(fresh.applied)) await fresh.apply(event, fresh.applied + 1);
+          for (const event of await this.#read(fresh.applied)) await this.#learn(fresh, event);
         }
         fresh.stale = false;
         this.#state = fresh;

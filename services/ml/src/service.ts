@@ -15,9 +15,11 @@ import { createGenerator } from './generator.ts';
 import { createReplicas } from './replicas.ts';
 import { createClassifierCalls } from './rpc/classifiers.ts';
 import { createSummaryCalls } from './rpc/summaries.ts';
+import { createSlices } from './slices.ts';
 import { openMlStore } from './store.ts';
 import { createExtractiveSummarizer } from './summarize/worker-pool.ts';
 import type { Summarizer } from './summarizer.ts';
+import { createTextBudget } from './text-budget.ts';
 
 export interface MlService {
   calls: Calls<typeof MlServiceService>;
@@ -30,8 +32,11 @@ const sweepEveryMs = 30_000;
 export async function openMl(config: MlConfig, { logger }: { logger: Logger }): Promise<MlService> {
   const store = await openMlStore(config.storeUrl, randomUUID);
   const createId = createIdFactory({ namespace: config.namespace });
+  const slices = createSlices();
+  const budget = createTextBudget();
   const replicas = createReplicas(
     {
+      slices,
       store,
       learners,
       createClassId: () => createId('clfc', Date.now()),
@@ -57,7 +62,7 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
   sweeping.unref();
   return {
     calls: {
-      ...createClassifierCalls({ store, replicas, quota, createId, nowMs: Date.now }),
+      ...createClassifierCalls({ store, replicas, quota, slices, budget, createId, nowMs: Date.now }),
       ...createSummaryCalls(summarizer),
     },
     health: () => store.health(),

@@ -160,7 +160,13 @@ export const classifier = answer({
 const learnt = { classId: text, observations: count };
 export const training = { oneOf: [answer(learnt), answer({ results: list(answer(learnt)) })] };
 const score = answer({ classId: text, label: text, confidence: share });
-const prediction = answer({ classId: text, label: text, confidence: share, scores: list(score) });
+const prediction = answer({
+  classId: text,
+  label: text,
+  confidence: share,
+  scores: list(score),
+  otherScore: share,
+});
 export const predictions = { oneOf: [prediction, answer({ predictions: list(prediction) })] };
 export const evaluation = answer({
   examples: count,

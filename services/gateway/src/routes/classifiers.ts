@@ -29,8 +29,13 @@ const example = object({ label, context: text }, ['label', 'context']);
 
 export const trainBody = object({ label, context: text, examples: list });
 export const trainDocumented = object({ label, context: text, examples: { ...list, items: example } });
-export const predictBody = object({ context: text, contexts: list });
-export const predictDocumented = object({ context: text, contexts: { ...list, items: text } });
+const predictOptions = object({ top: { type: 'integer', minimum: 1, maximum: 1_000 } });
+export const predictBody = object({ context: text, contexts: list, options: predictOptions });
+export const predictDocumented = object({
+  context: text,
+  contexts: { ...list, items: text },
+  options: predictOptions,
+});
 
 /** The reference lists a text here that nothing uses. */
 export const deleteClassBody = object({ context: {} });
@@ -155,18 +160,19 @@ export function createClassifierHandlers({ ml }: Upstreams) {
     },
 
     predict: async (request) => {
-      const body = request.body as { context?: string; contexts?: string[] };
+      const body = request.body as { context?: string; contexts?: string[]; options?: { top?: number } };
+      const top = body.options?.top;
       const classifierId = classifierIdOf(request);
       if (body.contexts !== undefined) {
         requireAlone(body, 'contexts', ['context']);
         requireItems(body.contexts, '/contexts', texts);
         const { predictions } = await ml
-          .predict({ classifierId, contexts: body.contexts }, request.context)
+          .predict({ classifierId, contexts: body.contexts, top }, request.context)
           .catch((err) => Promise.reject(inList(err, inContexts)));
         return { predictions: predictions.map(toPredictionJson) };
       }
       const contexts = [requireMembers(body, ['context']).context];
-      const { predictions } = await ml.predict({ classifierId, contexts }, request.context);
+      const { predictions } = await ml.predict({ classifierId, contexts, top }, request.context);
       return predictions[0] === undefined ? {} : toPredictionJson(predictions[0]);
     },
 
@@ -189,9 +195,9 @@ export function createClassifierHandlers({ ml }: Upstreams) {
   } satisfies Record<string, Handler>;
 }
 
-function toPredictionJson({ scores }: Prediction) {
+function toPredictionJson({ scores, otherScore }: Prediction) {
   const [best] = scores;
-  return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores };
+  return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores, otherScore };
 }
 
 /** The members that make a single call; all that are missing are named at once. */

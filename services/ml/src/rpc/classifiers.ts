@@ -9,10 +9,13 @@ import { type Fault, HubError } from '@datahub/service-kit/error';
 import type { CreateId } from '@datahub/service-kit/id';
 import { requireVersion } from '@datahub/service-kit/version';
 import type { ClassifierDoc } from '../documents.ts';
+import { topDefault, topMax } from '../predict-bounds.ts';
 import type { Replica } from '../replica.ts';
 import type { TrainExample } from '../replica-batch.ts';
 import type { Replicas } from '../replicas.ts';
+import type { Slices } from '../slices.ts';
 import type { MlStore } from '../store.ts';
+import type { TextBudget } from '../text-budget.ts';
 import { toClassifier } from './to-proto.ts';
 
 export type ClassifierCalls = Omit<Calls<typeof MlServiceService>, 'summarize'>;
@@ -21,6 +24,8 @@ export interface ClassifierDeps {
   store: MlStore;
   replicas: Replicas;
   quota: Quota;
+  slices: Slices;
+  budget: TextBudget;
   createId: CreateId;
   nowMs: () => number;
 }
@@ -30,11 +35,13 @@ const batchMax = 10_000;
 const labelCharactersMax = 200;
 /** Of one text; what comes after it would not be read. */
 const textCharactersMax = 4_194_304;
+/** A call with one text up to this length takes about a millisecond. */
+const shortCharactersMax = 2_000;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 
 export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
-  const { store, replicas, quota } = deps;
+  const { store, replicas, quota, slices, budget } = deps;
 
   const load = async ({ accountId }: Principal, classifierId: string): Promise<ClassifierDoc> => {
     const doc = await store.classifiers.get(accountId, classifierId);
@@ -44,6 +51,17 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
   const replicaOf = async (principal: Principal, classifierId: string): Promise<Replica> => {
     await load(principal, classifierId);
     return replicas.of(principal.accountId, classifierId);
+  };
+
+  /** Short calls go before long ones; the texts of all are counted. */
+  const admit = <T>(
+    { accountId }: Principal,
+    texts: readonly string[],
+    call: () => Promise<T>,
+  ): Promise<T> => {
+    const characters = texts.reduce((sum, text) => sum + text.length, 0);
+    if (texts.length === 1 && characters <= shortCharactersMax) return slices.short(call);
+    return budget.hold(accountId, characters, call);
   };
 
   return {
@@ -98,7 +116,11 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       const principal = requirePrincipal(ctx);
       const checked = checkExamples(examples);
       const replica = await replicaOf(principal, classifierId);
-      const results = await replica.train(checked, eventId === '' ? undefined : eventId);
+      const results = await admit(
+        principal,
+        checked.map(({ text }) => text),
+        () => replica.train(checked, eventId === '' ? undefined : eventId),
+      );
       // Deleted while it was trained: nothing may stay behind of it.
       if ((await store.classifiers.get(principal.accountId, classifierId)) === null) {
         await sweepLog(store, principal.accountId, classifierId);
@@ -108,12 +130,15 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       return { classes };
     },
 
-    predict: async ({ classifierId, contexts }, ctx) => {
+    predict: async ({ classifierId, contexts, top = topDefault }, ctx) => {
       const principal = requirePrincipal(ctx);
       checkTexts(contexts);
-      const replica = await replicaOf(principal, classifierId);
-      const predictions = await replica.predict(contexts);
-      return { predictions: predictions.map((scores) => ({ scores })) };
+      checkTop(top);
+      const predict = async () => {
+        const replica = await replicaOf(principal, classifierId);
+        return { predictions: await replica.predict(contexts, { top, signal: ctx.signal }) };
+      };
+      return admit(principal, contexts, predict);
     },
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
@@ -170,6 +195,11 @@ function checkExamples(examples: { label: string; context: string }[]): TrainExa
   });
   if (faults.length > 0) throw invalid(faults);
   return checked;
+}
+
+function checkTop(top: number): void {
+  if (top >= 1 && top <= topMax) return;
+  throw invalid([{ pointer: '/options/top', detail: `must be 1 to ${topMax}` }]);
 }
 
 function checkTexts(texts: string[]): void {

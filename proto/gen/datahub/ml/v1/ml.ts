@@ -94,6 +94,8 @@ export interface PredictRequest {
   classifierId: string;
   /** 1 to 10,000 texts. */
   contexts: string[];
+  /** Scores of each context, 1 to 1,000; 20 when absent. */
+  top?: number | undefined;
 }
 
 export interface Score {
@@ -103,8 +105,10 @@ export interface Score {
 }
 
 export interface Prediction {
-  /** All classes, most likely first, ties by class id; the values sum to 1. */
+  /** The best classes, most likely first, ties by class id. */
   scores: Score[];
+  /** The sum over all other classes; with the scores it makes 1. */
+  otherScore: number;
 }
 
 export interface PredictResponse {
@@ -913,7 +917,7 @@ export const TrainResponse: MessageFns<TrainResponse> = {
 };
 
 function createBasePredictRequest(): PredictRequest {
-  return { classifierId: "", contexts: [] };
+  return { classifierId: "", contexts: [], top: undefined };
 }
 
 export const PredictRequest: MessageFns<PredictRequest> = {
@@ -923,6 +927,9 @@ export const PredictRequest: MessageFns<PredictRequest> = {
     }
     for (const v of message.contexts) {
       writer.uint32(18).string(v!);
+    }
+    if (message.top !== undefined) {
+      writer.uint32(24).uint32(message.top);
     }
     return writer;
   },
@@ -954,6 +961,14 @@ export const PredictRequest: MessageFns<PredictRequest> = {
             }
 
             message.contexts.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.top = reader.uint32();
             continue;
           }
         }
@@ -1038,13 +1053,16 @@ export const Score: MessageFns<Score> = {
 };
 
 function createBasePrediction(): Prediction {
-  return { scores: [] };
+  return { scores: [], otherScore: 0 };
 }
 
 export const Prediction: MessageFns<Prediction> = {
   encode(message: Prediction, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.scores) {
       Score.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.otherScore !== 0) {
+      writer.uint32(17).double(message.otherScore);
     }
     return writer;
   },
@@ -1068,6 +1086,14 @@ export const Prediction: MessageFns<Prediction> = {
             }
 
             message.scores.push(Score.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.otherScore = reader.double();
             continue;
           }
         }
@@ -1609,7 +1635,10 @@ export const MlServiceService = {
     responseSerialize: (value: TrainResponse): Buffer => Buffer.from(TrainResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): TrainResponse => TrainResponse.decode(value),
   },
-  /** Uses every example whose Train has answered, on whichever replica. NOT_TRAINED before the first. */
+  /**
+   * Uses every example whose Train has answered, on whichever replica. NOT_TRAINED before the first. LIMIT_EXCEEDED where
+   * contexts times classes, or contexts times the scores of each, are too many for one call; the message has the bound.
+   */
   predict: {
     path: "/datahub.ml.v1.MlService/Predict" as const,
     requestStream: false as const,
@@ -1656,7 +1685,10 @@ export interface MlServiceServer extends UntypedServiceImplementation {
   deleteClassifier: handleUnaryCall<DeleteClassifierRequest, DeleteClassifierResponse>;
   /** Durable when it answers. All examples of a call are one batch: all are learnt, or none. */
   train: handleUnaryCall<TrainRequest, TrainResponse>;
-  /** Uses every example whose Train has answered, on whichever replica. NOT_TRAINED before the first. */
+  /**
+   * Uses every example whose Train has answered, on whichever replica. NOT_TRAINED before the first. LIMIT_EXCEEDED where
+   * contexts times classes, or contexts times the scores of each, are too many for one call; the message has the bound.
+   */
   predict: handleUnaryCall<PredictRequest, PredictResponse>;
   deleteClass: handleUnaryCall<DeleteClassRequest, DeleteClassResponse>;
   getEvaluation: handleUnaryCall<GetEvaluationRequest, GetEvaluationResponse>;
