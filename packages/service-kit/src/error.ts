@@ -18,6 +18,7 @@ export const errorCodes = [
   'CONFLICT',
   'CONSTRAINT',
   'MAX_AFFECTED',
+  'ROLLBACK_INCOMPLETE',
   'SOURCE_GONE',
   'NOT_TRAINED',
   'NOT_EMPTY',

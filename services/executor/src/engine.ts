@@ -78,6 +78,7 @@ export interface Outcome {
   hasRows: boolean;
   rowCount: number;
   truncated: boolean;
+  /** What the database did, however few of the rows that a write returned are in the answer. */
   affectedRows?: number;
   /** Exact digits. */
   insertId?: string;
@@ -106,7 +107,7 @@ export interface SchemaTable {
 /**
  * One session at the database. Only one call is under way at a time, except `cancel`.
  *
- * Errors of every method are HubErrors: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, CANCELLED,
+ * Errors of every method are HubErrors: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, ROLLBACK_INCOMPLETE, CANCELLED,
  * SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent or nothing can have run), SOURCE_BROKEN (the connection died on
  * the way, so a write may have happened). Their texts come from our own tables; a database's own message is passed only
  * for errors caused by the statement itself, never with host, user or values in it. `sql.line` and `sql.column` count

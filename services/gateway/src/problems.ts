@@ -21,6 +21,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   CONFLICT: { status: 409, title: 'Conflict' },
   CONSTRAINT: { status: 409, title: 'A constraint of the database is violated' },
   MAX_AFFECTED: { status: 409, title: 'Too many rows would be affected' },
+  ROLLBACK_INCOMPLETE: { status: 409, title: 'Some changes could not be rolled back' },
   SOURCE_GONE: { status: 409, title: 'The source of the query is gone' },
   NOT_TRAINED: { status: 409, title: 'The classifier has not been trained' },
   NOT_EMPTY: { status: 409, title: 'Not empty' },

@@ -8,13 +8,20 @@ import { rowsLeftError } from '../stopped.ts';
 import * as packets from './packets.ts';
 import { createPrepareReader, type Prepared } from './prepared.ts';
 import { createResultReader } from './results.ts';
+import {
+  createWarningsReader,
+  failedIncompleteError,
+  type HeldSession,
+  requireTransactional,
+  runHeld,
+  showWarnings,
+} from './rollback.ts';
 import { readSchema } from './schema.ts';
 import { begin, settings, track, unlock, usesSession } from './session.ts';
 import { type SideSession, Stopper } from './stopper.ts';
+import { createTextReader, type TextRow } from './texts.ts';
 import { typeName } from './values.ts';
-import { type Response, Wire } from './wire.ts';
-
-const okHeader = 0x00;
+import { ok, type Response, settled, Wire } from './wire.ts';
 
 /** Statements kept prepared on one connection; the server's own bound is for all connections together. */
 const preparedMax = 50;
@@ -30,18 +37,9 @@ export interface Session {
   openSide(signal: AbortSignal): Promise<SideSession>;
 }
 
-/** Anything but an OK is no answer to a command of ours; least of all a request for one of our files. */
-const ok: Response = (source, start) => {
-  if (source[start] !== okHeader)
-    throw new RangeError('The server answers with something else than was asked for.');
-  return true;
-};
-
-/** Waits for all answers, of which the first fault is told. */
-async function settled(answers: Promise<unknown>[]): Promise<void> {
-  const results = await Promise.allSettled(answers);
-  const failure = results.find((result) => result.status === 'rejected');
-  if (failure !== undefined) throw failure.reason;
+interface Run {
+  sink: RowSink;
+  options: RunOptions;
 }
 
 export class MysqlConnection implements Connection {
@@ -136,17 +134,15 @@ export class MysqlConnection implements Connection {
   }
 
   /** A read is wrapped in a transaction that cannot write and is undone, without an extra round trip. */
-  async #execute(
-    prepared: Prepared,
-    statement: Statement,
-    { sink, options }: { sink: RowSink; options: RunOptions },
-  ): Promise<Outcome> {
+  async #execute(prepared: Prepared, statement: Statement, { sink, options }: Run): Promise<Outcome> {
     const before = this.#setTimeout(options.statementTimeoutMs);
     if (statement.kind === 'read') before.push(begin.read);
     const body = packets.execute(prepared.id, statement.params);
     if (body.length > packets.commandBytesMax)
       throw new HubError('TOO_LARGE', 'The values are too large for the database.');
-    const after = statement.kind === 'read' ? [packets.query('ROLLBACK'), ...this.#unlock] : this.#unlock;
+    // The command after a failed write clears what the server has to say of it.
+    const next = statement.kind === 'read' ? packets.query('ROLLBACK') : showWarnings;
+    const after = [next, ...this.#unlock];
     this.#wire.send(Buffer.concat([...before, body, ...after]));
 
     const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
@@ -168,37 +164,42 @@ export class MysqlConnection implements Connection {
       if (ok(source, start, end) && packets.readOk(source, start).sessionChanged) this.#changed = true;
       return true;
     };
-    const ended = [this.#wire.expect(reader), ...after.map(() => this.#wire.expect(followUp))];
+    const warnings = createWarningsReader(this.#session.hasExtended);
+    const responses = [reader, statement.kind === 'read' ? followUp : warnings.response];
+    const ended = [...responses, ...this.#unlock.map(() => followUp)].map((one) => this.#wire.expect(one));
     await settled([...started, ...ended]).catch((err) => {
       // A failed statement does not tell what it had changed by then.
       this.#changed = true;
-      throw err;
+      throw warnings.incomplete() ? failedIncompleteError(err) : err;
     });
     return outcome;
   }
 
-  async #runHeld(
-    prepared: Prepared,
-    statement: Statement,
-    { sink, options }: { sink: RowSink; options: RunOptions },
-  ): Promise<Outcome> {
-    await this.#command(begin.write, ok);
-    let outcome: Outcome;
-    try {
-      outcome = await this.#execute(prepared, statement, { sink, options });
-    } catch (err) {
-      if (!this.broken) await this.#command(packets.query('ROLLBACK'), ok);
-      throw err;
-    }
-    const affected = outcome.affectedRows ?? outcome.rowCount;
-    const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
-    await this.#command(packets.query(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT'), ok);
-    if (!tooMany) return outcome;
-    throw new HubError(
-      'MAX_AFFECTED',
-      `The statement would touch ${affected} rows, and ${options.maxAffected} are allowed. Nothing was changed.`,
-      { retryable: false },
-    );
+  async #runHeld(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
+    await requireTransactional(statement.text, (query) => this.#texts(query));
+    const session: HeldSession = {
+      begin: () => this.#command(begin.write, ok),
+      execute: () => this.#execute(prepared, statement, run),
+      commit: () => this.#command(packets.query('COMMIT'), ok),
+      rollBack: () => this.#rollBack(),
+      isBroken: () => this.broken,
+    };
+    return runHeld(session, run.options);
+  }
+
+  /** False when the server could not undo everything. */
+  async #rollBack(): Promise<boolean> {
+    const warnings = createWarningsReader(this.#session.hasExtended);
+    const ended = [this.#wire.expect(ok), this.#wire.expect(warnings.response)];
+    this.#wire.send(Buffer.concat([packets.query('ROLLBACK'), showWarnings]));
+    await settled(ended);
+    return !warnings.incomplete();
+  }
+
+  async #texts(query: string): Promise<TextRow[]> {
+    const { rows, response } = createTextReader(this.#session.hasExtended);
+    await this.#command(packets.query(query), response);
+    return rows;
   }
 
   /** The second net under the executor's own deadline; sent only when it changes. */

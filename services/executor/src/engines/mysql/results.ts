@@ -31,6 +31,8 @@ export function createResultReader(options: ResultOptions): Response {
   let offsets = new Int32Array(0);
   /** Rows of a second result are read and left. */
   let isAnswer = false;
+  /** Also those after the most that is asked for: a write with RETURNING touched them all. */
+  let rowsSeen = 0;
 
   const readHead = (source: Buffer, start: number): boolean => {
     if (source[start] === okHeader) {
@@ -66,7 +68,9 @@ export function createResultReader(options: ResultOptions): Response {
   };
 
   const row = (source: Buffer, start: number, end: number): void => {
-    if (!isAnswer || options.discarding()) return;
+    if (!isAnswer) return;
+    rowsSeen++;
+    if (options.discarding()) return;
     if (outcome.rowCount >= rowsMax) {
       outcome.truncated = true;
       return;
@@ -93,6 +97,7 @@ export function createResultReader(options: ResultOptions): Response {
       default:
         if (source[start] === eofHeader && end - start < eofBytesMax) {
           state = 'head';
+          if (isAnswer) outcome.affectedRows = rowsSeen;
           // Rows are what is held back, and there are no more.
           options.resume();
           const { moreResults, sessionChanged } = readEof(source, start);

@@ -44,3 +44,18 @@ const quotesAndComments = new RegExp(
 export const usesSession = (text: string) =>
   // A name in quotes may be that of a function.
   sessionWords.test(text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')));
+
+/** No name is longer. */
+const nameCharactersMax = 64;
+const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;
+
+/** The words of a text that may name something, in lower case; what stands in quotes and comments is none. */
+export function wordsOf(text: string): Set<string> {
+  const bare = text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' '));
+  const words = new Set<string>();
+  for (const [word, quoted] of bare.matchAll(names)) {
+    const name = quoted?.replaceAll('``', '`') ?? word;
+    if (name.length <= nameCharactersMax && !/^\d+$/.test(word)) words.add(name.toLowerCase());
+  }
+  return words;
+}

@@ -15,7 +15,22 @@ interface Waiting {
   reject: (err: unknown) => void;
 }
 
+const okHeader = 0x00;
 const errorHeader = 0xff;
+
+/** Anything but an OK is no answer to a command of ours; least of all a request for one of our files. */
+export const ok: Response = (source, start) => {
+  if (source[start] !== okHeader)
+    throw new RangeError('The server answers with something else than was asked for.');
+  return true;
+};
+
+/** Waits for all answers, of which the first fault is told. */
+export async function settled(answers: Promise<unknown>[]): Promise<void> {
+  const results = await Promise.allSettled(answers);
+  const failure = results.find((result) => result.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}
 
 export class Wire {
   closed = false;

@@ -1,0 +1,140 @@
+/** Rollbacks that cannot undo everything, because a table has no transactions: refused beforehand, else reported. */
+
+import { HubError } from '@datahub/service-kit/error';
+import type { Outcome, RunOptions } from '../../engine.ts';
+import * as packets from './packets.ts';
+import { wordsOf } from './session.ts';
+import { createTextReader, type TextRow } from './texts.ts';
+import type { Response } from './wire.ts';
+
+/** ER_WARNING_NOT_COMPLETE_ROLLBACK */
+const incompleteWarning = '1196';
+
+export const showWarnings = packets.query('SHOW WARNINGS');
+
+/** Reads the answer to SHOW WARNINGS; `incomplete()` is known once the response is whole. */
+export function createWarningsReader(hasExtended: boolean): { incomplete(): boolean; response: Response } {
+  const { rows, response } = createTextReader(hasExtended);
+  return { incomplete: () => rows.some(([, code]) => code === incompleteWarning), response };
+}
+
+const kept =
+  'A table that it writes to has no transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
+
+/** `err` is why the statement failed. */
+export function failedIncompleteError(err: unknown): HubError {
+  const failure = err instanceof HubError ? err : undefined;
+  return new HubError('ROLLBACK_INCOMPLETE', `${failure?.message ?? 'The statement failed.'} ${kept}`, {
+    cause: err,
+    retryable: false,
+    ...(failure?.sql === undefined ? {} : { sql: failure.sql }),
+  });
+}
+
+/** What a session does for a write that may be rolled back. */
+export interface HeldSession {
+  begin(): Promise<void>;
+  execute(): Promise<Outcome>;
+  commit(): Promise<void>;
+  /** False when the server reports that the rollback was incomplete. */
+  rollBack(): Promise<boolean>;
+  isBroken(): boolean;
+}
+
+/** Runs a write in a transaction that is rolled back for a dry run and beyond `maxAffected`. */
+export async function runHeld(
+  session: HeldSession,
+  { dryRun, maxAffected }: Pick<RunOptions, 'dryRun' | 'maxAffected'>,
+): Promise<Outcome> {
+  await session.begin();
+  let outcome: Outcome;
+  try {
+    outcome = await session.execute();
+  } catch (err) {
+    if (session.isBroken() || (await session.rollBack())) throw err;
+    throw failedIncompleteError(err);
+  }
+  const affected = outcome.affectedRows ?? outcome.rowCount;
+  const tooMany = maxAffected !== undefined && affected > maxAffected;
+  if (!dryRun && !tooMany) {
+    await session.commit();
+    return outcome;
+  }
+  const isUndone = await session.rollBack();
+  if (!isUndone) {
+    const why = tooMany
+      ? `The statement touched ${affected} rows, and ${maxAffected} are allowed.`
+      : `The dry run touched ${affected} rows.`;
+    throw new HubError('ROLLBACK_INCOMPLETE', `${why} ${kept}`, { retryable: false });
+  }
+  if (!tooMany) return outcome;
+  throw new HubError(
+    'MAX_AFFECTED',
+    `The statement would touch ${affected} rows, and ${maxAffected} are allowed. Nothing was changed.`,
+    { retryable: false },
+  );
+}
+
+/** More names than a statement that people write has. */
+const wordsMax = 2_000;
+/** Views on views, and functions that call functions. */
+const levelsMax = 20;
+
+const cannotTell = () =>
+  new HubError(
+    'OPTION_REFUSED',
+    'The statement, with the views, triggers and functions it uses, is too large to check that all its tables have transactions. Leave dryRun and maxAffected out.',
+    { stage: 'prepare', retryable: false },
+  );
+
+/**
+ * Throws OPTION_REFUSED if the text names a table without transactions, itself or through a view, a trigger or a
+ * function whose definition the source's user may read. Every word of a text counts as a name, so a table that is only
+ * read counts too.
+ */
+export async function requireTransactional(
+  text: string,
+  ask: (query: string) => Promise<TextRow[]>,
+): Promise<void> {
+  const known = new Set<string>();
+  let texts = [text];
+  for (let level = 0; texts.length > 0; level++) {
+    const words = new Set(texts.flatMap((one) => [...wordsOf(one)]).filter((word) => !known.has(word)));
+    for (const word of words) known.add(word);
+    if (words.size === 0) return;
+    if (known.size > wordsMax || level === levelsMax) throw cannotTell();
+    const rows = await ask(lookUp([...words], [...known]));
+    const plain = rows.find(([kind]) => kind === 'table');
+    if (plain !== undefined) {
+      const [, , name, engine] = plain;
+      throw new HubError(
+        'OPTION_REFUSED',
+        `The table \`${name}\` has no transactions (its engine is ${engine}), so dryRun and maxAffected cannot roll the statement back. Leave them out.`,
+        { stage: 'prepare', retryable: false },
+      );
+    }
+    // A definition names what is in its own schema without the schema.
+    texts = rows.flatMap(([, schema, , definition]) => [definition ?? '', `\`${schema}\``]);
+  }
+}
+
+const literal = (word: string) => `_utf8mb4 X'${Buffer.from(word).toString('hex')}'`;
+
+/** Of objects with these names, in the session's schema or a schema that was named: tables at fault, and definitions. */
+function lookUp(words: string[], known: string[]): string {
+  const names = words.map(literal).join(',');
+  const schemas = known.map(literal).join(',');
+  const where = (schema: string, name: string) =>
+    `(${schema} = DATABASE() OR ${schema} IN (${schemas})) AND ${name} IN (${names})`;
+  return `
+    SELECT 'table', TABLE_SCHEMA, TABLE_NAME, ENGINE FROM information_schema.TABLES
+    WHERE ${where('TABLE_SCHEMA', 'TABLE_NAME')} AND TABLE_TYPE NOT IN ('VIEW', 'SYSTEM VIEW', 'SEQUENCE')
+      AND TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema')
+      AND ENGINE NOT IN (SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES')
+    UNION ALL SELECT 'view', TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS
+    WHERE ${where('TABLE_SCHEMA', 'TABLE_NAME')}
+    UNION ALL SELECT 'trigger', EVENT_OBJECT_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS
+    WHERE ${where('EVENT_OBJECT_SCHEMA', 'EVENT_OBJECT_TABLE')}
+    UNION ALL SELECT 'routine', ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES
+    WHERE ${where('ROUTINE_SCHEMA', 'ROUTINE_NAME')}`;
+}
