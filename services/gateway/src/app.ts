@@ -6,13 +6,14 @@ import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Admission, authenticate, requireScope } from './admission.ts';
+import { createBodies } from './bodies.ts';
 import { createBodyValidators } from './body-validator.ts';
 import { answerBroken, refuseExpectation, requireHost } from './broken-requests.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayEvents } from './events.ts';
 import { createIdempotency, type Idempotency } from './idempotency.ts';
-import { parseJsonBody } from './json-body.ts';
 import { problemHeaders, toProblem, unstoredHeaders } from './problems.ts';
+import { createRefusedBodies, isIgnoredBody } from './refused-bodies.ts';
 import { RequestContext, requestIdOf } from './request.ts';
 import { endSpan, startSpan } from './request-span.ts';
 import { consolePaths, registerConsole } from './routes/console.ts';
@@ -52,7 +53,6 @@ const http = {
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
-    bodyLimit: config.bodyBytesMax,
     connectionTimeout: 0,
     // What comes on a kept connection while the process drains is answered like any other, and the connection then closed.
     return503OnClosing: false,
@@ -72,12 +72,17 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   });
   app.decorateRequest('context', null as never);
   app.decorateRequest('parsed', undefined);
-  app.decorateRequest('malformed', undefined);
+  app.decorateRequest('bodyBytes', 0);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('left', false);
   app.decorateRequest('lost', false);
   app.decorateRequest('madeId', undefined);
+  const refused = createRefusedBodies();
+  const bodies = createBodies({
+    bytesMax: config.bodiesBytesMax,
+    keyBytesMax: config.keyBodiesBytesMax,
+  });
   const over = (request: FastifyRequest, reply: FastifyReply) => {
     deps.events.answered(request, reply);
     deps.usage.answered(request, reply);
@@ -91,11 +96,13 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     });
     if (deps.tracing !== undefined) startSpan(request, deps.tracing);
     reply.header('x-request-id', request.id);
+    if (isIgnoredBody(request.raw)) refused(request.raw);
     // The plugin would send it to those as well who do not come from a page.
     if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
     // Not onResponse, which never comes by where an answer breaks off.
     reply.raw.on('close', () => {
       request.context.closed();
+      bodies.release(request);
       if (reply.sent) over(request, reply);
       else request.left = true;
     });
@@ -115,8 +122,12 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     strictPreflight: false,
     optionsSuccessStatus: 204,
   });
-  readBodies(app);
-  app.setErrorHandler((err, request, reply) => sendProblem(deps, request, reply, err));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', bodies.read);
+  app.setErrorHandler((err, request, reply) => {
+    if (!isIgnoredBody(request.raw)) refused(request.raw);
+    return sendProblem(deps, request, reply, err);
+  });
 
   const idempotency = createIdempotency(deps.upstreams.catalog);
   const routes = listRoutes(deps.upstreams, { stallTimeoutMs: config.stallTimeoutMs, idempotency });
@@ -126,25 +137,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   return app;
 }
 
-/** JSON alone is read; a DELETE may say JSON and send nothing. */
-function readBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    if (body.length === 0) return done(null, undefined);
-    const { 'content-encoding': coding = '' } = request.headers;
-    if (!['', 'identity'].includes(coding.toLowerCase()))
-      return done(new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.'));
-    try {
-      request.parsed = parseJsonBody(body as Buffer);
-    } catch (err) {
-      // Told after the scope. From here it would close the connection as well.
-      request.malformed = err as HubError;
-    }
-    done(null, request.parsed?.value);
-  });
-}
-
-/** The order of checks: key, size and media type, scope, schema, then ownership. */
+/** The order of checks: key, media type and size, scope, the budget of bodies, schema, then ownership. */
 function registerV1(
   app: FastifyInstance,
   {
@@ -171,7 +164,6 @@ function registerV1(
   });
   app.addHook('preValidation', (request, _reply, done) => {
     requireScope(request);
-    if (request.malformed !== undefined) throw request.malformed;
     requireBody(request);
     done();
   });
@@ -185,7 +177,7 @@ function registerV1(
   });
   app.setNotFoundHandler((request) => refuseUnknown(request, known));
   for (const route of routes) {
-    const described = toKnown(route);
+    const described = toKnown(route, config);
     app.route({
       ...described,
       method: route.method,
@@ -194,12 +186,11 @@ function registerV1(
         request.context.route = described;
         done();
       },
-      ...(route.largeBody ? { bodyLimit: config.largeBodyBytesMax } : {}),
     });
   }
 }
 
-function toKnown(route: Route) {
+function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfig) {
   return {
     url: route.url,
     ...(route.body === undefined ? {} : { schema: { body: bodySchema(route) } }),
@@ -209,6 +200,7 @@ function toKnown(route: Route) {
       counted: route.counted,
       repeatable: route.repeatable === true,
       secretAnswer: route.secretAnswer === true,
+      bodyBytesMax: route.largeBody ? largeBodyBytesMax : bodyBytesMax,
     },
   };
 }
@@ -270,10 +262,7 @@ function sendProblem(
     .send(JSON.stringify(problem));
 }
 
-/**
- * Fastify closes the connection of a body that it refuses. What is still on its way then resets it, and the answer is
- * often lost with it; so the body is read to its end, for as long as a request may take.
- */
+/** Fastify closes the connection of a body that it refuses; here the body is read to its end, see `createRefusedBodies`. */
 function readOn(reply: FastifyReply): void {
   const { raw } = reply;
   if (raw.shouldKeepAlive && !raw.hasHeader('connection')) reply.header('connection', 'keep-alive');
@@ -283,8 +272,6 @@ function readOn(reply: FastifyReply): void {
 function fromFramework(err: unknown): HubError {
   if (err instanceof HubError) return err;
   const { code, statusCode } = err as { code?: string; statusCode?: number };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new HubError('TOO_LARGE', 'The body is larger than this takes.');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
   }

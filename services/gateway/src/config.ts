@@ -21,6 +21,9 @@ export interface GatewayConfig {
   bodyBytesMax: number;
   /** For summaries and training. */
   largeBodyBytesMax: number;
+  /** Of all bodies under way, and of those of one key. */
+  bodiesBytesMax: number;
+  keyBodiesBytesMax: number;
   /** The whole budget of one request. */
   requestTimeoutMs: number;
   /** How long a positive answer about a key is good, and how long beyond while the catalog is away. */
@@ -54,16 +57,7 @@ export function readGatewayConfig(
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', edgeConfigPath),
     console: reader.flag('DATAHUB_CONSOLE', true),
     corsOrigins: readOrigins(reader),
-    bodyBytesMax: reader.integer('DATAHUB_BODY_BYTES_MAX', {
-      fallback: 1_048_576,
-      min: 1_024,
-      max: 67_108_864,
-    }),
-    largeBodyBytesMax: reader.integer('DATAHUB_LARGE_BODY_BYTES_MAX', {
-      fallback: 8_388_608,
-      min: 1_024,
-      max: 67_108_864,
-    }),
+    ...readBodyBounds(reader),
     requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS', {
       fallback: 60_000,
       min: 100,
@@ -84,6 +78,29 @@ export function readGatewayConfig(
       max: 3_600_000,
     }),
     drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
+  };
+}
+
+/** One body of the largest size must always fit beside some others. */
+function readBodyBounds(reader: SettingsReader) {
+  const one = { min: 1_024, max: 67_108_864 };
+  const bodyBytesMax = reader.integer('DATAHUB_BODY_BYTES_MAX', { fallback: 1_048_576, ...one });
+  const largeBodyBytesMax = reader.integer('DATAHUB_LARGE_BODY_BYTES_MAX', { fallback: 8_388_608, ...one });
+  const largest = Math.max(bodyBytesMax, largeBodyBytesMax);
+  const all = { max: 4_294_967_296 };
+  return {
+    bodyBytesMax,
+    largeBodyBytesMax,
+    keyBodiesBytesMax: reader.integer('DATAHUB_KEY_BODIES_BYTES_MAX', {
+      fallback: 2 * largest,
+      min: largest,
+      ...all,
+    }),
+    bodiesBytesMax: reader.integer('DATAHUB_BODIES_BYTES_MAX', {
+      fallback: 6 * largest,
+      min: 2 * largest,
+      ...all,
+    }),
   };
 }
 

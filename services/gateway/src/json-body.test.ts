@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exactMember, parseJsonBody } from './json-body.ts';
+import { exactMember, JsonBody } from './json-body.ts';
 
-const parse = (text: string) => parseJsonBody(Buffer.from(text));
+/** The body in chunks of so many bytes. */
+const parse = (text: string, chunkBytes = Number.POSITIVE_INFINITY) => {
+  const bytes = Buffer.from(text);
+  const body = new JsonBody();
+  for (let at = 0; at < bytes.length; at += chunkBytes) body.push(bytes.subarray(at, at + chunkBytes));
+  return body.end();
+};
 
 describe('a body', () => {
   it('gives back any JSON value', () => {
@@ -74,7 +80,19 @@ describe('a body', () => {
     ['{"__proto__":1,"__proto__":2}', '/__proto__'],
   ])('is refused where a member stands twice: %s', (text, pointer) => {
     const errors = [{ pointer, detail: 'stands there twice' }];
-    expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'VALIDATION', errors }));
+    for (const bytes of [Number.POSITIVE_INFINITY, 1, 3])
+      expect(() => parse(text, bytes)).toThrow(expect.objectContaining({ code: 'VALIDATION', errors }));
+  });
+
+  it.each([
+    ['nested deeper than 64 levels', '['.repeat(65)],
+    ['more than 200000 objects and arrays', `[${'{},'.repeat(200_000)}`],
+    ['more than 1000000 members and elements', `[${'0,'.repeat(1_000_001)}`],
+    ['more than 100000 members', `{${Array.from({ length: 100_001 }, (_, i) => `"${i}":0`).join()}`],
+    ['stands there twice', '{"schlüssel":1,"schl\\u00fcssel":'],
+  ])('is refused before it is whole: %s', (why, text) => {
+    const body = new JsonBody();
+    expect(() => body.push(Buffer.from(text))).toThrow(why);
   });
 
   it('may hold a name again elsewhere', () => {

@@ -1,7 +1,7 @@
 /** Bodies: strict UTF-8, bounded depth, no member twice, and numbers that keep their digits where variables are concerned. */
 
 import { HubError } from '@datahub/service-kit/error';
-import { malformed, requireShape } from './json-shape.ts';
+import { malformed, ShapeCheck } from './json-shape.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -17,17 +17,30 @@ export interface ParsedBody {
   exactText?: string;
 }
 
-export function parseJsonBody(bytes: Buffer): ParsedBody {
-  const text = decode(bytes);
-  requireShape(text);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (err) {
-    throw malformed(whereJsonBreaks(err), err);
+/** Takes a body as it arrives. Both methods throw VALIDATION. */
+export class JsonBody {
+  bytes = 0;
+  readonly #shape = new ShapeCheck();
+  readonly #chunks: Buffer[] = [];
+
+  push(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    this.#shape.push(chunk);
+    this.#chunks.push(chunk);
   }
-  if (escapedSurrogate.test(text)) requireWellFormed(value, '');
-  return risky.test(text) ? { value, exactText: text } : { value };
+
+  end(): ParsedBody {
+    const [only] = this.#chunks;
+    const text = decode(this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks));
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (err) {
+      throw malformed(whereJsonBreaks(err), err);
+    }
+    if (escapedSurrogate.test(text)) requireWellFormed(value, '');
+    return risky.test(text) ? { value, exactText: text } : { value };
+  }
 }
 
 /** Half a character can only come as an escape: as bytes it would not be UTF-8. */

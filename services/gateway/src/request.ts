@@ -93,8 +93,8 @@ declare module 'fastify' {
     context: RequestContext;
     /** The body as it was sent, where its numbers matter digit by digit. */
     parsed: ParsedBody | undefined;
-    /** Why the body could not be read. */
-    malformed: HubError | undefined;
+    /** What it takes of the budget of bodies. */
+    bodyBytes: number;
     /** The record of an operation asked for with an idempotency key, until it has ended. */
     operationId: string | undefined;
     /** The code of the problem that was answered, or that broke the answer off. */
@@ -117,6 +117,7 @@ declare module 'fastify' {
     counted?: string | undefined;
     /** The answer holds what is shown once. */
     secretAnswer?: boolean;
+    bodyBytesMax?: number;
   }
 }
 

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
+
+const volleys = fileURLToPath(new URL('../support/body-volleys.mjs', import.meta.url));
+/** The chart's limit for a gateway. */
+const memoryMaxMiB = 512;
+
+describe('bodies of 8 MB, many at once', () => {
+  let hub: SpawnedHub;
+  beforeAll(async () => {
+    hub = await spawnHub({});
+    await hub.api.ok(hub.api.post('/v1/hubs', { label: 'a hub' }));
+  });
+  afterAll(() => hub?.close());
+
+  const attack = async (scopes: string[], count: number): Promise<number[]> => {
+    const { key } = await hub.api.ok(hub.api.post('/v1/keys', { name: 'attacker', scopes }));
+    const args = [volleys, hub.url, key, '/v1/classifiers/x/predict', '3', String(count)];
+    return JSON.parse((await promisify(execFile)(process.execPath, args)).stdout);
+  };
+
+  /** What another key sees until `over` resolves: the slowest of a hundred, in milliseconds. */
+  const p99Until = async (over: Promise<unknown>): Promise<number> => {
+    let isOver = false;
+    over.finally(() => {
+      isOver = true;
+    });
+    const times: number[] = [];
+    while (!isOver) {
+      const at = performance.now();
+      expect((await hub.api.get('/v1/hubs')).status).toBe(200);
+      times.push(performance.now() - at);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    times.sort((a, b) => a - b);
+    return times[Math.floor(times.length * 0.99)] as number;
+  };
+
+  const peakMiB = () =>
+    Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1_024;
+
+  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  it('are refused before they are read where the scope is missing, and keep nobody waiting', async () => {
+    await p99Until(wait(1_500));
+    const alone = await p99Until(wait(2_000));
+    const attacking = attack(['hubs:read'], 20);
+    const beside = await p99Until(attacking);
+    expect(await attacking).toEqual([403]);
+    // On a busy machine a turn of the scheduler alone takes this long.
+    expect(beside).toBeLessThan(Math.max(2 * alone, 50));
+    expect(peakMiB()).toBeLessThan(memoryMaxMiB);
+  });
+
+  it('of a key that may send them are bounded in bytes, and refused while they are read', async () => {
+    const attacking = attack(['classifiers:predict'], 40);
+    await p99Until(attacking);
+    expect((await attacking).filter((status) => status !== 400 && status !== 429)).toEqual([]);
+    expect(peakMiB()).toBeLessThan(memoryMaxMiB);
+  });
+
+  it('that arrive slowly are counted, and small ones of others pass', async () => {
+    const { key } = await hub.api.ok(
+      hub.api.post('/v1/keys', { name: 'slow', scopes: ['classifiers:predict'] }),
+    );
+    const slow = new AbortController();
+    const never = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('{"contexts":["')) });
+    const open = (signal?: AbortSignal) =>
+      fetch(`${hub.url}/v1/classifiers/x/predict`, {
+        method: 'POST',
+        headers: { 'x-service-api-key': key, 'content-type': 'application/json' },
+        body: signal ? never : 'x'.repeat(8_000_000),
+        ...(signal ? { signal, duplex: 'half' } : {}),
+      } as RequestInit);
+    const pending = open(slow.signal).catch(() => {});
+    const answers = await Promise.all(Array.from({ length: 6 }, () => open()));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await hub.api.post('/v1/hubs', { label: 'small' })).status).toBe(200);
+    slow.abort();
+    await pending;
+    // What was under way is given back.
+    await expect.poll(async () => (await open()).status, { timeout: 5_000 }).toBe(400);
+  });
+});
