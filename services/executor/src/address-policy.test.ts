@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type AddressPolicySettings, createAddressPolicy, faultOfEntry } from './address-policy.ts';
+import {
+  type AddressPolicySettings,
+  createAddressPolicy,
+  faultOfEntry,
+  type Resolve,
+} from './address-policy.ts';
 import { edges, loopback, neighbours, never, noHosts, oddForms, privates } from './address-policy-forms.ts';
 
 const strict: AddressPolicySettings = {
@@ -12,9 +17,15 @@ const strict: AddressPolicySettings = {
 };
 const embedded = { ...strict, loopbackAllowed: true, privateAllowed: true };
 
+function policyWith(settings: AddressPolicySettings, resolve: Resolve) {
+  const policy = createAddressPolicy(settings, resolve);
+  const asker = { accountId: 'account', signal: new AbortController().signal };
+  return { check: (host: string) => policy.check(host, asker) };
+}
+
 /** Answers like a resolver that maps every name to the same addresses. */
 function policyFor(settings: Partial<AddressPolicySettings>, ...answers: string[]) {
-  return createAddressPolicy({ ...strict, ...settings }, async () => answers);
+  return policyWith({ ...strict, ...settings }, async () => answers);
 }
 
 const open = [
@@ -132,7 +143,7 @@ describe('addresses', () => {
 describe('hosts', () => {
   test.each(noHosts)('%j never reaches the resolver', async (host) => {
     let asked = 0;
-    const policy = createAddressPolicy(embedded, async () => {
+    const policy = policyWith(embedded, async () => {
       asked++;
       return ['8.8.8.8'];
     });
@@ -171,9 +182,7 @@ describe('hosts', () => {
 
 test('no IPv6 address outside the checked unicast part is ever open', async () => {
   const bits = fc.bigInt({ min: 0n, max: (1n << 128n) - 1n });
-  const policy = createAddressPolicy({ ...strict, privateAllowed: true }, async (host) => [
-    host.replaceAll('-', ':'),
-  ]);
+  const policy = policyWith({ ...strict, privateAllowed: true }, async (host) => [host.replaceAll('-', ':')]);
   await fc.assert(
     fc.asyncProperty(bits, async (value) => {
       const groups = value.toString(16).padStart(32, '0').match(/.{4}/g) ?? [];

@@ -20,8 +20,14 @@ export interface AddressPolicySettings {
   ownNames: readonly string[];
 }
 
+/** Who asks for a host, and for how long. */
+export interface Asker {
+  accountId: string;
+  signal: AbortSignal;
+}
+
 /** All addresses of a host, as texts. Rejects when there is none. */
-export type Resolve = (host: string) => Promise<readonly string[]>;
+export type Resolve = (host: string, asker: Asker) => Promise<readonly string[]>;
 
 export interface CheckedAddress {
   address: string;
@@ -38,7 +44,7 @@ export class AddressRefused extends Error {
 
 export interface AddressPolicy {
   /** Resolves `host` and checks every address; rejects with AddressRefused if any is forbidden, or as `resolve` does. */
-  check(host: string): Promise<CheckedAddress[]>;
+  check(host: string, asker: Asker): Promise<CheckedAddress[]>;
 }
 
 const hostLengthMax = 253;
@@ -46,11 +52,11 @@ const hostLengthMax = 253;
 export function createAddressPolicy(settings: AddressPolicySettings, resolve: Resolve): AddressPolicy {
   const judge = createJudge(settings);
   return {
-    check: async (host) => {
+    check: async (host, asker) => {
       const name = normalName(host);
       if (judge.denied(name)) throw new AddressRefused('The host is denied by name.');
       const listed = judge.allowed(name);
-      const answers = isIP(host) === 0 ? await resolve(host) : [host];
+      const answers = isIP(host) === 0 ? await resolve(host, asker) : [host];
       if (answers.length === 0) throw new AddressRefused('The host has no address.');
       return answers.map((answer) => judge.address(answer, listed));
     },

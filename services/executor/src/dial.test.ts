@@ -32,6 +32,7 @@ function spyDial(options: {
   const sockets: Socket[] = [];
   const dial = createDial({
     policy: createAddressPolicy(options.settings ?? strict, options.resolve),
+    accountId: 'account',
     connectTimeoutMs: options.connectTimeoutMs ?? 200,
     staggerMs: options.staggerMs ?? 10,
     connect: ({ address }) => {
@@ -245,6 +246,7 @@ test('really connects to a loopback server, also by an odd form', async () => {
   const { port } = server.address() as AddressInfo;
   const dial = createDial({
     policy: createAddressPolicy(embedded, async () => ['127.0.0.1']),
+    accountId: 'account',
     connectTimeoutMs: 1_000,
   });
   for (const host of ['127.0.0.1', 'localhost', '127.1', '::ffff:127.0.0.1']) {

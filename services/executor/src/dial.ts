@@ -9,6 +9,8 @@ export type Dial = (host: string, port: number, signal: AbortSignal) => Promise<
 
 export interface DialOptions {
   policy: AddressPolicy;
+  /** Accounts take turns at looking up names. */
+  accountId: string;
   /** Bounds name resolution and all attempts together. */
   connectTimeoutMs: number;
   /** How long one address may stay silent before the next is tried beside it (RFC 8305). */
@@ -37,13 +39,14 @@ export function sourceUnreachable(cause: unknown): HubError {
  * Rejects with SOURCE_UNREACHABLE, whatever went wrong.
  */
 export function createDial(options: DialOptions): Dial {
-  const { policy, connectTimeoutMs, staggerMs = 250, connect = openChecked } = options;
+  const { policy, accountId, connectTimeoutMs, staggerMs = 250, connect = openChecked } = options;
   const reached = new Map<string, CheckedAddress>();
   return async (host, port, signal) => {
     const bound = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
     try {
       const known = reached.get(host);
-      const targets = known ? [known] : interleave(await orAborted(policy.check(host), bound));
+      const asker = { accountId, signal: bound };
+      const targets = known ? [known] : interleave(await orAborted(policy.check(host, asker), bound));
       const { socket, target } = await race({ targets, port, staggerMs, connect, signal: bound });
       reached.set(host, target);
       socket.setNoDelay(true);

@@ -71,7 +71,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs };
   const connect = createConnect(deps, {
     rowBytesMax: config.rowBytesMax,
-    newDial: () => createDial(dialling),
+    newDial: (accountId) => createDial({ ...dialling, accountId }),
   });
   const pools = createPoolRegistry<SourceDefinition>({
     open: async (source, signal) => {
@@ -129,7 +129,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
 /** Opens the credentials and a connection; the plain secrets live in this call alone. */
 function createConnect(
   { engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>,
-  { rowBytesMax, newDial }: { rowBytesMax: number; newDial: () => Dial },
+  { rowBytesMax, newDial }: { rowBytesMax: number; newDial: (accountId: string) => Dial },
 ) {
   const byName = new Map<EngineName, Engine>(
     engines.flatMap((engine) => engine.names.map((name) => [name, engine])),
@@ -146,6 +146,11 @@ function createConnect(
         retryable: false,
       });
     }
-    return engine.connect(await unseal(source, opener), { dial: newDial(), signal, rowBytesMax, learned });
+    return engine.connect(await unseal(source, opener), {
+      dial: newDial(source.accountId),
+      signal,
+      rowBytesMax,
+      learned,
+    });
   };
 }
