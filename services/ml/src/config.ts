@@ -14,7 +14,7 @@ export interface MlConfig {
   /** Classifiers in memory at the same time, and how long an unused one stays. */
   classifiersHeldMax: number;
   classifierIdleMs: number;
-  /** Threads for summaries of long texts. */
+  /** Threads for summaries of long texts; with two or more, one of them is left to those of medium length. */
   summaryThreads: number;
   summaryTimeoutMs: number;
   /** An OpenAI-compatible endpoint that writes summaries; the extractive one stands in when it fails. */
@@ -38,7 +38,7 @@ export function readMlConfig(reader: SettingsReader): MlConfig {
       min: 1_000,
       max: 86_400_000,
     }),
-    summaryThreads: reader.integer('DATAHUB_SUMMARY_THREADS', { fallback: 1, min: 1, max: 64 }),
+    summaryThreads: reader.integer('DATAHUB_SUMMARY_THREADS', { fallback: 2, min: 1, max: 64 }),
     summaryTimeoutMs: reader.integer('DATAHUB_SUMMARY_TIMEOUT_MS', {
       fallback: 10_000,
       min: 100,

@@ -50,7 +50,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     });
     const summary = await generator.summarize(
       { documents: [['A long text.'], ['Another.']], sentences: 2 },
-      new AbortController().signal,
+      { accountId: 'a', signal: new AbortController().signal },
     );
     return { summary, failures };
   };

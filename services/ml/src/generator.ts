@@ -19,15 +19,16 @@ const answerBytesMax = 1_000_000;
 
 export function createGenerator(options: GeneratorOptions): Summarizer {
   return {
-    summarize: async (request, signal) => {
+    summarize: async (request, caller) => {
+      const { signal } = caller;
       const text = request.documents.map((passages) => passages.join('\n')).join('\n\n');
-      if (text.length > promptCharactersMax) return options.fallback.summarize(request, signal);
+      if (text.length > promptCharactersMax) return options.fallback.summarize(request, caller);
       try {
         return await ask(options, { request, text, signal });
       } catch (err) {
         if (signal.aborted) throw err;
         options.onFallback(err);
-        return options.fallback.summarize(request, signal);
+        return options.fallback.summarize(request, caller);
       }
     },
     close: () => options.fallback.close(),
@@ -59,11 +60,21 @@ async function ask(options: GeneratorOptions, { request, text, signal }: Questio
     }),
   });
   if (!response.ok) throw new Error(`The model answered with status ${response.status}.`);
-  const body = await response.text();
-  if (body.length > answerBytesMax) throw new Error('The model answered too much.');
-  const content: unknown = JSON.parse(body)?.choices?.[0]?.message?.content;
+  const content: unknown = JSON.parse(await readBounded(response))?.choices?.[0]?.message?.content;
   if (typeof content !== 'string' || content.trim() === '') throw new Error('The model answered nothing.');
   return { generated: content.trim(), generator: options.model };
+}
+
+/** The endpoint decides how much it sends, so reading stops at the bound. */
+async function readBounded({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > answerBytesMax) throw new Error('The model answered too much.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 function instructions({ sentences, maxWords, language }: SummaryRequest): string {

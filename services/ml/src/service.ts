@@ -63,7 +63,7 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
   return {
     calls: {
       ...createClassifierCalls({ store, replicas, quota, slices, budget, createId, nowMs: Date.now }),
-      ...createSummaryCalls(summarizer),
+      ...createSummaryCalls(summarizer, budget),
     },
     health: () => store.health(),
     close: async () => {

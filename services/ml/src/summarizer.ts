@@ -15,8 +15,13 @@ export interface Summary {
   generator: string;
 }
 
+export interface SummaryCaller {
+  accountId: string;
+  signal: AbortSignal;
+}
+
 export interface Summarizer {
-  /** Rejects with VALIDATION (no text), TOO_LARGE, or UNAVAILABLE (queue full, time up). */
-  summarize(request: SummaryRequest, signal: AbortSignal): Promise<Summary>;
+  /** Rejects with VALIDATION (no text), TOO_LARGE, RATE_LIMITED (the account's queue is full), or UNAVAILABLE (time up). */
+  summarize(request: SummaryRequest, caller: SummaryCaller): Promise<Summary>;
   close(): Promise<void>;
 }

@@ -3,16 +3,20 @@
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { toAbortSignal } from '@datahub/service-kit/call-signal';
+import { countCharacters } from '../summarize/request.ts';
 import type { Summarizer } from '../summarizer.ts';
+import type { TextBudget } from '../text-budget.ts';
 
 type SummaryCalls = Pick<Calls<typeof MlServiceService>, 'summarize'>;
 
-export function createSummaryCalls(summarizer: Summarizer): SummaryCalls {
+export function createSummaryCalls(summarizer: Summarizer, budget: TextBudget): SummaryCalls {
   return {
     summarize: async ({ documents, sentences, maxWords, language }, ctx) => {
-      requirePrincipal(ctx);
+      const { accountId } = requirePrincipal(ctx);
       const request = { documents: documents.map(({ passages }) => passages), sentences, maxWords, language };
-      return summarizer.summarize(request, toAbortSignal(ctx.signal));
+      const characters = countCharacters(request.documents);
+      const caller = { accountId, signal: toAbortSignal(ctx.signal) };
+      return budget.hold(accountId, characters, () => summarizer.summarize(request, caller));
     },
   };
 }

@@ -16,6 +16,12 @@ export const summaryCharactersMax = 8 * 1024 * 1024;
 /** Sentences of all passages together; beyond it, TOO_LARGE. */
 export const summarySentencesMax = 100_000;
 
+export function countCharacters(documents: readonly (readonly string[])[]): number {
+  let characters = 0;
+  for (const passages of documents) for (const passage of passages) characters += passage.length;
+  return characters;
+}
+
 /** Characters to read; throws VALIDATION or TOO_LARGE. */
 export function checkRequest(documents: readonly (readonly string[])[], options: SummaryOptions): number {
   checkCount('sentences', options.sentences);
@@ -29,8 +35,7 @@ export function checkRequest(documents: readonly (readonly string[])[], options:
       'must be a language tag such as "en" or "pt-BR"; leave it out to have it guessed',
     );
   }
-  let characters = 0;
-  for (const passages of documents) for (const passage of passages) characters += passage.length;
+  const characters = countCharacters(documents);
   if (characters > summaryCharactersMax) {
     throw new HubError(
       'TOO_LARGE',

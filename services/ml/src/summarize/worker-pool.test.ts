@@ -8,7 +8,7 @@ const long = (sentences: number) =>
     { length: sentences },
     (_, i) => `Ship ${i} of the line ${i % 13} came to harbour ${i % 7}.`,
   ).join(' ');
-const never = new AbortController().signal;
+const never = { accountId: 'a', signal: new AbortController().signal };
 const opened: Summarizer[] = [];
 
 function open(options: Partial<ExtractiveOptions> = {}): Summarizer {
@@ -77,20 +77,47 @@ describe('under load', () => {
   test('ends the thread of a caller who left and serves the one behind', async () => {
     const summarizer = open();
     const caller = new AbortController();
-    const first = summarizer.summarize({ documents: [[long(90_000)]] }, caller.signal);
+    const first = summarizer.summarize(
+      { documents: [[long(90_000)]] },
+      { accountId: 'a', signal: caller.signal },
+    );
     const second = summarizer.summarize({ documents: [[long(300)]] }, never);
     caller.abort();
     await expect(first).rejects.toMatchObject({ code: 'CANCELLED' });
     await expect(second).resolves.toMatchObject({ generator: 'extractive' });
   });
 
-  test('refuses at once when the queue is full', async () => {
-    const summarizer = open({ queueMax: 1 });
+  test('refuses an account at once when it has too many waiting, and takes those of others', async () => {
+    const summarizer = open({ accountQueueMax: 1 });
     const request = { documents: [[long(2_000)]] };
-    const calls = [1, 2, 3].map(() => summarizer.summarize(request, never));
+    const calls = ['a', 'a', 'a', 'b'].map((accountId) =>
+      summarizer.summarize(request, { ...never, accountId }),
+    );
     const outcomes = await Promise.allSettled(calls);
-    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
-    await expect(calls[2]).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    await expect(calls[2]).rejects.toMatchObject({ code: 'RATE_LIMITED', retryable: true });
+  });
+
+  test('lets accounts take turns, whatever one account has waiting', async () => {
+    const summarizer = open();
+    const order: string[] = [];
+    const ask = (accountId: string) =>
+      summarizer.summarize({ documents: [[long(2_000)]] }, { ...never, accountId }).then(() => {
+        order.push(accountId);
+      });
+    await Promise.all([...Array.from({ length: 10 }, () => ask('many')), ask('one')]);
+    expect(order.indexOf('one')).toBe(1);
+  });
+
+  test('keeps a thread free of long texts', async () => {
+    const summarizer = open({ threads: 2 });
+    const order: string[] = [];
+    const ask = (name: string, sentences: number) =>
+      summarizer.summarize({ documents: [[long(sentences)]] }, { ...never, accountId: name }).then(() => {
+        order.push(name);
+      });
+    await Promise.all([ask('long', 80_000), ask('another', 80_000), ask('medium', 500)]);
+    expect(order[0]).toBe('medium');
   });
 
   test('a text that needs more memory than a thread has fails alone', async () => {

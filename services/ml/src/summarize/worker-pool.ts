@@ -1,9 +1,13 @@
-/** Summaries off the event loop: a few threads behind a bounded queue, each answer within a time limit. */
+/**
+ * Summaries off the event loop: a few threads behind a bounded queue, each answer within a time limit. Accounts take
+ * turns, and with two threads or more long texts never have all of them: a short text waits for short ones only.
+ */
 
 import { Worker } from 'node:worker_threads';
 import { HubError } from '@datahub/service-kit/error';
 import { summarize } from '../summarize.ts';
 import type { Summarizer, SummaryRequest } from '../summarizer.ts';
+import { createJobQueue, type Queued } from './job-queue.ts';
 import { checkRequest } from './request.ts';
 import type { Answer, Task } from './worker-messages.ts';
 
@@ -11,19 +15,22 @@ export interface ExtractiveOptions {
   threads: number;
   /** From the call to its answer, waiting included; beyond it UNAVAILABLE, and the thread is ended. */
   timeoutMs: number;
-  /** Calls that wait for a thread; beyond it UNAVAILABLE at once. */
-  queueMax?: number;
+  /** Calls of one account that wait for a thread; beyond it RATE_LIMITED at once. */
+  accountQueueMax?: number;
   /** Memory of one thread; a text that needs more fails alone. */
   threadMemoryMb?: number;
 }
 
 /** Texts up to this length take a millisecond or two: less than the way to a thread and back. */
 const inlineCharactersMax = 6_000;
-const queueMaxDefault = 64;
-const threadMemoryMbDefault = 1_024;
+/** Texts over this length take more than some tenths of a second. */
+const longCharacters = 200_000;
+const accountQueueMaxDefault = 16;
+/** Twice what the longest texts need; the largest request and this fit beside each other into the chart's limit. */
+const threadMemoryMbDefault = 384;
 const retryAfterMs = 1_000;
 
-interface Job {
+interface Job extends Queued {
   task: Task;
   settle(outcome: Answer | HubError): void;
 }
@@ -35,9 +42,9 @@ interface Thread {
 
 /** Threads start at the first long text and do not keep the process alive. `close` fails what is under way. */
 export function createExtractiveSummarizer(options: ExtractiveOptions): Summarizer {
-  const queueMax = options.queueMax ?? queueMaxDefault;
   const threads = new Set<Thread>();
-  const waiting = new Set<Job>();
+  const waiting = createJobQueue<Job>(options.accountQueueMax ?? accountQueueMaxDefault);
+  const longMax = Math.max(1, options.threads - 1);
   let closed = false;
 
   const start = (): Thread => {
@@ -68,19 +75,20 @@ export function createExtractiveSummarizer(options: ExtractiveOptions): Summariz
   };
 
   const advance = () => {
-    for (const job of waiting) {
-      const thread = idle();
-      if (thread === undefined) return;
-      waiting.delete(job);
+    while (hasRoom()) {
+      const job = waiting.take({ allowsLong: longRunning() < longMax });
+      if (job === undefined) return;
+      const thread = idle() ?? start();
       thread.job = job;
       thread.worker.postMessage(job.task);
     }
   };
+  const longRunning = () => [...threads].filter(({ job }) => job?.isLong).length;
+  const hasRoom = () => !closed && (threads.size < options.threads || idle() !== undefined);
 
   const idle = (): Thread | undefined => {
-    if (closed) return undefined;
     for (const thread of threads) if (thread.job === undefined) return thread;
-    return threads.size < options.threads ? start() : undefined;
+    return undefined;
   };
 
   /** Ends the thread that works on the job: it cannot be interrupted otherwise. */
@@ -94,7 +102,7 @@ export function createExtractiveSummarizer(options: ExtractiveOptions): Summariz
     advance();
   };
 
-  const run = (task: Task, signal: AbortSignal): Promise<string> =>
+  const run = (queued: Queued & { task: Task }, signal: AbortSignal): Promise<string> =>
     new Promise((resolve, reject) => {
       const giveUp = (error: HubError) => {
         job.settle(error);
@@ -104,7 +112,7 @@ export function createExtractiveSummarizer(options: ExtractiveOptions): Summariz
         giveUp(new HubError('CANCELLED', 'The caller went away.', { cause: signal.reason }));
       const timer = setTimeout(() => giveUp(tooLate(options.timeoutMs)), options.timeoutMs);
       const job: Job = {
-        task,
+        ...queued,
         settle: (outcome) => {
           clearTimeout(timer);
           signal.removeEventListener('abort', onAbort);
@@ -114,27 +122,25 @@ export function createExtractiveSummarizer(options: ExtractiveOptions): Summariz
         },
       };
       signal.addEventListener('abort', onAbort);
-      waiting.add(job);
-      advance();
+      if (waiting.add(job)) advance();
+      else job.settle(tooMany());
     });
 
   return {
-    summarize: async ({ documents, ...rest }, signal) => {
+    summarize: async ({ documents, ...rest }, { accountId, signal }) => {
       const characters = checkRequest(documents, rest);
       if (closed) throw unavailable('The service is stopping. Try again.');
       signal.throwIfAborted();
       if (characters <= inlineCharactersMax) return extractive(summarize(documents, rest));
-      if (waiting.size >= queueMax)
-        throw unavailable('Too many summaries are asked for at the moment. Try again.');
-      return extractive(await run({ documents, options: optionsOf(rest) }, signal));
+      const task = { documents, options: optionsOf(rest) };
+      return extractive(await run({ accountId, isLong: characters > longCharacters, task }, signal));
     },
     close: async () => {
       closed = true;
       const stopping = unavailable('The service is stopping. Try again.');
       const ending = [...threads];
       threads.clear();
-      for (const job of [...waiting, ...ending.map(({ job }) => job)]) job?.settle(stopping);
-      waiting.clear();
+      for (const job of [...waiting.drain(), ...ending.map(({ job }) => job)]) job?.settle(stopping);
       await Promise.all(ending.map(({ worker }) => worker.terminate()));
     },
   };
@@ -154,6 +160,12 @@ const failureOptions = ({ errors, cause }: Exclude<Answer, { generated: string }
 function unavailable(message: string, cause?: unknown): HubError {
   return new HubError('UNAVAILABLE', message, { cause, retryable: true, retryAfterMs });
 }
+
+const tooMany = () =>
+  new HubError('RATE_LIMITED', 'Too many summaries of this account are waiting. Wait for an earlier one.', {
+    retryable: true,
+    retryAfterMs,
+  });
 
 const tooLate = (timeoutMs: number) =>
   unavailable(
