@@ -79,7 +79,7 @@ function definedMembers<T extends object>(value: T): Partial<T> {
 }
 
 /** Whatever a handler threw, as a status that tells the caller nothing but a HubError's public part. */
-export function toStatus(err: unknown): Partial<StatusObject> {
+export function toStatus(err: unknown): StatusObject {
   const hubError = toHubError(err);
   const metadata = new Metadata();
   metadata.set(trailerName, Buffer.from(ErrorDetail.encode(toErrorDetail(hubError)).finish()));

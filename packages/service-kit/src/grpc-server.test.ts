@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { connect } from 'node:http2';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createCallContext } from './call.ts';
 import { HubError } from './error.ts';
 import { createGrpcClient } from './grpc-client.ts';
@@ -24,4 +26,38 @@ it('has the log hear of a store that is away once a second, and of what nobody f
     await server.close(0);
   }
   expect(onFailure.mock.calls.map(([err]) => err)).toEqual([away, broken, broken]);
+});
+
+describe('a call of a stranger', () => {
+  const large = Buffer.alloc(5);
+  large.writeUInt32BE(60_000_000, 1);
+
+  /** The status of a call whose message never becomes whole. */
+  const statusOf = async (path: string, authorization: string) => {
+    const services = [{ definition: MlServiceService, handlers: new Proxy({}, { get: () => vi.fn() }) }];
+    const serviceTokens = ['a'.repeat(32)];
+    const server = await startGrpcServer({ address: '127.0.0.1:0', services, serviceTokens });
+    const session = connect(`http://127.0.0.1:${server.port}`);
+    try {
+      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', authorization };
+      const stream = session.request(headers, { endStream: false });
+      stream.write(Buffer.concat([large, Buffer.alloc(100_000)]));
+      stream.on('error', () => {});
+      const silent = new Promise((resolve) => setTimeout(resolve, 500, {}));
+      const [answer] = (await Promise.race([once(stream, 'response'), silent.then(() => [{}])])) as [object];
+      return (answer as Record<string, unknown>)['grpc-status'];
+    } finally {
+      session.destroy();
+      await server.close(0);
+    }
+  };
+
+  it('is refused at its headers', async () => {
+    expect(await statusOf('/datahub.ml.v1.MlService/Predict', 'Bearer wrong')).toBe('16');
+    expect(await statusOf('/datahub.ml.v1.MlService/Predict', `Bearer ${'a'.repeat(32)}`)).toBeUndefined();
+  });
+
+  it('is refused where anybody may ask, but not with so large a message', async () => {
+    expect(await statusOf('/grpc.health.v1.Health/Check', '')).toBe('8');
+  });
 });

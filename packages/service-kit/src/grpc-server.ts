@@ -2,9 +2,12 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import {
+  type Metadata,
   Server,
   type ServerCredentials,
   type ServerDuplexStream,
+  ServerInterceptingCall,
+  type ServerInterceptor,
   type ServerUnaryCall,
   type ServerWritableStream,
   type ServiceDefinition,
@@ -76,6 +79,7 @@ type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getDeadline
 
 export async function startGrpcServer(options: GrpcServerOptions): Promise<RunningGrpcServer> {
   const server = new Server({
+    interceptors: [createGate(options)],
     'grpc-node.flow_control_window': flowControlWindowBytes,
     'grpc.max_receive_message_length': messageBytesMax,
     'grpc.max_send_message_length': messageBytesMax,
@@ -87,13 +91,12 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   const health = new HealthImplementation({ '': options.serving === false ? 'NOT_SERVING' : 'SERVING' });
   health.addToServer(server);
   if (options.reflect?.length) await addReflection(server, options.reflect);
-  const authenticate = createAuthenticator(options.serviceTokens ?? []);
   const onFailure = selectFailures(options.onFailure ?? (() => {}));
   const calls = { underWay: 0 };
   for (const { definition, handlers } of options.services) {
     server.addService(
       definition as ServiceDefinition,
-      adapt(definition, handlers, { ...options, authenticate, onFailure, calls }),
+      adapt(definition, handlers, { ...options, onFailure, calls }),
     );
   }
   const port = await new Promise<number>((resolve, reject) => {
@@ -123,7 +126,6 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
 }
 
 type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing' | 'metrics'> & {
-  authenticate: (call: AnyCall) => void;
   calls: { underWay: number };
 };
 
@@ -147,7 +149,6 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
     let error: string | undefined;
     options.calls.underWay++;
     try {
-      options.authenticate(call);
       reply(null, await (handler(call.request, ctx) as Promise<unknown>));
     } catch (err) {
       options.onFailure?.(err, ctx.requestId, descriptor.path);
@@ -176,7 +177,6 @@ function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapte
   return async (call: ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>) => {
     const { ctx, release } = contextOf(call);
     try {
-      options.authenticate(call);
       const input = descriptor.requestStream
         ? call
         : (call as ServerWritableStream<unknown, unknown>).request;
@@ -238,15 +238,42 @@ function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>):
   };
 }
 
-function createAuthenticator(serviceTokens: readonly string[]): (call: AnyCall) => void {
-  if (serviceTokens.length === 0) return () => {};
+/** What anybody may ask, and how large a message of theirs may be. */
+const openMethod = /^\/grpc\.(health|reflection)\./;
+const openMessageBytesMax = 65_536;
+
+/** Refuses strangers at the headers of a call, before anything of its message is read. */
+function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerInterceptor {
+  const authenticate = createAuthenticator(serviceTokens);
+  return (method, call) => {
+    if (openMethod.test(method.path)) {
+      // grpc-js has one bound for all methods of a server, and keeps it here for each call.
+      const { decoder } = call as unknown as { decoder: { maxReadMessageLength: number } };
+      decoder.maxReadMessageLength = openMessageBytesMax;
+      return new ServerInterceptingCall(call);
+    }
+    return new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata: (metadata, admit) => {
+            const refusal = authenticate(metadata);
+            if (refusal === undefined) return admit(metadata);
+            metrics?.called(method.path, refusal.code, 0);
+            call.sendStatus(toStatus(refusal));
+          },
+        }),
+    });
+  };
+}
+
+function createAuthenticator(serviceTokens: readonly string[]): (metadata: Metadata) => HubError | undefined {
+  if (serviceTokens.length === 0) return () => undefined;
   const digest = (text: string) => createHash('sha256').update(text).digest();
   const expected = serviceTokens.map((token) => digest(`Bearer ${token}`));
-  return (call) => {
-    const [shown] = call.metadata.get('authorization');
+  return (metadata) => {
+    const [shown] = metadata.get('authorization');
     const showing = typeof shown === 'string' ? digest(shown) : undefined;
-    if (showing === undefined || !expected.some((one) => timingSafeEqual(showing, one))) {
-      throw new HubError('KEY_MISSING', 'This port takes calls from the hub’s own services only.');
-    }
+    if (showing !== undefined && expected.some((one) => timingSafeEqual(showing, one))) return undefined;
+    return new HubError('KEY_MISSING', 'This port takes calls from the hub’s own services only.');
   };
 }
