@@ -41,8 +41,11 @@ export interface CollectionSpec {
   counters?: string[];
   /** Fields that hold a `Uint8Array` (or nothing). Bytes anywhere else are refused. */
   bytes?: string[];
-  /** `findSummaries` with `by` in `where` reads these fields from one covering index. `by` is one of `indexes`. */
-  summary?: { by: string; fields: string[] };
+  /**
+   * `findSummaries` with `by` in `where`, or with no `where` if there is no `by`, reads these fields from one covering
+   * index and not from the documents. `by` is one of `indexes`.
+   */
+  summary?: { by?: string; fields: string[] };
   /** The field with the moment (ms since 1970) from which `sweepExpired` removes the document; null for never. */
   expires?: string;
 }

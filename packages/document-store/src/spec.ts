@@ -31,7 +31,7 @@ function toShape(spec: CollectionSpec): Shape {
   const expiry = expires === undefined ? [] : [expires];
   const fields = [...new Set([...indexes, ...unique, ...summaryFields, ...expiry])];
   checkNames(name, [...fields, ...counters, ...bytes]);
-  if (summary !== undefined && !indexes.includes(summary.by)) {
+  if (summary?.by !== undefined && !indexes.includes(summary.by)) {
     throw new TypeError(`Collection ${name}: the summary is by ${summary.by}, which is not an index.`);
   }
   return {

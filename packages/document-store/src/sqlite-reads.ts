@@ -63,13 +63,17 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
     return row === undefined ? null : toDoc(row);
   };
 
+  /** The index of ids holds the summary where no other does. */
+  const summaryById = shape.summaryBy === undefined && shape.summaryFields.length > 0;
+
   function rows(selected: string, page: CheckedPage): unknown[] {
     const index = page.where[0]?.name;
     const start = page.offset === 0 ? page : skip(prepare, shape, page);
     if (start === null) return [];
     const { sql, values } = toCondition(start);
     // Without a field to lead, the key itself is the order and holds the rows.
-    const by = index === undefined ? '' : ` INDEXED BY ${indexOf(shape, index)}`;
+    const isInIds = index === undefined && selected === summaryColumns && summaryById;
+    const by = index === undefined && !isInIds ? '' : ` INDEXED BY ${indexOf(shape, index)}`;
     const order = page.descending ? 'DESC' : 'ASC';
     const text = `SELECT ${selected} FROM ${table}${by} WHERE ${sql} ORDER BY id ${order} LIMIT ?`;
     return prepare(text).all(...values, page.limit);

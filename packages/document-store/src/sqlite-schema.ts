@@ -108,7 +108,9 @@ function createIndexes(db: DatabaseSync, shape: Shape): void {
     .all('index', `c_${shape.name}`);
   for (const { name } of old) db.exec(`DROP INDEX "${name}"`);
   // Skipping an offset or counting reads this narrow index, not the rows with their bodies.
-  db.exec(`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (account_id, id)`);
+  const summaryById = shape.summaryBy === undefined ? shape.summaryFields.map(fieldColumn) : [];
+  const keys = ['account_id', 'id', ...summaryById].join(', ');
+  db.exec(`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (${keys})`);
   for (const name of shape.indexes) {
     // The other indexed fields ride along, so that a filter by several fields needs no look at the rows either.
     const riding = new Set([...shape.indexes, ...(name === shape.summaryBy ? shape.summaryFields : [])]);

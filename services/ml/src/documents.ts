@@ -21,6 +21,8 @@ export interface TrainCall {
  */
 export interface EventDoc extends Doc {
   at: number;
+  /** Of the texts and labels in `calls`; absent in logs from before it was counted. */
+  characters?: number;
   calls?: TrainCall[];
   /** Labels of classes that came up with this event. */
   newClasses?: { classId: string; label: string }[];

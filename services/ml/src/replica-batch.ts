@@ -20,12 +20,16 @@ const eventCharactersMax = 4_000_000;
 /** Each prediction names them all, and the learner counts them in 16 bits, with those that were deleted lately. */
 const classesMaxDefault = 10_000;
 
+export function charactersOf({ examples }: Waiting): number {
+  return examples.reduce((sum, { text, label }) => sum + text.length + label.length, 0);
+}
+
 /** As many from the front as one event holds, and one at least. */
 export function takeBatch(waiting: Waiting[]): Waiting[] {
   let characters = 0;
   let count = 0;
-  for (const { examples } of waiting) {
-    characters += examples.reduce((sum, { text, label }) => sum + text.length + label.length, 0);
+  for (const call of waiting) {
+    characters += charactersOf(call);
     if (count > 0 && characters > eventCharactersMax) break;
     count++;
   }

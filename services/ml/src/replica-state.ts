@@ -47,8 +47,9 @@ export interface CallResult {
 }
 
 const format = 2;
-/** Train calls remembered by their event id. */
+/** Train calls remembered by their event id, and their results together; the last call is always remembered. */
 const recentMax = 1_000;
+const recentResultsMax = 50_000;
 
 export class ReplicaState {
   /** The number of the last event that is in here; 0 for none. */
@@ -60,6 +61,7 @@ export class ReplicaState {
   readonly evaluation: Evaluation;
   readonly #byLabel = new Map<string, string>();
   readonly #recent: Map<string, CallResult[]>;
+  #recentResults = 0;
   readonly #learner: Learner;
   /** While set, classes beside these are passed over. */
   #only: Set<string> | undefined;
@@ -68,6 +70,7 @@ export class ReplicaState {
     this.#learner = learner;
     this.evaluation = createEvaluation(from?.evaluation);
     this.#recent = new Map(from?.recent ?? []);
+    this.#recentResults = countResults(this.#recent);
     if (from === undefined) return;
     this.applied = from.applied;
     this.updatedAt = from.updatedAt;
@@ -80,6 +83,7 @@ export class ReplicaState {
     const state = new ReplicaState(learner);
     state.#only = new Set(of.classes.keys());
     for (const [eventId, results] of of.#recent) state.#recent.set(eventId, results);
+    state.#recentResults = of.#recentResults;
     return state;
   }
 
@@ -187,6 +191,18 @@ export class ReplicaState {
     // A successor knows what was answered then.
     if (this.#only !== undefined && this.#recent.has(eventId)) return;
     this.#recent.set(eventId, results);
-    if (this.#recent.size > recentMax) this.#recent.delete(this.#recent.keys().next().value as string);
+    this.#recentResults += results.length;
+    for (const [oldest, { length }] of this.#recent) {
+      const isFull = this.#recent.size > recentMax || this.#recentResults > recentResultsMax;
+      if (!isFull || this.#recent.size === 1) return;
+      this.#recent.delete(oldest);
+      this.#recentResults -= length;
+    }
   }
+}
+
+function countResults(recent: Map<string, CallResult[]>): number {
+  let count = 0;
+  for (const { length } of recent.values()) count += length;
+  return count;
 }

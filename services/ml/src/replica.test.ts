@@ -62,6 +62,20 @@ describe('replicas of one classifier', () => {
     expect(await a.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1);
   });
 
+  it('remember as many results of earlier calls as fit, and the last call whatever its size', async () => {
+    const a = create();
+    const many = Array.from({ length: 60_000 }, () => ({ label: 'tea', text: '' }));
+    const remembered = (ids: string[]) =>
+      a.read((state) => ids.filter((id) => state.resultOf(id) !== undefined));
+    await a.train(many.slice(0, 30_000), 'first');
+    await a.train(many.slice(0, 10_000), 'second');
+    expect(await remembered(['first', 'second'])).toEqual(['first', 'second']);
+    await a.train(many.slice(0, 20_000), 'third');
+    expect(await remembered(['first', 'second', 'third'])).toEqual(['second', 'third']);
+    await a.train(many, 'large');
+    expect(await remembered(['second', 'third', 'large'])).toEqual(['large']);
+  });
+
   it('refuse a call whose new labels find no room, and learn the others beside it', async () => {
     const replica = create(3);
     const call = (...labels: string[]) => replica.train(labels.map((label) => ({ label, text: label })));

@@ -8,8 +8,9 @@ import type { CallSignal } from '@datahub/service-kit/call-signal';
 import { HubError } from '@datahub/service-kit/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import { type EventDoc, eventIdOf, type TrainCall } from './documents.ts';
+import { type LogPart, readLog } from './event-log.ts';
 import { createLabelCount, requireAffordable } from './predict-bounds.ts';
-import { type TrainExample, takeBatch, takeFitting, type Waiting } from './replica-batch.ts';
+import { charactersOf, type TrainExample, takeBatch, takeFitting, type Waiting } from './replica-batch.ts';
 import { type CallResult, type LearnerFactory, type Prediction, ReplicaState } from './replica-state.ts';
 import { cancelled, inSlices, type Slices } from './slices.ts';
 import type { MlStore } from './store.ts';
@@ -31,7 +32,6 @@ export interface PredictOptions {
   signal: CallSignal;
 }
 
-const eventsPerRead = 200;
 /** Examples after which a new snapshot is worth its cost. */
 const snapshotEvery = 600;
 const appendAttemptsMax = 1_000;
@@ -91,7 +91,8 @@ export class Replica {
       for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
         if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
         requireVersion(state, expected);
-        if (await this.#append(state, { at: this.#deps.nowMs(), deletedClassId: classId })) return;
+        if (await this.#append(state, { at: this.#deps.nowMs(), characters: 0, deletedClassId: classId }))
+          return;
         await this.#catchUp(state);
       }
       throw contended();
@@ -139,10 +140,8 @@ export class Replica {
     // Numbers follow each other without gaps, and to look for one event costs a fraction of a search.
     const nextId = eventIdOf(this.#classifierId, state.applied + 1);
     if ((await this.#deps.store.events.get(this.#accountId, nextId)) === null) return;
-    for (;;) {
-      const events = await this.#read(state.applied);
+    for await (const { events } of this.#read(state.applied)) {
       for (const event of events) await this.#apply(state, event);
-      if (events.length < eventsPerRead) return;
     }
   }
 
@@ -225,7 +224,8 @@ export class Replica {
       examples: examples.map(({ label, text }) => ({ classId: classIdOf(label), text })),
     }));
     const newClasses = [...fresh].map(([label, classId]) => ({ classId, label }));
-    return { at: this.#deps.nowMs(), calls, ...(newClasses.length > 0 ? { newClasses } : {}) };
+    const characters = batch.reduce((sum, call) => sum + charactersOf(call), 0);
+    return { at: this.#deps.nowMs(), characters, calls, ...(newClasses.length > 0 ? { newClasses } : {}) };
   }
 
   /**
@@ -238,17 +238,15 @@ export class Replica {
     const run = async () => {
       const fresh = ReplicaState.successor(old, this.#deps.learners.create());
       while (fresh.applied < old.applied) {
-        const events = await this.#read(fresh.applied);
-        for (const event of events) await this.#learn(fresh, event);
-        if (events.length === 0) return;
+        const before = fresh.applied;
+        await this.#follow(fresh);
+        if (fresh.applied === before) return;
       }
       await this.#inTurn(async (state) => {
         // Another class went meanwhile: this one is stale before it began.
         if (state !== old || [...fresh.classes.keys()].some((classId) => !old.classes.has(classId))) return;
         fresh.complete();
-        while (fresh.applied < state.applied) {
-          for (const event of await this.#read(fresh.applied)) await this.#learn(fresh, event);
-        }
+        await this.#follow(fresh);
         fresh.stale = false;
         this.#state = fresh;
         await this.#deps.store.snapshots.put(this.#accountId, this.#classifierId, fresh.toBytes());
@@ -267,13 +265,15 @@ export class Replica {
     );
   }
 
-  #read(applied: number): Promise<EventDoc[]> {
-    return this.#deps.store.events.find({
-      accountId: this.#accountId,
-      idPrefix: `${this.#classifierId}/`,
-      afterId: eventIdOf(this.#classifierId, applied),
-      limit: eventsPerRead,
-    });
+  async #follow(fresh: ReplicaState): Promise<void> {
+    for await (const { events } of this.#read(fresh.applied)) {
+      for (const event of events) await this.#learn(fresh, event);
+    }
+  }
+
+  #read(applied: number): AsyncIterable<LogPart> {
+    const classifier = { accountId: this.#accountId, classifierId: this.#classifierId };
+    return readLog(this.#deps.store, classifier, applied);
   }
 
   /** In the background: the log is what counts, a snapshot only shortens the way. */

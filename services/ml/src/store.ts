@@ -23,7 +23,8 @@ export interface MlStore {
 export async function openMlStore(url: string, createToken: () => string): Promise<MlStore> {
   const store: DocumentStore = await openDocumentStore(url, [
     { name: 'classifiers' },
-    { name: 'classifierEvents' },
+    // Moment and size are read without the texts beside them.
+    { name: 'classifierEvents', summary: { fields: ['at', 'characters'] } },
     ...blobCollections('classifierSnapshots'),
   ]);
   return {

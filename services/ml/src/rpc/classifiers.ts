@@ -82,7 +82,7 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
         bounded === 0 ? [] : store.classifiers.find({ accountId, offset, limit: bounded }),
         store.classifiers.count({ accountId }),
       ]);
-      const updates = await Promise.all(docs.map((doc) => lastEventAt(store, doc)));
+      const updates = await lastEventsAt(store, docs);
       const classifiers = docs.map((doc, i) =>
         toClassifier(doc, { updatedAt: updates[i] ?? null, classes: [] }),
       );
@@ -167,9 +167,23 @@ export async function sweepLog(store: MlStore, accountId: string, classifierId: 
   await store.snapshots.delete(accountId, classifierId);
 }
 
+const lookedUpAtOnce = 20;
+
+/** When each was last trained, without the texts; some at a time, so that a long list leaves the event loop to others. */
+async function lastEventsAt(store: MlStore, docs: ClassifierDoc[]): Promise<(number | null)[]> {
+  const found: (number | null)[] = [];
+  for (let at = 0; at < docs.length; at += lookedUpAtOnce) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+    const part = docs.slice(at, at + lookedUpAtOnce);
+    found.push(...(await Promise.all(part.map((doc) => lastEventAt(store, doc)))));
+  }
+  return found;
+}
+
 async function lastEventAt(store: MlStore, { accountId, id }: ClassifierDoc): Promise<number | null> {
-  const [last] = await store.events.find({ accountId, idPrefix: `${id}/`, descending: true, limit: 1 });
-  return last?.at ?? null;
+  const page = { accountId, idPrefix: `${id}/`, descending: true, limit: 1 };
+  const [last] = await store.events.findSummaries(page);
+  return typeof last?.at === 'number' ? last.at : null;
 }
 
 function checkName(text: string): string {
