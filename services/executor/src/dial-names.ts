@@ -1,6 +1,6 @@
 /** What this machine itself knows of names: its hosts file, and the domains that it searches for short names. */
 
-import { readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 
@@ -83,17 +83,27 @@ function parseSearch(text: string): Search {
 
 const withoutComment = (line: string) => line.replace(/[#;].*$/, '').trim();
 
-/** What a file says, read again when it has changed. Such files are small and local: to ask a thread would take longer. */
+/** What a file says, read again when it has changed. Such files are small and local: a thread would take longer. */
 function followed<T>(path: string, parse: (text: string) => T): () => T {
   let version = '';
   let parsed = parse('');
   return () => {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    const current = stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+    const current = versionOf(path);
     if (current !== version) {
-      parsed = parse(stats === undefined ? '' : readFileSync(path, 'utf8'));
+      parsed = parse(current === '' ? '' : readFileSync(path, 'utf8'));
       version = current;
     }
     return parsed;
   };
+}
+
+/** Empty where the file cannot be read. */
+function versionOf(path: string): string {
+  try {
+    accessSync(path, constants.R_OK);
+    const { ino, size, mtimeMs } = statSync(path);
+    return `${ino} ${size} ${mtimeMs}`;
+  } catch {
+    return '';
+  }
 }

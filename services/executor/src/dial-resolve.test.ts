@@ -1,7 +1,6 @@
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import { gzip } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { startNameServer } from './dial-name-server.ts';
 import { createLocalNames } from './dial-names.ts';
 import { createAskNetwork, createResolve } from './dial-resolve.ts';
 
@@ -83,49 +82,16 @@ test('the real ones know this machine', async () => {
   expect(await createResolve()('localhost', asker())).toContain('127.0.0.1');
 });
 
-const types = { 1: 'A', 28: 'AAAA' } as const;
-const unknownName = 3;
-
-/** A name server on UDP (RFC 1035) that knows these addresses, as bytes, and no others; it is silent on `slow…`. */
-async function startNameServer(records: Record<string, number[][]>) {
-  const asked: string[] = [];
-  const server = createSocket('udp4').on('message', (query, { port, address }) => {
-    const end = query.indexOf(0, 12);
-    const name = String(query.subarray(13, end)).replace(/[^a-z]/g, '.');
-    const question = `${name} ${types[query.readUInt16BE(end + 1) as keyof typeof types]}`;
-    asked.push(question);
-    if (name.startsWith('slow')) return;
-    const answers = (records[question] ?? []).map((bytes) =>
-      Buffer.from([0xc0, 12, ...query.subarray(end + 1, end + 5), 0, 0, 0, 60, 0, bytes.length, ...bytes]),
-    );
-    const status = answers.length > 0 ? 0 : unknownName;
-    const header = Buffer.from([
-      ...query.subarray(0, 2),
-      0x81,
-      0x80 + status,
-      0,
-      1,
-      0,
-      answers.length,
-      0,
-      0,
-      0,
-      0,
-    ]);
-    server.send(Buffer.concat([header, query.subarray(12, end + 5), ...answers]), port, address);
-  });
-  server.bind(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-  });
-  return { asked, ask: createAskNetwork([`127.0.0.1:${server.address().port}`]) };
+async function startServer(records: Parameters<typeof startNameServer>[0]) {
+  const { asked, at, close } = await startNameServer(records);
+  onTestFinished(close);
+  return { asked, ask: createAskNetwork([at]) };
 }
 
 const documentation = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 test('the network is asked for the addresses of both families', async () => {
-  const { asked, ask } = await startNameServer({
+  const { asked, ask } = await startServer({
     'both.example A': [
       [8, 8, 8, 8],
       [8, 8, 4, 4],
@@ -141,14 +107,14 @@ test('the network is asked for the addresses of both families', async () => {
 });
 
 test('a name that the name servers do not know has no address', async () => {
-  const { ask } = await startNameServer({});
+  const { ask } = await startServer({});
   expect(await ask('gone.example', asker().signal)).toEqual([]);
   const nobodyThere = createAskNetwork(['127.0.0.1:9']);
   expect(await nobodyThere('gone.example', asker().signal)).toEqual([]);
 });
 
 test('a name for which no answer comes is given up after a few seconds, or when its caller leaves', async () => {
-  const { ask } = await startNameServer({});
+  const { ask } = await startServer({});
   const began = performance.now();
   const leaving = new AbortController();
   const left = ask('slow.example', leaving.signal);
@@ -171,7 +137,7 @@ async function slowestOf(share: number, count: number, lookUp: () => Promise<unk
 }
 
 test('200 slow names of one account are not seen by another, with compression on', async () => {
-  const { ask } = await startNameServer({ 'fast.example A': [[8, 8, 8, 8]] });
+  const { ask } = await startServer({ 'fast.example A': [[8, 8, 8, 8]] });
   const compressed = Buffer.alloc(1_000_000, 'a row of an answer, ');
   const compress = () => new Promise((done) => gzip(compressed, done));
   const isSlow = (host: string) => host.startsWith('slow');
