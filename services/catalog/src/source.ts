@@ -258,7 +258,9 @@ function checkTls(
 }
 
 /** An empty text takes the certificate away. */
-function checkPem(check: Checker, name: string, value: string | undefined): string | undefined {
+function checkPem(check: Checker, name: string, given: string | undefined): string | undefined {
+  // The files that MySQL generates end with a NUL.
+  const value = given?.replace(/\0+$/, '');
   if (value === undefined || value === '') return undefined;
   if (!value.includes('-----BEGIN ')) check.fault(pointerOf(name), 'must be a PEM text');
   return check.text(pointerOf(name), value, bounds.pem);

@@ -1,6 +1,7 @@
 /** What tests of engines share: a dial without a policy, and a way to run a statement into a text. */
 
 import type { Socket } from 'node:net';
+import mysql from 'mysql2/promise';
 import type { Connection, ConnectSettings, EngineName, Outcome, RunOptions, Statement } from '../engine.ts';
 import { createAnswer } from '../rows/answer.ts';
 import type { RowFormat } from '../rows/row-sink.ts';
@@ -23,6 +24,16 @@ export function settingsOf(engine: EngineName, url: string): ConnectSettings {
     password: decodeURIComponent(password),
     tls: { mode: 'prefer' },
   };
+}
+
+/** Runs what a test sets up past the hub: MySQL cannot prepare some of it, such as CREATE FUNCTION. */
+export async function operateMysql(url: string, texts: string[]): Promise<void> {
+  const operator = await mysql.createConnection(url);
+  try {
+    for (const text of texts) await operator.query(text);
+  } finally {
+    await operator.end();
+  }
 }
 
 export interface Asked extends Partial<RunOptions> {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connection, EngineName } from '../engine.ts';
-import { ask, dial, settingsOf } from './engine-fixture.ts';
+import { ask, dial, operateMysql, settingsOf } from './engine-fixture.ts';
 import { createEngines } from './index.ts';
 
 interface Server {
@@ -127,7 +127,10 @@ describe.each(servers)('a read at $engine', (server) => {
   describe.skipIf(server.url === undefined)('(needs its URL in the environment)', () => {
     let connection: Connection;
     let before: string;
-    const command = (text: string) => ask(connection, text, { kind: 'standalone' });
+    const command = async (text: string) => {
+      if (server.engine === 'postgres') await ask(connection, text, { kind: 'standalone' });
+      else await operateMysql(server.url as string, [text]);
+    };
     const look = async () => (await ask(connection, server.look)).text;
 
     beforeAll(async () => {

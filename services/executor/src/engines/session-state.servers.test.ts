@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { Connection, EngineName, Statement } from '../engine.ts';
 import { untilStopped } from '../rpc/stop.ts';
-import { ask, dial, settingsOf } from './engine-fixture.ts';
+import { ask, dial, operateMysql, settingsOf } from './engine-fixture.ts';
 import { createEngines } from './index.ts';
 
 interface Server {
@@ -93,6 +93,8 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     ...functionOf('takes', 'SELECT 42 INTO @hub_taken'),
     'DROP FUNCTION IF EXISTS hub_state_reads',
     'CREATE FUNCTION hub_state_reads() RETURNS INT NO SQL RETURN @hub_seen',
+    'DROP FUNCTION IF EXISTS hub_state_last',
+    'CREATE FUNCTION hub_state_last() RETURNS BIGINT NO SQL RETURN LAST_INSERT_ID()',
     ...functionOf('modes', "SET SESSION sql_mode = 'ANSI_QUOTES'"),
     ...functionOf('shifts', "SET SESSION time_zone = '+09:00'"),
     ...functionOf('locks', "DO GET_LOCK('hub_state', 0)"),
@@ -113,6 +115,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     ['read', "SELECT GET_LOCK('hub_state', 0)"],
     ['read', "SELECT 1 --\u0001'\n, @hub_seen := 42 -- '"],
     ['read', 'SELECT LAST_INSERT_ID(42)'],
+    ['write', 'INSERT INTO hub_state_written (a) VALUES (1)'],
     ...(engine === 'mariadb'
       ? ([['write', 'INSERT INTO hub_state_written (a) VALUES (NEXTVAL(hub_state_next))']] as [
           Statement['kind'],
@@ -124,7 +127,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     ['standalone', 'CREATE TEMPORARY TABLE hub_state_temp (a INT)'],
   ],
   observers: [
-    'SELECT hub_state_reads() AS seen, IS_FREE_LOCK(\'hub_state\') AS free, FROM_UNIXTIME(0) AS zone, "a" AS quoted',
+    'SELECT hub_state_last() AS id, hub_state_reads() AS seen, IS_FREE_LOCK(\'hub_state\') AS free, FROM_UNIXTIME(0) AS zone, "a" AS quoted',
     'SELECT @hub_seen AS seen, @hub_taken AS taken, @@sql_mode AS mode, @@time_zone AS zone, LAST_INSERT_ID() AS id',
     'SELECT `last_insert_id`() AS id, `found_rows`() AS found',
     ...(engine === 'mariadb' ? ['SELECT LASTVAL(hub_state_next) AS last'] : []),
@@ -138,7 +141,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
   tearDown: [
     'DROP TABLE hub_state_written',
     ...(engine === 'mariadb' ? ['DROP SEQUENCE hub_state_next'] : []),
-    ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps', 'reads', 'fails'].map(
+    ...['sets', 'takes', 'modes', 'shifts', 'locks', 'keeps', 'reads', 'fails', 'last'].map(
       (name) => `DROP FUNCTION hub_state_${name}`,
     ),
   ],
@@ -160,6 +163,7 @@ describe.each(servers)('a session at $engine', (server) => {
       if (connection.broken) connection = await open();
     };
     const command = async (text: string) => {
+      if (server.engine !== 'postgres') return operateMysql(server.url as string, [text]);
       await ask(connection, text, { kind: 'standalone' });
       await reopen();
     };

@@ -5,6 +5,7 @@ import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import { rowsLeftError } from '../stopped.ts';
+import { brokenError, controlError } from './errors.ts';
 import * as packets from './packets.ts';
 import { createPrepareReader, type Prepared } from './prepared.ts';
 import { createResultReader } from './results.ts';
@@ -17,11 +18,11 @@ import {
   showWarnings,
 } from './rollback.ts';
 import { readSchema } from './schema.ts';
-import { begin, settings, track, unlock, usesSession } from './session.ts';
+import { begin, Controls, commit, rollback, settings, tidy, track, usesSession } from './session.ts';
 import { type SideSession, Stopper } from './stopper.ts';
 import { createTextReader, type TextRow } from './texts.ts';
 import { typeName } from './values.ts';
-import { ok, type Response, settled, Wire } from './wire.ts';
+import { ok, type Response, Wire } from './wire.ts';
 
 /** Statements kept prepared on one connection; the server's own bound is for all connections together. */
 const preparedMax = 50;
@@ -48,13 +49,18 @@ export class MysqlConnection implements Connection {
   readonly #session: Session;
   readonly #stopper: Stopper;
   readonly #prepared = new Map<string, Prepared>();
-  #unlock: Buffer[] = [];
-  #timeoutMs = -1;
+  readonly #controls: Controls;
+  #tidy: Buffer[] = [];
   /** True once anything ran in the session since it was fresh. */
   #used = false;
   /** True once a statement changed something that lasts as long as the session. */
   #changed = false;
   #broken = false;
+  /** The OK of a command after the statement: MySQL reports there what a read changed, MariaDB in the end of its rows. */
+  readonly #followUp: Response = (source, start, end) => {
+    if (ok(source, start, end) && packets.readOk(source, start, end).sessionChanged) this.#changed = true;
+    return true;
+  };
   #cancelling = false;
   /** Rows of a statement that is being stopped go nowhere. */
   #discarding = false;
@@ -65,6 +71,7 @@ export class MysqlConnection implements Connection {
     this.#stopper = new Stopper(session.openSide);
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session.rowBytesMax);
+    this.#controls = new Controls(session.isMariadb);
   }
 
   get broken(): boolean {
@@ -76,9 +83,13 @@ export class MysqlConnection implements Connection {
   }
 
   async initialize(): Promise<void> {
-    const required = settings.map((text) => this.#command(packets.query(text), ok));
-    const [unlocks] = await Promise.all([this.#takes(unlock), this.#takes(track), ...required]);
-    this.#unlock = unlocks ? [unlock] : [];
+    const required = [...settings.map(packets.query), this.#controls.readOnly];
+    const [tidies] = await Promise.all([
+      this.#takes(tidy),
+      this.#takes(track),
+      ...required.map((command) => this.#command(command, ok)),
+    ]);
+    this.#tidy = tidies ? [tidy] : [];
   }
 
   /** False on a server too old for it, where the text of a statement alone tells what it leaves. */
@@ -106,6 +117,8 @@ export class MysqlConnection implements Connection {
         ? this.#runHeld(prepared, statement, run)
         : this.#execute(prepared, statement, run));
       if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
+      // MySQL ends a stopped SLEEP() as if it had slept its time.
+      if (this.#cancelling && statement.kind === 'read') throw stoppedError();
       return outcome;
     } catch (err) {
       throw this.#cancelling ? toCancelled(err) : err;
@@ -124,7 +137,7 @@ export class MysqlConnection implements Connection {
     this.#used = false;
     this.#changed = false;
     this.#prepared.clear();
-    this.#timeoutMs = -1;
+    this.#controls.forget();
     try {
       await this.#command(packets.resetConnection, ok);
       await this.initialize();
@@ -133,20 +146,18 @@ export class MysqlConnection implements Connection {
     }
   }
 
-  /** A read is wrapped in a transaction that cannot write and is undone, without an extra round trip. */
+  /** The hub's own commands around the statement are sent together with it, so that they cost no round trip. */
   async #execute(prepared: Prepared, statement: Statement, { sink, options }: Run): Promise<Outcome> {
-    const before = this.#setTimeout(options.statementTimeoutMs);
-    if (statement.kind === 'read') before.push(begin.read);
     const body = packets.execute(prepared.id, statement.params);
     if (body.length > packets.commandBytesMax)
       throw new HubError('TOO_LARGE', 'The values are too large for the database.');
+    const isRead = statement.kind === 'read';
+    const before = this.#controls.before(statement.kind, options.statementTimeoutMs);
     // The command after a failed write clears what the server has to say of it.
-    const next = statement.kind === 'read' ? packets.query('ROLLBACK') : showWarnings;
-    const after = [next, ...this.#unlock];
+    const after = isRead ? [rollback, ...this.#tidy] : [showWarnings, ...this.#tidy, this.#controls.readOnly];
     this.#wire.send(Buffer.concat([...before, body, ...after]));
 
     const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
-    const started = before.map(() => this.#wire.expect(ok));
     const reader = createResultReader({
       sink,
       outcome,
@@ -159,20 +170,19 @@ export class MysqlConnection implements Connection {
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
-    // MySQL reports what a read changed in the OK of the next command, MariaDB in the end of the read's rows.
-    const followUp: Response = (source, start, end) => {
-      if (ok(source, start, end) && packets.readOk(source, start).sessionChanged) this.#changed = true;
-      return true;
-    };
     const warnings = createWarningsReader(this.#session.hasExtended);
-    const responses = [reader, statement.kind === 'read' ? followUp : warnings.response];
-    const ended = [...responses, ...this.#unlock.map(() => followUp)].map((one) => this.#wire.expect(one));
-    await settled([...started, ...ended]).catch((err) => {
-      // A failed statement does not tell what it had changed by then.
-      this.#changed = true;
-      throw warnings.incomplete() ? failedIncompleteError(err) : err;
+    const tidied = this.#tidy.map(() => this.#followUp);
+    const { begun, ran } = await this.#wire.settle({
+      before: before.map(() => ok),
+      main: reader,
+      after: isRead ? [this.#followUp, ...tidied] : [warnings.response, ...tidied, ok],
     });
-    return outcome;
+    if (begun !== undefined && ran === undefined && !isRead) throw brokenError();
+    if (begun !== undefined) throw controlError(begun);
+    if (ran === undefined) return outcome;
+    // A failed statement does not report what it had changed by then.
+    this.#changed = true;
+    throw warnings.incomplete() ? failedIncompleteError(ran) : ran;
   }
 
   async #runHeld(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
@@ -180,7 +190,7 @@ export class MysqlConnection implements Connection {
     const session: HeldSession = {
       begin: () => this.#command(begin.write, ok),
       execute: () => this.#execute(prepared, statement, run),
-      commit: () => this.#command(packets.query('COMMIT'), ok),
+      commit: () => this.#command(commit, ok),
       rollBack: () => this.#rollBack(),
       isBroken: () => this.broken,
     };
@@ -190,9 +200,9 @@ export class MysqlConnection implements Connection {
   /** False when the server could not undo everything. */
   async #rollBack(): Promise<boolean> {
     const warnings = createWarningsReader(this.#session.hasExtended);
-    const ended = [this.#wire.expect(ok), this.#wire.expect(warnings.response)];
-    this.#wire.send(Buffer.concat([packets.query('ROLLBACK'), showWarnings]));
-    await settled(ended);
+    this.#wire.send(Buffer.concat([rollback, showWarnings]));
+    const { begun, ran } = await this.#wire.settle({ before: [ok], main: warnings.response, after: [] });
+    if (begun !== undefined || ran !== undefined) throw begun ?? ran;
     return !warnings.incomplete();
   }
 
@@ -200,16 +210,6 @@ export class MysqlConnection implements Connection {
     const { rows, response } = createTextReader(this.#session.hasExtended);
     await this.#command(packets.query(query), response);
     return rows;
-  }
-
-  /** The second net under the executor's own deadline; sent only when it changes. */
-  #setTimeout(timeoutMs: number): Buffer[] {
-    if (timeoutMs === this.#timeoutMs) return [];
-    this.#timeoutMs = timeoutMs;
-    const text = this.#session.isMariadb
-      ? `SET max_statement_time = ${timeoutMs / 1_000}`
-      : `SET max_execution_time = ${Math.ceil(timeoutMs)}`;
-    return [packets.query(text)];
   }
 
   async #prepare(statement: Pick<Statement, 'key' | 'text' | 'kind'>): Promise<Prepared> {
@@ -232,9 +232,12 @@ export class MysqlConnection implements Connection {
   /** The server may call functions to prepare a statement, which must not write either, nor before a write is begun. */
   async #prepareNew({ text, kind }: Pick<Statement, 'text' | 'kind'>): Promise<Prepared> {
     const { prepared, response } = createPrepareReader(this.#session.hasExtended);
-    const after = [packets.query('ROLLBACK'), ...this.#unlock];
-    this.#wire.send(Buffer.concat([begin[kind], packets.prepare(text), ...after]));
-    await settled([ok, response, ...after.map(() => ok)].map((one) => this.#wire.expect(one)));
+    this.#wire.send(Buffer.concat([begin[kind], packets.prepare(text), rollback, ...this.#tidy]));
+    const after = [this.#followUp, ...this.#tidy.map(() => ok)];
+    const { begun, ran, ended } = await this.#wire.settle({ before: [ok], main: response, after });
+    if (begun !== undefined) throw controlError(begun);
+    if (ran !== undefined) throw ran;
+    if (ended !== undefined) throw controlError(ended);
     return prepared;
   }
 

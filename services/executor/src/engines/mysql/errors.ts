@@ -30,7 +30,9 @@ const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement
 const broken: Rule = { code: 'SOURCE_BROKEN', retryable: false, text: 'The connection to the source broke.' };
 
 const rules = new Map<number, Rule>([
-  ...[1044, 1045, 1049, 1698, 1862, 1251, 1275, 4151].map((number) => [number, auth] as const),
+  ...[1044, 1045, 1049, 1251, 1275, 1698, 1820, 1862, 3118, 3955, 4151].map(
+    (number) => [number, auth] as const,
+  ),
   ...[1022, 1048, 1062, 1169, 1216, 1217, 1451, 1452, 1557, 1586, 1761, 1762, 3819, 4025].map(
     (number) => [number, constraint] as const,
   ),
@@ -84,6 +86,9 @@ function mask(number: number, message: string): string {
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO|HANDSHAKE_SSL_ERROR)/;
 
+/** The server's require_secure_transport is on. */
+const insecureRefused = 3159;
+
 /** A failure while connecting, in our own words: the driver's texts hold hosts and users. */
 export function toConnectError(err: unknown): HubError {
   // Before the log-in is done nothing can have run.
@@ -93,6 +98,16 @@ export function toConnectError(err: unknown): HubError {
   if (rule?.text !== undefined)
     return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return noTlsError();
+  if (errno === insecureRefused)
+    return new HubError(
+      'SOURCE_TLS',
+      'The source takes connections over TLS only. Set the mode to require.',
+      {
+        cause: err,
+        stage: 'connect',
+        retryable: false,
+      },
+    );
   if (tlsCodes.test(code)) return tlsError(err);
   if (code === 'MYSQL_CLEAR_PASSWORD_NOT_ENABLED') {
     return new HubError(
@@ -112,6 +127,19 @@ export function toConnectError(err: unknown): HubError {
     stage: 'connect',
     retryable: true,
   });
+}
+
+/** A command of the hub's own failed at a session, before the statement could change anything. */
+export function controlError(cause: unknown): HubError {
+  if (cause instanceof HubError && cause.code !== 'SQL_REJECTED') return cause;
+  return new HubError(
+    'SOURCE_UNREACHABLE',
+    'The source refused a command that the hub runs before a statement.',
+    {
+      cause,
+      retryable: true,
+    },
+  );
 }
 
 /** What a connection died of: what is said of it already, else that it broke. */

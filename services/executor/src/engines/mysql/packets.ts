@@ -226,13 +226,37 @@ export interface OkPacket {
 const moreResultsFlag = 0x0008;
 const sessionChangedFlag = 0x4000;
 
-export function readOk(source: Buffer, start: number): OkPacket {
+export function readOk(source: Buffer, start: number, end: number): OkPacket {
   const affected = readLength(source, start + 1);
   const first = source[affected.next] as number;
   const insert = readLength(source, affected.next);
   const insertId = first === 0xfe ? String(source.readBigUInt64LE(affected.next + 1)) : String(insert.value);
-  const status = source.readUInt16LE(insert.next);
-  return { affectedRows: affected.value, insertId, ...readStatus(status) };
+  const { moreResults, sessionChanged } = readStatus(source.readUInt16LE(insert.next));
+  return {
+    affectedRows: affected.value,
+    insertId,
+    moreResults,
+    sessionChanged: sessionChanged && reportsState(source, insert.next + 4, end),
+  };
+}
+
+/** MySQL sets the flag for transactions too. What it lists after the message tells them from changes that last. */
+const transactionTypes = new Set([0x04, 0x05]);
+
+/** `at` the message of an OK packet. A list that cannot be read, or is not there, counts as a change. */
+function reportsState(source: Buffer, at: number, end: number): boolean {
+  if (at >= end) return true;
+  const message = readLength(source, at);
+  const list = readLength(source, message.next + message.value);
+  const listEnd = list.next + list.value;
+  if (list.value <= 0 || listEnd > end) return true;
+  let next = list.next;
+  while (next < listEnd) {
+    if (!transactionTypes.has(source[next] as number)) return true;
+    const entry = readLength(source, next + 1);
+    next = entry.next + entry.value;
+  }
+  return false;
 }
 
 export const readEof = (source: Buffer, start: number) => readStatus(source.readUInt16LE(start + 3));

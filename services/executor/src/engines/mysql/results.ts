@@ -34,9 +34,9 @@ export function createResultReader(options: ResultOptions): Response {
   /** Also those after the most that is asked for: a write with RETURNING touched them all. */
   let rowsSeen = 0;
 
-  const readHead = (source: Buffer, start: number): boolean => {
+  const readHead = (source: Buffer, start: number, end: number): boolean => {
     if (source[start] === okHeader) {
-      const { affectedRows, insertId, moreResults, sessionChanged } = readOk(source, start);
+      const { affectedRows, insertId, moreResults, sessionChanged } = readOk(source, start, end);
       if (sessionChanged) options.onSessionChanged();
       if (!outcome.hasRows) {
         outcome.affectedRows = affectedRows;
@@ -85,7 +85,7 @@ export function createResultReader(options: ResultOptions): Response {
   return (source, start, end) => {
     switch (state) {
       case 'head':
-        return readHead(source, start);
+        return readHead(source, start, end);
       case 'columns':
         head.read(source, start, end);
         if (head.whole) state = 'columns-end';

@@ -1,5 +1,6 @@
 /** What sessions are set to, and which statements look at them. */
 
+import type { Statement } from '../../engine.ts';
 import * as packets from './packets.ts';
 
 /** What every session of the hub is set to. */
@@ -11,16 +12,52 @@ export const settings = [
 /** The server then says of each statement whether it changed the session, also where only a function in it did. */
 export const track = packets.query('SET session_track_state_change = ON');
 
-const beginning = packets.query('START TRANSACTION');
-/** What a statement is prepared and run in; what runs outside of a transaction is prepared in one all the same. */
+const beginning = packets.query('START TRANSACTION READ WRITE');
+/** What a statement is prepared in, and reads are run in; a standalone statement is prepared in one as well. */
 export const begin = {
   read: packets.query('START TRANSACTION READ ONLY'),
   write: beginning,
   standalone: beginning,
 };
 
-/** Locks of the session outlive a transaction, and a function can take them unseen. */
-export const unlock = packets.query('DO RELEASE_ALL_LOCKS()');
+export const commit = packets.query('COMMIT');
+export const rollback = packets.query('ROLLBACK');
+
+/**
+ * The commands around a statement, which are sent together with it. The server goes on after one that fails, so sessions
+ * are read-only except for statements that may write: if the command that allows a write fails, the write fails too.
+ */
+export class Controls {
+  readonly readOnly: Buffer;
+  readonly #readWrite: string;
+  readonly #timeout: (ms: number) => string;
+  #timeoutMs = -1;
+
+  constructor(isMariadb: boolean) {
+    const access = `SESSION ${isMariadb ? 'tx_read_only' : 'transaction_read_only'}`;
+    this.readOnly = packets.query(`SET ${access} = 1`);
+    this.#readWrite = `${access} = 0`;
+    this.#timeout = isMariadb
+      ? (ms) => `max_statement_time = ${ms / 1_000}`
+      : (ms) => `max_execution_time = ${Math.ceil(ms)}`;
+  }
+
+  /** The time-out is the second net under the executor's own deadline; it is sent only when it changes. */
+  before(kind: Statement['kind'], timeoutMs: number): Buffer[] {
+    const changes = timeoutMs === this.#timeoutMs ? [] : [this.#timeout(timeoutMs)];
+    this.#timeoutMs = timeoutMs;
+    if (kind !== 'read') return [packets.query(`SET ${[...changes, this.#readWrite].join(', ')}`)];
+    return [...changes.map((change) => packets.query(`SET ${change}`)), begin.read];
+  }
+
+  /** The session was reset, so that nothing of what was set holds. */
+  forget(): void {
+    this.#timeoutMs = -1;
+  }
+}
+
+/** Locks and the last id outlive a transaction, and a function can take or read them unseen. */
+export const tidy = packets.query('DO RELEASE_ALL_LOCKS(), LAST_INSERT_ID(0)');
 
 const sessionWords =
   /@|\b(get_lock|last_insert_id|found_rows|row_count|lastval)`?\s*\(|\bprevious\s+value\b|^\s*show\s+(count|warnings|errors)/i;

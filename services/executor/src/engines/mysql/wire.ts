@@ -25,11 +25,10 @@ export const ok: Response = (source, start) => {
   return true;
 };
 
-/** Waits for all answers, of which the first fault is told. */
-export async function settled(answers: Promise<unknown>[]): Promise<void> {
+/** Waits for all of them; resolves with the first failure, or undefined. */
+async function firstFailure(answers: Promise<unknown>[]): Promise<unknown> {
   const results = await Promise.allSettled(answers);
-  const failure = results.find((result) => result.status === 'rejected');
-  if (failure !== undefined) throw failure.reason;
+  return results.find((result) => result.status === 'rejected')?.reason;
 }
 
 export class Wire {
@@ -64,6 +63,17 @@ export class Wire {
       if (this.closed) reject(brokenError());
       else this.#waiting.push({ take, resolve, reject });
     });
+  }
+
+  /**
+   * Waits for a statement and the hub's own commands around it; gives what failed of them. If one of the commands did,
+   * the state of the session is unknown, and it is closed.
+   */
+  async settle({ before, main, after }: { before: Response[]; main: Response; after: Response[] }) {
+    const expectAll = (responses: Response[]) => firstFailure(responses.map((one) => this.expect(one)));
+    const [begun, ran, ended] = await Promise.all([expectAll(before), expectAll([main]), expectAll(after)]);
+    if (begun !== undefined || ended !== undefined) this.close();
+    return { begun, ran, ended };
   }
 
   send(bytes: Buffer): void {
