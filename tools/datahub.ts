@@ -63,7 +63,7 @@ function read(): OperatorRequest | BackupAsked | 'sealing-keys' {
     action: action as OperatorRequest['action'],
     keyId,
     name: values.name ?? '',
-    scopes: values.scopes?.split(',').map((scope) => scope.trim()) ?? [],
+    scopes: values.scopes?.split(',').map((scope) => scope.trim()) ?? ['*'],
     newAccount: values['new-account'],
   };
 }

@@ -61,7 +61,7 @@ describe('keys, guessed', () => {
       DATAHUB_UNKNOWN_KEYS_PER_MINUTE: '1000000',
     });
     api = createApi({ url: `http://127.0.0.1:${hub.port}`, key: givenKey });
-    madeKey = (await api.ok(api.post('/v1/keys', { name: 'made' }))).key;
+    madeKey = (await api.ok(api.post('/v1/keys', { name: 'made', scopes: ['*'] }))).key;
   });
 
   afterAll(async () => {

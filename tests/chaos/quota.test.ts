@@ -47,6 +47,12 @@ describe('an account that makes things without end', () => {
     ids.set(what, made.at(-1)?.body.id);
   });
 
+  it('has no more keys by rotating them', async () => {
+    const [{ keyId }] = await hub.api.ok(hub.api.get('/v1/keys'));
+    const { status, body } = await hub.api.post(`/v1/keys/${keyId}/rotate`);
+    expect([status, body.code]).toEqual([403, 'QUOTA_EXCEEDED']);
+  });
+
   it('makes more once something is gone', async () => {
     await hub.api.ok(hub.api.delete(`/v1/classifiers/${ids.get('classifiers')}`));
     await hub.api.ok(hub.api.post('/v1/classifiers', { name: 'again' }));

@@ -134,7 +134,11 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       const left = 60_000 - (Date.now() % 60_000);
       if (left < 15_000) await sleep(left + 500);
       for (const skew of [2, 10]) {
-        const made = await apis[0]?.post('/v1/keys', { name: 'rate', limits: { ratePerMinute: 300 } });
+        const made = await apis[0]?.post('/v1/keys', {
+          name: 'rate',
+          scopes: ['*'],
+          limits: { ratePerMinute: 300 },
+        });
         const statuses = await Promise.all(
           Array.from({ length: 450 }, async (_, i) => {
             await sleep(i * 4);
@@ -164,7 +168,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
     }, 90_000);
 
     it('refuses a revoked key at every gateway within 5 s, under load', async () => {
-      const made = await apis[0]?.post('/v1/keys', { name: 'short-lived' });
+      const made = await apis[0]?.post('/v1/keys', { name: 'short-lived', scopes: ['*'] });
       const { key: withKey, keyId } = made?.body ?? {};
       let running = true;
       let lastAcceptedAt = 0;

@@ -8,7 +8,7 @@ describe('the audit', () => {
   it('has an entry for each change, newest first, with who and on which request', async () => {
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'audited' }));
     await api.ok(api.put(`/v1/hubs/${hubId}`, { label: 'renamed secretly' }));
-    const { keyId, key } = await api.ok(api.post('/v1/keys', { name: 'auditor' }));
+    const { keyId, key } = await api.ok(api.post('/v1/keys', { name: 'auditor', scopes: ['*'] }));
     const removed = await api.call('DELETE', `/v1/hubs/${hubId}`, undefined, { key });
     const entries = await entriesOf(`resourceId=${hubId}`);
     expect(entries.map(({ action }: { action: string }) => action)).toEqual([
@@ -66,7 +66,7 @@ describe('the audit', () => {
       query: 'SELECT 1/:by AS one',
     };
     const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
-    const { keyId, key } = await api.ok(api.post('/v1/keys', { name: 'counted' }));
+    const { keyId, key } = await api.ok(api.post('/v1/keys', { name: 'counted', scopes: ['*'] }));
     const execute = (by: unknown) => api.post('/v1/queries/execute', { queryId, context: { by } }, { key });
     for (let i = 0; i < 7; i++) await execute(1);
     await execute('no number at all');
@@ -111,7 +111,7 @@ describe('the audit', () => {
   });
 
   it('counts what classifiers are asked', async () => {
-    const { id } = await api.ok(api.post('/v1/classifiers', { name: 'counted' }));
+    const { id } = await api.ok(api.post('/v1/classifiers', { name: 'counted', scopes: ['*'] }));
     await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'a', context: 'words' }));
     await api.ok(api.call('DELETE', `/v1/classifiers/${id}`));
     await vi.waitFor(

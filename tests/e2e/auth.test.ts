@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { describe, expect, inject, it } from 'vitest';
 import { api, createSource, timestamp } from '../support/hub.ts';
 
-const newKey = async (body: object) => api.ok(api.post('/v1/keys', { name: 'test', ...body }));
+const newKey = async (body: object) => api.ok(api.post('/v1/keys', { name: 'test', scopes: ['*'], ...body }));
 
 describe('a request without a good key', () => {
   it('is told that a key is missing', async () => {
@@ -118,7 +118,7 @@ describe('keys', () => {
     const other = await newKey({});
     const { key } = await newKey({ limits, expiresAt });
     const make = async (body: object) =>
-      (await api.post('/v1/keys', { name: 'next', ...body }, { key })).status;
+      (await api.post('/v1/keys', { name: 'next', scopes: ['*'], ...body }, { key })).status;
     expect(await make({ limits, expiresAt })).toBe(200);
     expect(await make({ limits })).toBe(403);
     expect(await make({ expiresAt })).toBe(403);

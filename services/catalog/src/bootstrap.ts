@@ -36,7 +36,7 @@ export async function bootstrap(store: CatalogStore, options: BootstrapOptions):
   }
   const hasKey = (await store.keys.count({ accountId: account.id })) > 0;
   if (hasKey || options.keyFile === undefined) return { accountId: account.id, addedKey: false };
-  const { doc, secret } = makeKey({ name: 'first key', scopes: [], limits: {}, expiresAt: null }, context);
+  const { doc, secret } = makeKey({ name: 'first key', scopes: ['*'], limits: {}, expiresAt: null }, context);
   await store.keys.insert(doc);
   await keep(options.keyFile, secret);
   return { accountId: account.id, madeKey: secret, addedKey: false };
@@ -63,7 +63,7 @@ async function firstAccount(
 async function addGivenKey(store: CatalogStore, apiKey: string, context: MakeContext): Promise<boolean> {
   if ((await store.keys.getUnique('hash', hashApiKey(apiKey))) !== null) return false;
   const { doc } = makeKey(
-    { name: 'key from DATAHUB_API_KEY', scopes: [], limits: {}, expiresAt: null, secret: apiKey },
+    { name: 'key from DATAHUB_API_KEY', scopes: ['*'], limits: {}, expiresAt: null, secret: apiKey },
     context,
   );
   try {

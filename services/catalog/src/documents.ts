@@ -98,12 +98,18 @@ export interface KeyLimitsDoc {
   maxRows?: number;
 }
 
+export interface RateBudgetDoc {
+  id: string;
+  perMinute?: number;
+}
 export interface KeyDoc extends Doc {
   /** SHA-256 of the key in hexadecimal: the key itself is nowhere. */
   hash: string;
   name: string;
   scopes: string[];
   limits: KeyLimitsDoc;
+  /** The request budgets it draws on, the oldest first; absent: one of its own. */
+  budgets?: RateBudgetDoc[];
   lastCharacters: string;
   createdAt: number;
   expiresAt: number | null;

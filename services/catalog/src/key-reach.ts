@@ -1,7 +1,7 @@
 /** How far a key reaches, and that it hands on nothing beyond: pure rules. */
 
 import { HubError } from '@datahub/service-kit/error';
-import type { KeyDoc, KeyLimitsDoc } from './documents.ts';
+import type { KeyDoc, KeyLimitsDoc, RateBudgetDoc } from './documents.ts';
 
 export type KeyReach = Pick<KeyDoc, 'scopes' | 'limits' | 'expiresAt'>;
 
@@ -19,6 +19,33 @@ export function requireNoMore(maker: KeyReach, made: KeyReach): void {
   if (maker.expiresAt !== null && (made.expiresAt ?? Number.POSITIVE_INFINITY) > maker.expiresAt) {
     throw refused('A key that ends makes only keys that end no later. Give expiresAt.');
   }
+}
+
+/** Of lower and lower rates below one another. */
+const budgetsMax = 8;
+
+/** Every budget that a request of the key draws on. */
+export function budgetsOf({
+  id,
+  limits,
+  budgets,
+}: Pick<KeyDoc, 'id' | 'limits' | 'budgets'>): RateBudgetDoc[] {
+  const { ratePerMinute: perMinute } = limits;
+  return budgets ?? [{ id, ...(perMinute === undefined ? {} : { perMinute }) }];
+}
+
+/** A key made with a rated one shares its budget, and has one of its own below it where its rate is lower. */
+export function inheritBudgets(maker: KeyDoc | null, made: KeyDoc): KeyDoc {
+  const shared = maker === null ? [] : budgetsOf(maker).filter(({ perMinute }) => perMinute !== undefined);
+  const { ratePerMinute: perMinute } = made.limits;
+  const bound = shared.at(-1)?.perMinute;
+  if (bound === undefined) return made;
+  const own = perMinute !== undefined && perMinute < bound ? [{ id: made.id, perMinute }] : [];
+  const budgets = [...shared, ...own];
+  if (budgets.length <= budgetsMax) return { ...made, budgets };
+  throw refused(
+    `Keys can be made with lower and lower rates ${budgetsMax} times. Make this one with another key.`,
+  );
 }
 
 /** Nobody ends a key that may do more, or longer, than the key it is done with: its callers would be cut off by less. */

@@ -53,8 +53,8 @@ describe('a key', () => {
     });
   });
 
-  it('has all scopes where none is named, and each once', () => {
-    expect(make().doc.scopes).toEqual(['*']);
+  it('may only execute where no scope is named, and has each once', () => {
+    expect(make().doc.scopes).toEqual(['queries:execute']);
     expect(make({ scopes: ['hubs:read', 'hubs:read'] }).doc.scopes).toEqual(['hubs:read']);
     for (const scope of scopes) expect(make({ scopes: [scope] }).doc.scopes).toEqual([scope]);
     expect([...scopes].sort()).toEqual(

@@ -47,7 +47,7 @@ const originCharactersMax = 300;
 export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeContext): MadeKey {
   const check = createChecker();
   const name = check.label('/name', input.name);
-  const wanted = input.scopes.length === 0 ? ['*'] : input.scopes;
+  const wanted = input.scopes.length === 0 ? ['queries:execute'] : input.scopes;
   wanted.forEach((scope, index) => {
     check.oneOf(`/scopes/${index}`, scope, scopes);
   });

@@ -33,7 +33,7 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
   let underWay = 0;
 
   const reserve = (request: FastifyRequest, bytes: number): void => {
-    const key = request.context.principal?.keyId ?? '';
+    const key = nameOf(request);
     const ofKey = (keys.get(key) ?? 0) + bytes;
     if (ofKey > keyBytesMax)
       throw busy(
@@ -49,7 +49,7 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
 
   const release = (request: FastifyRequest): void => {
     if (request.bodyBytes === 0) return;
-    const key = request.context.principal?.keyId ?? '';
+    const key = nameOf(request);
     const left = (keys.get(key) ?? 0) - request.bodyBytes;
     if (left > 0) keys.set(key, left);
     else keys.delete(key);
@@ -99,6 +99,11 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
   };
 
   return { read, release };
+}
+
+/** Keys made with a rated one share its budget. */
+function nameOf({ context: { principal } }: FastifyRequest): string {
+  return principal?.budgets?.budgets[0]?.id ?? principal?.keyId ?? '';
 }
 
 const tooLarge = () => new HubError('TOO_LARGE', 'The body is larger than this takes.');

@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { isAddressRange } from '@datahub/service-kit/address-range';
 import type { Environment, SettingsReader } from '@datahub/service-kit/settings';
+import { isOrigin } from './origins.ts';
 
 export interface GatewayConfig {
   host: string;
@@ -119,7 +120,7 @@ function readTrustedProxies(reader: SettingsReader): string[] {
 function readOrigins(reader: SettingsReader): string[] {
   const origins = reader.list('DATAHUB_CORS_ORIGINS', ['*']);
   for (const origin of origins) {
-    if (origin === '*' || origin === 'null' || URL.parse(origin)?.origin === origin) continue;
+    if (origin === '*' || origin === 'null' || isOrigin(origin)) continue;
     reader.fault(`DATAHUB_CORS_ORIGINS: ${origin} is no origin, such as https://app.example.`);
   }
   return origins;

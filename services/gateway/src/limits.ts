@@ -14,7 +14,7 @@ export interface LimitsOptions {
 }
 
 export interface Limits {
-  /** Takes one request off the key's budget and says in headers what is left. Throws or rejects with RATE_LIMITED. */
+  /** Takes one request off each budget of the key and says in headers what is left. Throws or rejects with RATE_LIMITED. */
   admit(principal: Principal, reply: FastifyReply): void | Promise<void>;
   /** Throws RATE_LIMITED while an address has sent too many bad keys. */
   requireTolerance(address: string): void;
@@ -53,11 +53,16 @@ export function createLimits(options: LimitsOptions): Limits {
 
   return {
     admit: (principal, reply) => {
-      const perMinute = principal.limits?.ratePerMinute ?? options.ratePerMinute;
-      if (perMinute === 0) return;
-      const bucket = bucketOf(keys, principal.keyId, perMinute);
+      const all = budgetsOf(principal, options.ratePerMinute).map(({ id, perMinute }) => ({
+        perMinute,
+        bucket: bucketOf(keys, id, perMinute),
+      }));
+      if (all.length === 0) return;
+      const { bucket, perMinute } = all.reduce((one, other) =>
+        other.bucket.tokens < one.bucket.tokens ? other : one,
+      );
       const admitted = bucket.tokens >= 1;
-      if (admitted) bucket.tokens -= 1;
+      if (admitted) for (const { bucket } of all) bucket.tokens -= 1;
       const resetMs = ((perMinute - bucket.tokens) * minuteMs) / perMinute;
       rateHeaders(reply, { perMinute, left: Math.floor(bucket.tokens), resetMs });
       if (!admitted) throw refuse(bucket, perMinute);
@@ -74,6 +79,22 @@ export function createLimits(options: LimitsOptions): Limits {
       bucketOf(addresses, networkOf(address), options.unknownKeysPerMinute).tokens -= 1;
     },
   };
+}
+
+export interface Budget {
+  id: string;
+  perMinute: number;
+}
+
+/** What each request of a key draws on: its own budget, and those of the rated keys that it was made with. */
+export function budgetsOf({ keyId, limits, budgets }: Principal, ratePerMinute: number): Budget[] {
+  if (budgets === undefined) {
+    const perMinute = limits?.ratePerMinute ?? ratePerMinute;
+    return perMinute > 0 ? [{ id: keyId, perMinute }] : [];
+  }
+  return budgets.budgets
+    .map(({ id, perMinute = ratePerMinute }) => ({ id, perMinute }))
+    .filter(({ perMinute }) => perMinute > 0);
 }
 
 /** Whom an address stands for: of IPv6 the first 64 bits, for whoever has one such address has all of them. */

@@ -7,8 +7,9 @@
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
 import type { FastifyReply } from 'fastify';
-import { type Limits, networkOf, rateHeaders, tooMany } from './limits.ts';
+import { type Budget, budgetsOf, type Limits, networkOf, rateHeaders, tooMany } from './limits.ts';
 import type { Upstreams } from './upstreams.ts';
 
 export interface SharedLimitsOptions {
@@ -76,33 +77,42 @@ export function createSharedLimits(options: SharedLimitsOptions): Limits {
     share.endsAt = askedAt + resetMs;
   };
 
-  const use = (share: Share, perMinute: number, reply: FastifyReply): boolean => {
-    if (share.mine < 1 || now() >= share.endsAt) return false;
-    share.mine--;
-    rateHeaders(reply, { perMinute, left: share.left + share.mine, resetMs: share.endsAt - now() });
-    return true;
-  };
+  const hasOne = (share: Share): boolean => share.mine >= 1 && now() < share.endsAt;
 
-  const admit = async (
-    share: Share,
-    principal: Principal,
-    { perMinute, reply }: Admission,
-  ): Promise<void> => {
-    for (;;) {
+  /** Waits until the share holds a request. Throws RATE_LIMITED. */
+  const fill = async ({ share, perMinute, principal }: Draw, reply: FastifyReply): Promise<void> => {
+    while (!hasOne(share)) {
       const spent = share.left === 0 && share.mine < 1 && now() < share.endsAt;
-      if (!spent) {
-        try {
-          await take(share, principal, perMinute);
-        } catch {
-          return local.admit(principal, reply);
-        }
-        if (use(share, perMinute, reply)) return;
-        if (share.left > 0) continue;
-      }
+      if (!spent) await take(share, principal, perMinute);
+      if (hasOne(share) || share.left > 0) continue;
       const resetMs = share.endsAt - now();
       rateHeaders(reply, { perMinute, left: 0, resetMs });
       throw tooMany(perMinute, resetMs);
     }
+  };
+
+  /** One request off each; the headers name the budget that has the least left. */
+  const use = (draws: readonly Draw[], reply: FastifyReply): boolean => {
+    if (!draws.every(({ share }) => hasOne(share))) return false;
+    for (const { share } of draws) share.mine--;
+    const leftOf = ({ share }: Draw) => share.left + share.mine;
+    const least = draws.reduce((one, other) => (leftOf(other) < leftOf(one) ? other : one));
+    const resetMs = least.share.endsAt - now();
+    rateHeaders(reply, { perMinute: least.perMinute, left: leftOf(least), resetMs });
+    return true;
+  };
+
+  const admit = async (draws: readonly Draw[], principal: Principal, reply: FastifyReply): Promise<void> => {
+    do {
+      for (const draw of draws) {
+        try {
+          await fill(draw, reply);
+        } catch (err) {
+          if (err instanceof HubError && err.code === 'RATE_LIMITED') throw err;
+          return local.admit(principal, reply);
+        }
+      }
+    } while (!use(draws, reply));
   };
 
   /** Until all refusals so far are counted, or the minute's budget is spent. */
@@ -139,11 +149,13 @@ export function createSharedLimits(options: SharedLimitsOptions): Limits {
     },
 
     admit: (principal, reply) => {
-      const perMinute = principal.limits?.ratePerMinute ?? options.ratePerMinute;
-      if (perMinute === 0) return;
-      const share = shareOf(keys, principal.keyId);
-      if (use(share, perMinute, reply)) return;
-      return admit(share, principal, { perMinute, reply });
+      const draws = budgetsOf(principal, options.ratePerMinute).map(({ id, perMinute }) => ({
+        perMinute,
+        principal: id === principal.keyId ? principal : { ...principal, keyId: id },
+        share: shareOf(keys, id),
+      }));
+      if (draws.length === 0 || use(draws, reply)) return;
+      return admit(draws, principal, reply);
     },
   };
 }
@@ -153,7 +165,8 @@ const uncountedMax = (perMinute: number): number => Math.max(10, Math.floor(perM
 
 const batchOf = (perMinute: number): number => Math.max(1, Math.floor(perMinute / batchesAMinute));
 
-interface Admission {
-  perMinute: number;
-  reply: FastifyReply;
+interface Draw extends Omit<Budget, 'id'> {
+  share: Share;
+  /** Whose key id names the budget. */
+  principal: Principal;
 }

@@ -4,10 +4,11 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
-import { type Catalog, makeContext, notFound } from '../catalog.ts';
-import type { KeyDoc } from '../documents.ts';
+import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
+import { createChecker } from '../check.ts';
+import type { KeyDoc, KeyLimitsDoc } from '../documents.ts';
 import { type MadeKey, makeKey } from '../key.ts';
-import { type KeyReach, requireNoMore, requireNoStronger } from '../key-reach.ts';
+import { budgetsOf, inheritBudgets, type KeyReach, requireNoMore, requireNoStronger } from '../key-reach.ts';
 import { listPage } from './page.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
@@ -46,10 +47,13 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
         { name, scopes, limits: narrowed, expiresAt: expiresAt?.getTime() ?? null },
         context,
       );
-      requireNoMore(await reachOf(catalog, context.principal), made.doc);
+      const maker = await store.keys.get(context.accountId, context.principal.keyId);
+      requireNoMore(reachOf(context.principal, maker), made.doc);
+      await requireKnownIds(catalog, context.principal, narrowed);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
-      await store.keys.insert(made.doc);
-      return toCreated(made);
+      const doc = inheritBudgets(maker, made.doc);
+      await store.keys.insert(doc);
+      return toCreated({ ...made, doc });
     },
 
     listKeys: async ({ page }, ctx) => {
@@ -68,13 +72,16 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
         });
       }
       const old = await loadKey(catalog, context.accountId, keyId);
-      requireNoMore(await reachOf(catalog, context.principal), old);
+      const caller = await store.keys.get(context.accountId, context.principal.keyId);
+      requireNoMore(reachOf(context.principal, caller), old);
       if (old.expiresAt !== null && old.expiresAt <= context.nowMs) {
         throw new HubError('CONFLICT', 'This key has ended and cannot be replaced. Make a new one.');
       }
       const { name, scopes, limits, expiresAt } = old;
       const made = makeKey({ name, scopes, limits, expiresAt }, context);
-      await store.keys.insert(made.doc);
+      await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
+      // Both keys share one budget while the old one lives on.
+      await store.keys.insert({ ...made.doc, budgets: budgetsOf(old) });
       const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
       await endKey(catalog, old, endsAt);
       return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
@@ -83,7 +90,8 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
     revokeKey: async ({ keyId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const key = await loadKey(catalog, principal.accountId, keyId);
-      requireNoStronger(await reachOf(catalog, principal), key);
+      const caller = await store.keys.get(principal.accountId, principal.keyId);
+      requireNoStronger(reachOf(principal, caller), key);
       if (!(await store.keys.delete(principal.accountId, keyId))) throw notFound('key');
       return {};
     },
@@ -108,10 +116,30 @@ async function endKey(catalog: Catalog, key: KeyDoc, expiresAt: number): Promise
 }
 
 /** How far the caller's own key reaches; the operator, who needs none, is bound by no end of it. */
-async function reachOf({ store }: Catalog, principal: Principal): Promise<KeyReach> {
-  const own = await store.keys.get(principal.accountId, principal.keyId);
-  const { scopes, limits } = principal;
+function reachOf({ scopes, limits }: Principal, own: KeyDoc | null): KeyReach {
   return { scopes, limits: fromLimits(limits), expiresAt: own?.expiresAt ?? null };
+}
+
+/** An id that is unknown now never comes to be: a key limited to it could do nothing. */
+async function requireKnownIds(
+  catalog: Catalog,
+  principal: Principal,
+  { hubIds = [], queryIds = [] }: KeyLimitsDoc,
+): Promise<void> {
+  const check = createChecker();
+  const look = async (pointer: string, what: string, load: () => Promise<unknown>) => {
+    try {
+      await load();
+    } catch (err) {
+      if (!(err instanceof HubError) || err.code !== 'NOT_FOUND') throw err;
+      check.fault(pointer, `is the id of no ${what}`);
+    }
+  };
+  for (const [i, id] of hubIds.entries())
+    await look(`/limits/hubIds/${i}`, 'hub', () => loadHub(catalog, principal, id));
+  for (const [i, id] of queryIds.entries())
+    await look(`/limits/queryIds/${i}`, 'query', () => loadQuery(catalog, principal, id));
+  check.done();
 }
 
 /** In the background and without a second try: somebody else's note is as good. */

@@ -132,7 +132,13 @@ export function toKey(key: KeyDoc): Key {
 }
 
 export function toPrincipal(key: KeyDoc): Principal {
-  return { accountId: key.accountId, keyId: key.id, scopes: key.scopes, limits: toLimits(key.limits) };
+  return {
+    accountId: key.accountId,
+    keyId: key.id,
+    scopes: key.scopes,
+    limits: toLimits(key.limits),
+    ...(key.budgets === undefined ? {} : { budgets: { budgets: key.budgets } }),
+  };
 }
 
 function toLimits(limits: KeyLimitsDoc): KeyLimits {

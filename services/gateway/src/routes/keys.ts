@@ -3,6 +3,7 @@
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
 import { exactMember } from '../json-body.ts';
+import { isOrigin, nearestOrigin } from '../origins.ts';
 import { readPage, setPageHeaders } from '../paging.ts';
 import type { Handler } from '../request.ts';
 import { id, label, object, origin, readOnly } from '../schemas.ts';
@@ -87,15 +88,12 @@ export function createKeyHandlers({ catalog }: Upstreams) {
   } satisfies Record<string, Handler>;
 }
 
-/** As browsers write it; one with capitals or a default port is never met. */
 const browserOrigin: ItemRule = {
-  fits: (origin) => originOf(origin) === origin,
+  fits: (origin) => isOrigin(String(origin)),
   faultsOf: (origin, pointer) => [
-    { pointer, detail: `must be written as browsers send it: ${originOf(origin) ?? 'https://shop.example'}` },
+    { pointer, detail: `must be written as browsers send it: ${nearestOrigin(String(origin))}` },
   ],
 };
-
-const originOf = (text: unknown) => URL.parse(String(text))?.origin;
 
 function toLimits(request: FastifyRequest): KeyLimits {
   const { limits = {} } = request.body as KeyBody;

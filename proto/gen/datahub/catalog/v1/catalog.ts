@@ -372,7 +372,7 @@ export interface Key {
 
 export interface CreateKeyRequest {
   name: string;
-  /** Absent or empty: all. */
+  /** Absent or empty: queries:execute. */
   scopes: string[];
   limits?: KeyLimits | undefined;
   expiresAt?: Date | undefined;
@@ -5919,7 +5919,7 @@ export const CatalogServiceService = {
     responseSerialize: (value: RecordUseResponse): Buffer => Buffer.from(RecordUseResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RecordUseResponse => RecordUseResponse.decode(value),
   },
-  /** Takes requests off the minute's budget of the principal's key, which all gateways share. */
+  /** Takes requests off the minute's budget that is named by the principal's key id, which all gateways share. */
   takeRequests: {
     path: "/datahub.catalog.v1.CatalogService/TakeRequests" as const,
     requestStream: false as const,
@@ -5986,7 +5986,7 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   listAudit: handleUnaryCall<ListAuditRequest, ListAuditResponse>;
   /** Counts what a key did where the catalog takes no part, such as executions. */
   recordUse: handleUnaryCall<RecordUseRequest, RecordUseResponse>;
-  /** Takes requests off the minute's budget of the principal's key, which all gateways share. */
+  /** Takes requests off the minute's budget that is named by the principal's key id, which all gateways share. */
   takeRequests: handleUnaryCall<TakeRequestsRequest, TakeRequestsResponse>;
   /** Opens the record of an operation that must happen at most once, before it is done. */
   beginOperation: handleUnaryCall<BeginOperationRequest, BeginOperationResponse>;

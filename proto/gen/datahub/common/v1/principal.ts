@@ -20,7 +20,23 @@ export interface Principal {
   keyId: string;
   /** `hubs:read`, `queries:execute`, …; `*` for all. */
   scopes: string[];
-  limits?: KeyLimits | undefined;
+  limits?:
+    | KeyLimits
+    | undefined;
+  /** Absent: the key has a budget of its own. */
+  budgets?: RateBudgets | undefined;
+}
+
+/** The budgets that each request of a key draws on: those of the rated keys that it was made with, and its own. */
+export interface RateBudgets {
+  budgets: RateBudget[];
+}
+
+export interface RateBudget {
+  /** Of the key that the budget was made for. */
+  id: string;
+  /** Absent: the rate of keys that have none of their own. */
+  perMinute?: number | undefined;
 }
 
 /** What a key may be narrowed to. An empty list narrows nothing. */
@@ -36,7 +52,7 @@ export interface KeyLimits {
 }
 
 function createBasePrincipal(): Principal {
-  return { accountId: "", keyId: "", scopes: [], limits: undefined };
+  return { accountId: "", keyId: "", scopes: [], limits: undefined, budgets: undefined };
 }
 
 export const Principal: MessageFns<Principal> = {
@@ -52,6 +68,9 @@ export const Principal: MessageFns<Principal> = {
     }
     if (message.limits !== undefined) {
       KeyLimits.encode(message.limits, writer.uint32(34).fork()).join();
+    }
+    if (message.budgets !== undefined) {
+      RateBudgets.encode(message.budgets, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -99,6 +118,117 @@ export const Principal: MessageFns<Principal> = {
             }
 
             message.limits = KeyLimits.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.budgets = RateBudgets.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRateBudgets(): RateBudgets {
+  return { budgets: [] };
+}
+
+export const RateBudgets: MessageFns<RateBudgets> = {
+  encode(message: RateBudgets, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.budgets) {
+      RateBudget.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RateBudgets {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRateBudgets();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.budgets.push(RateBudget.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRateBudget(): RateBudget {
+  return { id: "", perMinute: undefined };
+}
+
+export const RateBudget: MessageFns<RateBudget> = {
+  encode(message: RateBudget, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.perMinute !== undefined) {
+      writer.uint32(16).uint32(message.perMinute);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RateBudget {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRateBudget();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.perMinute = reader.uint32();
             continue;
           }
         }

@@ -1,0 +1,83 @@
+import { describe, expect, inject, it } from 'vitest';
+import { api, createSource } from '../support/hub.ts';
+
+const newKey = async (body: object, key?: string) =>
+  api.ok(api.post('/v1/keys', { name: 'test', ...body }, key === undefined ? {} : { key }));
+
+describe('a key that is made without scopes', () => {
+  it('may execute queries and nothing else', async () => {
+    const { key, scopes } = await newKey({});
+    expect(scopes).toEqual(['queries:execute']);
+    expect((await api.get('/v1/hubs', { key })).status).toBe(403);
+    const execution = await api.post('/v1/queries/execute', { queryId: 'unknown' }, { key });
+    expect(execution.status).toBe(404);
+  });
+});
+
+describe('limits that could never match', () => {
+  it.each([
+    'https://*.shop.example',
+    'https://shop.example:443',
+    'https://Shop.example',
+    'https://bücher.example',
+    'https://user@shop.example',
+  ])('are refused: the origin %s', async (origin) => {
+    const { status, body } = await api.post('/v1/keys', { name: 'page', limits: { origins: [origin] } });
+    expect([status, body.code, body.errors[0].pointer]).toEqual([400, 'VALIDATION', '/limits/origins/0']);
+  });
+
+  it('are refused: ids of no query and no hub', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'limits' }));
+    const sourceId = await createSource(hubId);
+    const stored = await api.ok(
+      api.post('/v1/queries', { hubId, sourceId, label: 'q', query: 'SELECT 1 AS one' }),
+    );
+    const { queryId } = stored.config.query;
+    const own = { hubIds: [hubId], queryIds: [queryId] };
+    expect((await newKey({ limits: own })).limits).toEqual(own);
+    const limits = { hubIds: [hubId, sourceId], queryIds: ['unknown', queryId, hubId] };
+    const { status, body } = await api.post('/v1/keys', { name: 'typo', limits });
+    const pointers = body.errors.map(({ pointer }: { pointer: string }) => pointer);
+    expect([status, pointers]).toEqual([
+      400,
+      ['/limits/hubIds/1', '/limits/queryIds/0', '/limits/queryIds/2'],
+    ]);
+    // An id of another account is as unknown.
+    const foreign = await api.post('/v1/keys', { name: 'x', limits: own }, { key: inject('hub').otherKey });
+    expect(foreign.body.errors).toHaveLength(2);
+  });
+});
+
+describe('a rated key', () => {
+  const admitted = async (keys: string[], count: number) => {
+    const statuses: number[] = [];
+    for (let i = 0; i < count; i++)
+      statuses.push((await api.get('/v1/hubs', { key: keys[i % keys.length] as string })).status);
+    return statuses.filter((status) => status === 200).length;
+  };
+  const scopes = ['keys:admin', 'hubs:read'];
+  // Each gateway may take a share of a minute's budget and not use it, and a minute may end meanwhile.
+  const slack = 2 + 2 * inject('hub').replicas;
+
+  it('shares its budget with the keys that it makes, and theirs with the keys that they make', async () => {
+    const limits = { ratePerMinute: 30 };
+    const parent = await newKey({ scopes, limits });
+    const children = [
+      await newKey({ scopes, limits }, parent.key),
+      await newKey({ scopes, limits }, parent.key),
+    ];
+    const grandchild = await newKey({ scopes, limits: { ratePerMinute: 10 } }, children[0].key);
+    expect(await admitted([grandchild.key], 20)).toBeLessThanOrEqual(10 + slack);
+    const all = [parent, ...children, grandchild].map(({ key }) => key);
+    expect(await admitted(all, 80)).toBeLessThanOrEqual(30 + slack);
+    expect(await admitted([(await newKey({ scopes })).key], 40)).toBe(40);
+  });
+
+  it('shares it with the key that replaces it', async () => {
+    const old = await newKey({ scopes, limits: { ratePerMinute: 20 } });
+    const keys = [old.key];
+    for (let i = 0; i < 3; i++)
+      keys.push((await api.ok(api.post(`/v1/keys/${old.keyId}/rotate`, { overlapSeconds: 3_600 }))).key);
+    expect(await admitted(keys, 60)).toBeLessThanOrEqual(20 + slack);
+  });
+});
