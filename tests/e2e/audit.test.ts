@@ -111,7 +111,7 @@ describe('the audit', () => {
   });
 
   it('counts what classifiers are asked', async () => {
-    const { id } = await api.ok(api.post('/v1/classifiers', { name: 'counted', scopes: ['*'] }));
+    const { id } = await api.ok(api.post('/v1/classifiers', { name: 'counted' }));
     await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'a', context: 'words' }));
     await api.ok(api.call('DELETE', `/v1/classifiers/${id}`));
     await vi.waitFor(

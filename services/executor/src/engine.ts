@@ -97,6 +97,12 @@ export interface Signature {
   parameters: (string | undefined)[];
 }
 
+export interface Schema {
+  tables: SchemaTable[];
+  /** There are more than are shown. */
+  truncated?: true;
+}
+
 export interface SchemaTable {
   schema: string;
   name: string;
@@ -126,7 +132,7 @@ export interface Connection {
   /** A round trip that proves the connection alive. */
   ping(): Promise<void>;
   describe(statement: Statement): Promise<Signature>;
-  readSchema(): Promise<SchemaTable[]>;
+  readSchema(): Promise<Schema>;
   /** Closes at once; idempotent. */
   close(): void;
 }

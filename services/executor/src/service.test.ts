@@ -39,7 +39,9 @@ function createLineEngine(seen: ConnectSettings[]): Engine {
         cancel: async () => {},
         ping: async () => {},
         describe: async () => ({ columns: [{ name: 'id', type: 'int4' }], parameters: [] }),
-        readSchema: async () => [{ schema: 'public', name: 't', kind: 'table' as const, columns: [] }],
+        readSchema: async () => ({
+          tables: [{ schema: 'public', name: 't', kind: 'table' as const, columns: [] }],
+        }),
         close: () => void socket.destroy(),
       };
       return connection satisfies Connection;

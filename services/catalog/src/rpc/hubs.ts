@@ -68,20 +68,21 @@ export function createHubCalls(catalog: Catalog): HubCalls {
     getHubContents: async ({ hubId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const hub = await loadHub(catalog, principal, hubId);
-      const page = { accountId: principal.accountId, where: { hubId }, limit: treeNodesMax };
+      const page = { accountId: principal.accountId, where: { hubId }, limit: treeNodesMax + 1 };
       const [folders, sources, queries] = await Promise.all([
         store.folders.findSummaries(page),
         store.sources.findSummaries(page),
         store.queries.findSummaries(page),
       ]);
-      return {
-        root: buildTree({
-          hub,
-          folders: folders as unknown as FolderDoc[],
-          sources: sources as unknown as SourceDoc[],
-          queries: (queries as unknown as QueryDoc[]).filter(({ id }) => isQueryAllowed(principal, id)),
-        }),
-      };
+      const shown = <T>(found: unknown[]) => found.slice(0, treeNodesMax) as T[];
+      const root = buildTree({
+        hub,
+        folders: shown<FolderDoc>(folders),
+        sources: shown<SourceDoc>(sources),
+        queries: shown<QueryDoc>(queries).filter(({ id }) => isQueryAllowed(principal, id)),
+      });
+      const cut = [folders, sources, queries].some(({ length }) => length > treeNodesMax);
+      return { root, ...(cut ? { truncated: true } : {}) };
     },
   };
 }

@@ -40,7 +40,7 @@ export function createSourceCalls(deps: SourceDeps): Pick<Executor, 'testSource'
       const source = await definitions.source(sourceId, ctx);
       return askSource(source, ctx, {
         ...deps,
-        ask: async (connection) => ({ tables: await connection.readSchema() }),
+        ask: (connection) => connection.readSchema(),
       });
     },
   };

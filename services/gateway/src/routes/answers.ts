@@ -38,8 +38,9 @@ export const node = answer(
     nodeSubType: { type: 'string', enum: ['queries', 'sources'] },
     label: text,
     children: list({ $ref: '#/components/schemas/Node' }),
+    truncated: { const: true },
   },
-  ['nodeSubType'],
+  ['nodeSubType', 'truncated'],
 );
 
 export const folder = answer({
@@ -92,7 +93,7 @@ export const sourceTest = answer({ ok: { const: true }, latencyMs: { type: 'numb
 
 const column = answer({ name: text, type: text, nullable: { type: 'boolean' } }, ['nullable']);
 const table = answer({ schema: text, name: text, kind: text, columns: list(column) });
-export const sourceSchema = answer({ tables: list(table) });
+export const sourceSchema = answer({ tables: list(table), truncated: { const: true } }, ['truncated']);
 
 const variable = answer(
   {

@@ -60,8 +60,9 @@ export function createHubHandlers({ catalog }: Upstreams) {
 
     contents: async (request) => {
       const hubId = hubIdOf(request);
-      const { root } = await catalog.getHubContents({ hubId }, request.context);
-      return root === undefined ? {} : toNodeJson(root, hubId);
+      const { root, truncated } = await catalog.getHubContents({ hubId }, request.context);
+      if (root === undefined) return {};
+      return { ...toNodeJson(root, hubId), ...(truncated ? { truncated } : {}) };
     },
 
     archive: (request, reply) => setArchived(request, reply, true),

@@ -97,7 +97,11 @@ export interface GetHubContentsRequest {
 }
 
 export interface GetHubContentsResponse {
-  root?: Node | undefined;
+  root?:
+    | Node
+    | undefined;
+  /** There are more nodes than are shown. */
+  truncated?: boolean | undefined;
 }
 
 export interface CreateFolderRequest {
@@ -1415,13 +1419,16 @@ export const GetHubContentsRequest: MessageFns<GetHubContentsRequest> = {
 };
 
 function createBaseGetHubContentsResponse(): GetHubContentsResponse {
-  return { root: undefined };
+  return { root: undefined, truncated: undefined };
 }
 
 export const GetHubContentsResponse: MessageFns<GetHubContentsResponse> = {
   encode(message: GetHubContentsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.root !== undefined) {
       Node.encode(message.root, writer.uint32(10).fork()).join();
+    }
+    if (message.truncated !== undefined) {
+      writer.uint32(16).bool(message.truncated);
     }
     return writer;
   },
@@ -1445,6 +1452,14 @@ export const GetHubContentsResponse: MessageFns<GetHubContentsResponse> = {
             }
 
             message.root = Node.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.truncated = reader.bool();
             continue;
           }
         }

@@ -131,6 +131,8 @@ export interface ReadSchemaRequest {
 
 export interface ReadSchemaResponse {
   tables: SchemaTable[];
+  /** There are more than are shown. */
+  truncated?: boolean | undefined;
 }
 
 export interface DescribeQueryRequest {
@@ -1075,13 +1077,16 @@ export const ReadSchemaRequest: MessageFns<ReadSchemaRequest> = {
 };
 
 function createBaseReadSchemaResponse(): ReadSchemaResponse {
-  return { tables: [] };
+  return { tables: [], truncated: undefined };
 }
 
 export const ReadSchemaResponse: MessageFns<ReadSchemaResponse> = {
   encode(message: ReadSchemaResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.tables) {
       SchemaTable.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.truncated !== undefined) {
+      writer.uint32(16).bool(message.truncated);
     }
     return writer;
   },
@@ -1105,6 +1110,14 @@ export const ReadSchemaResponse: MessageFns<ReadSchemaResponse> = {
             }
 
             message.tables.push(SchemaTable.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.truncated = reader.bool();
             continue;
           }
         }

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/error';
 import { Binary, BSON, type Document, EJSON, ObjectId } from 'bson';
-import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
+import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import { findElement, types } from './bson-reader.ts';
 import { brokenError, errorOf, toHubError, unknownOutcome } from './errors.ts';
@@ -172,7 +172,7 @@ export class MongodbConnection implements Connection {
     );
   }
 
-  readSchema(): Promise<SchemaTable[]> {
+  readSchema(): Promise<Schema> {
     return readSchema(this.#session.database, async (command) => BSON.deserialize(await this.#ask(command)));
   }
 

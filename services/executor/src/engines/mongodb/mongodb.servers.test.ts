@@ -109,7 +109,7 @@ describe.skipIf(MONGODB_URL === undefined)('mongodb (needs MONGODB_URL)', () => 
         { _id: 2, a: 3, b: null },
       ],
     });
-    const table = (await connection.readSchema()).find(({ name }) => name === 'shape');
+    const table = (await connection.readSchema()).tables.find(({ name }) => name === 'shape');
     expect(table).toEqual({
       schema: database,
       name: 'shape',

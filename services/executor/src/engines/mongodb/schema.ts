@@ -1,14 +1,14 @@
 /** The collections that the source's user may see, with the fields of some documents of each: MongoDB keeps no list of them. */
 
 import type { Document } from 'bson';
-import type { ColumnInfo, SchemaTable } from '../../engine.ts';
+import type { ColumnInfo, Schema, SchemaTable } from '../../engine.ts';
 
 const collectionsMax = 200;
 const documentsMax = 20;
 
 type Ask = (command: Document) => Promise<Document>;
 
-export async function readSchema(database: string, ask: Ask): Promise<SchemaTable[]> {
+export async function readSchema(database: string, ask: Ask): Promise<Schema> {
   const listed = await ask({
     listCollections: 1,
     nameOnly: true,
@@ -26,7 +26,11 @@ export async function readSchema(database: string, ask: Ask): Promise<SchemaTabl
       columns: columnsOf(sampled.cursor.firstBatch),
     });
   }
-  return tables.sort((a, b) => (a.name < b.name ? -1 : 1));
+  tables.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const { id } = listed.cursor;
+  if (String(id) === '0') return { tables };
+  await ask({ killCursors: '$cmd.listCollections', cursors: [id] });
+  return { tables, truncated: true };
 }
 
 /** A field that some lack, or have as null, is nullable; one of several types has them all, parted by a bar. */

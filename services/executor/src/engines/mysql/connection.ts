@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/error';
-import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
+import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import { rowsLeftError } from '../stopped.ts';
 import { brokenError, controlError } from './errors.ts';
@@ -275,7 +275,7 @@ export class MysqlConnection implements Connection {
     };
   }
 
-  readSchema(): Promise<SchemaTable[]> {
+  readSchema(): Promise<Schema> {
     return readSchema(this);
   }
 

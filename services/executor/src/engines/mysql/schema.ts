@@ -1,8 +1,9 @@
 /** The tables of the source's database that its user may see. */
 
-import type { Outcome, RunOptions, SchemaTable, Statement } from '../../engine.ts';
+import type { Outcome, RunOptions, Schema, Statement } from '../../engine.ts';
 import { createAnswer } from '../../rows/answer.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
+import { schemaColumnsMax, toSchema } from '../../schema-tables.ts';
 import { brokenError } from './errors.ts';
 
 const text = `
@@ -12,7 +13,7 @@ const text = `
   WHERE c.TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')
     AND (DATABASE() IS NULL OR c.TABLE_SCHEMA = DATABASE())
   ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION
-  LIMIT 50000`;
+  LIMIT ${schemaColumnsMax + 1}`;
 
 const timeoutMs = 30_000;
 /** Far more than the columns that are asked for can take. */
@@ -22,7 +23,7 @@ interface Runner {
   run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
 }
 
-export async function readSchema(connection: Runner): Promise<SchemaTable[]> {
+export async function readSchema(connection: Runner): Promise<Schema> {
   const chunks: Buffer[] = [];
   let bytesLeft = schemaBytesMax;
   const reply = {
@@ -39,18 +40,15 @@ export async function readSchema(connection: Runner): Promise<SchemaTable[]> {
   answer.finish(outcome, { queueMs: 0, durationMs: 0 });
   if (bytesLeft < 0) throw brokenError(new RangeError('The server answers with more than was asked for.'));
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: Record<string, unknown>[] };
-  const tables = new Map<string, SchemaTable>();
-  for (const row of data) {
-    const [schema, name, isView, column, type, nullable] = Object.values(row);
-    const key = JSON.stringify([schema, name]);
-    const table = tables.get(key) ?? {
-      schema: String(schema),
-      name: String(name),
-      kind: isView === 1 ? ('view' as const) : ('table' as const),
-      columns: [],
-    };
-    table.columns.push({ name: String(column), type: String(type), nullable: nullable === 1 });
-    tables.set(key, table);
-  }
-  return [...tables.values()];
+  return toSchema(
+    data.map((row) => {
+      const [schema, name, isView, column, type, nullable] = Object.values(row);
+      return {
+        schema: String(schema),
+        name: String(name),
+        kind: isView === 1 ? 'view' : 'table',
+        column: { name: String(column), type: String(type), nullable: nullable === 1 },
+      };
+    }),
+  );
 }

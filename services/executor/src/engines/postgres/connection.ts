@@ -1,7 +1,7 @@
 /** One session at PostgreSQL: prepared statements, read-only transactions, rows straight into the sink. */
 
 import { HubError } from '@datahub/service-kit/error';
-import type { Connection, Outcome, RunOptions, SchemaTable, Signature, Statement } from '../../engine.ts';
+import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import { rowsLeftError } from '../stopped.ts';
 import { toHubError } from './errors.ts';
@@ -235,7 +235,7 @@ export class PostgresConnection implements Connection {
     };
   }
 
-  readSchema(): Promise<SchemaTable[]> {
+  readSchema(): Promise<Schema> {
     return readSchema(this.#statements);
   }
 

@@ -1,6 +1,7 @@
 /** The tables that the source's user may see. */
 
-import type { SchemaTable } from '../../engine.ts';
+import type { Schema } from '../../engine.ts';
+import { schemaColumnsMax, toSchema } from '../../schema-tables.ts';
 
 const text = `
   SELECT n.nspname, c.relname, c.relkind IN ('v', 'm'), a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull
@@ -10,24 +11,18 @@ const text = `
   WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
     AND n.nspname NOT LIKE 'pg_toast%' AND has_table_privilege(c.oid, 'SELECT')
   ORDER BY 1, 2, a.attnum
-  LIMIT 50000`;
+  LIMIT ${schemaColumnsMax + 1}`;
 
 export async function readSchema(connection: {
   rows(text: string): Promise<(string | null)[][]>;
-}): Promise<SchemaTable[]> {
-  const tables = new Map<string, SchemaTable>();
-  for (const [schema = '', name = '', isView, column = '', type = '', nullable] of await connection.rows(
-    text,
-  )) {
-    const key = JSON.stringify([schema, name]);
-    const table = tables.get(key) ?? {
+}): Promise<Schema> {
+  const rows = await connection.rows(text);
+  return toSchema(
+    rows.map(([schema, name, isView, column, type, nullable]) => ({
       schema: schema ?? '',
       name: name ?? '',
-      kind: isView === 't' ? ('view' as const) : ('table' as const),
-      columns: [],
-    };
-    table.columns.push({ name: column ?? '', type: type ?? '', nullable: nullable === 't' });
-    tables.set(key, table);
-  }
-  return [...tables.values()];
+      kind: isView === 't' ? 'view' : 'table',
+      column: { name: column ?? '', type: type ?? '', nullable: nullable === 't' },
+    })),
+  );
 }
