@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { Format } from '@datahub/proto/executor/v1/executor';
@@ -9,21 +9,22 @@ import { createSealer } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call';
 import { createLogger } from '@datahub/service-kit/logger';
 import { readSettings } from '@datahub/service-kit/settings';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { readExecutorConfig } from './config.ts';
 import { toSourceDefinition } from './definitions-from-proto.ts';
-import type { Connection, ConnectSettings, Engine, Statement } from './engine.ts';
+import type { Connection, ConnectSettings, Engine, Learned, Statement } from './engine.ts';
 import type { AnswerSink } from './rpc/execution.ts';
 import { type Catalog, type ExecutorService, openExecutor } from './service.ts';
 import { bindingOf } from './unseal.ts';
 
 /** Speaks to a real socket, so that dialling and its rules are the real ones; what it runs comes back as its answer. */
-function createLineEngine(seen: ConnectSettings[]): Engine {
+function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)[]): Engine {
   return {
     names: ['postgres'],
-    connect: async (settings, { dial, signal }) => {
+    connect: async (settings, { dial, signal, learned }) => {
       const socket = await dial(settings.host, settings.port, signal);
       seen.push(settings);
+      learnt.push(learned);
       let text = '';
       const connection = {
         serverVersion: '15.0',
@@ -53,9 +54,14 @@ const principal: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits
 const ctx = () => createCallContext({ timeoutMs: 5_000, principal });
 
 let server: Server;
+let sockets: Socket[] = [];
 let opened: ExecutorService[] = [];
 beforeEach(async () => {
-  server = createServer((socket) => socket.pipe(socket));
+  sockets = [];
+  server = createServer((socket) => {
+    sockets.push(socket);
+    socket.pipe(socket);
+  });
   await once(server.listen(0, '127.0.0.1'), 'listening');
 });
 afterEach(async () => {
@@ -83,6 +89,7 @@ async function setup(env: Record<string, string> = {}) {
     reseal: async () => ({ done: true, moreDone: [] }),
   };
   const seen: ConnectSettings[] = [];
+  const learnt: (Learned | undefined)[] = [];
   const service = openExecutor(
     readSettings(env, (reader) => readExecutorConfig(reader, { embedded: true })),
     {
@@ -93,7 +100,7 @@ async function setup(env: Record<string, string> = {}) {
         return { close: async () => {} };
       },
       opener: await createOpener([privateKey]),
-      engines: [createLineEngine(seen)],
+      engines: [createLineEngine(seen, learnt)],
       compile: ({ text }) => ({
         kind: 'read',
         uncounted: false,
@@ -127,7 +134,7 @@ async function setup(env: Record<string, string> = {}) {
     );
     return Buffer.concat(chunks).toString();
   };
-  return { service, execute, answer, catalog, seen };
+  return { service, execute, answer, catalog, seen, learnt };
 }
 
 async function makeAnswer(
@@ -177,6 +184,24 @@ test('a change is in force once it was let go of', async () => {
   Object.assign(answer.query as object, { query: 'longer', version: 2 });
   catalog.news(['q']);
   expect(await execute()).toBe('6 rows');
+});
+
+test('what a connection learned of its server holds until the settings of the source change', async () => {
+  const { service, execute, answer, catalog, learnt } = await setup();
+  const connectAgain = async (change: object = {}) => {
+    Object.assign(answer.source as object, change);
+    catalog.news(['q']);
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await vi.waitFor(() => expect(service.metrics()).toContain('datahub_pool_connections{state="idle"} 0'));
+    await execute();
+  };
+  await execute();
+  await connectAgain();
+  await connectAgain({ settingsVersion: '2', version: 2 });
+  expect(learnt).toHaveLength(3);
+  expect(learnt[0]).toBeDefined();
+  expect(learnt[1]).toBe(learnt[0]);
+  expect(learnt[2]).not.toBe(learnt[0]);
 });
 
 test('loopback is refused where it is not allowed, and looks like a closed port', async () => {
