@@ -1,6 +1,6 @@
 /**
  * Real servers for the tests. For each: the URL in the environment; else what is installed here; else Debian's package,
- * where this machine lets us install; else Docker; else a line that says what is missing. Run as a program, it starts
+ * installed where this machine lets us, and MySQL's unpacked into the cache; else Docker; else a line that says what is missing. Run as a program, it starts
  * them, prints their URLs as shell exports, and stays until it is interrupted.
  */
 
@@ -13,13 +13,14 @@ import { createInstaller, type Installer } from './databases/debian.ts';
 import { hasDocker, startInDocker } from './databases/docker.ts';
 import { buildFerretdb, canBuildFerretdb, startFerretdb } from './databases/ferretdb.ts';
 import { findMariadb, startMariadb } from './databases/mariadb.ts';
+import { canUnpackMysql, findMysql, startMysql, unpackMysql } from './databases/mysql.ts';
 import { findPgbouncer, type StartedPooler, startPgbouncer } from './databases/pgbouncer.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './databases/postgres.ts';
 import { findCommand, freePort } from './databases/process.ts';
 
 export interface Databases {
   /**
-   * What the tests read: POSTGRES_URL, MARIADB_URL and MONGODB_URL, those there are, PGBOUNCER_URL and
+   * What the tests read: POSTGRES_URL, MARIADB_URL, MYSQL_URL and MONGODB_URL, those there are, PGBOUNCER_URL and
    * PGBOUNCER_TRANSACTION_URL for a pooler in front of POSTGRES_URL, and TEST_CA, the path of a PEM file.
    * TEST_CA is there only when every SQL server of this run has a certificate from it.
    */
@@ -45,6 +46,7 @@ const cacheDir = fileURLToPath(new URL('../.cache/', import.meta.url));
 const starts: Record<string, { start: Start; hint: string }> = {
   POSTGRES_URL: { start: postgresHere, hint: 'install PostgreSQL (Debian: postgresql)' },
   MARIADB_URL: { start: mariadbHere, hint: 'install MariaDB (Debian: mariadb-server)' },
+  MYSQL_URL: { start: mysqlHere, hint: 'install MySQL' },
   MONGODB_URL: { start: ferretdbHere, hint: 'install Go 1.24 or newer, from which FerretDB is built' },
 };
 
@@ -105,7 +107,7 @@ function poolerEnv(pooler: StartedPooler | undefined): Record<string, string> {
 
 function envOf(started: Record<string, StartedDatabase>): Record<string, string> {
   const env: Record<string, string> = {};
-  for (const variable of [...Object.keys(starts), 'MYSQL_URL']) {
+  for (const variable of Object.keys(starts)) {
     const url = process.env[variable] || started[variable]?.url;
     if (url) env[variable] = url;
   }
@@ -163,6 +165,17 @@ async function mariadbHere(context: Context): Promise<StartedDatabase | undefine
     certificates: await context.certificates,
     port: await freePort(),
   });
+}
+
+/** MariaDB and MySQL cannot be installed beside each other, so MySQL is unpacked where it is missing. */
+async function mysqlHere({ dir, certificates, say }: Context): Promise<StartedDatabase | undefined> {
+  if ((await findMysql(cacheDir)) === undefined && (await canUnpackMysql())) {
+    say('unpacking MySQL from Debian unstable (about a minute) …');
+    await unpackMysql(cacheDir);
+  }
+  const found = await findMysql(cacheDir);
+  if (found === undefined) return undefined;
+  return startMysql(found, { dir, certificates: await certificates, port: await freePort() });
 }
 
 async function ferretdbHere({ dir, say }: Context): Promise<StartedDatabase | undefined> {

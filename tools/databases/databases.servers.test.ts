@@ -3,16 +3,20 @@
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Certificates, createCertificates } from './certificates.ts';
 import { findMariadb, startMariadb } from './mariadb.ts';
+import { findMysql, startMysql } from './mysql.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './postgres.ts';
 import { freePort } from './process.ts';
 
 const bin = await findPostgres();
 const commands = findMariadb();
+const mysqld = await findMysql(fileURLToPath(new URL('../../.cache/', import.meta.url)));
+type Call = [options: { dir: string; port: number; certificates: Certificates }];
 let dir: string;
 let certificates: Certificates;
 
@@ -51,30 +55,37 @@ describe.skipIf(bin === undefined)('the PostgreSQL of the tests (needs an instal
   });
 });
 
-describe.skipIf(commands === undefined)('the MariaDB of the tests (needs an installed one)', () => {
-  let server: StartedDatabase;
-  beforeAll(async () => {
-    server = await startMariadb(commands as NonNullable<typeof commands>, {
-      dir,
-      certificates,
-      port: await freePort(),
+const bothMysql = [
+  ['MariaDB', commands && ((...call: Call) => startMariadb(commands, ...call))],
+  ['MySQL', mysqld && ((...call: Call) => startMysql(mysqld, ...call))],
+] as const;
+
+describe.each(bothMysql)('the %s of the tests', (name, start) => {
+  describe.skipIf(start === undefined)('(needs one that is installed or unpacked)', () => {
+    let server: StartedDatabase;
+    beforeAll(async () => {
+      server = await (start as NonNullable<typeof start>)({ dir, certificates, port: await freePort() });
     });
-  });
-  afterAll(() => server?.stop());
+    afterAll(() => server?.stop());
 
-  it('proves itself by its CA and has room for many connections', async () => {
-    const ssl = { ca: await readFile(server.ca as string, 'utf8') };
-    const connection = await mysql.createConnection({ uri: server.url, ssl });
-    const [cipher] = await connection.query("SHOW STATUS LIKE 'Ssl_cipher'");
-    const [connections] = await connection.query('SELECT @@max_connections AS connections');
-    await connection.end();
-    expect(cipher).toMatchObject([{ Value: expect.stringMatching(/./) }]);
-    expect(Number((connections as { connections: number }[])[0]?.connections)).toBeGreaterThanOrEqual(200);
-  });
+    it('is what it is called, proves itself by its CA and has room for many connections', async () => {
+      const ssl = { ca: await readFile(server.ca as string, 'utf8') };
+      const connection = await mysql.createConnection({ uri: server.url, ssl });
+      const [cipher] = await connection.query("SHOW STATUS LIKE 'Ssl_cipher'");
+      const [told] = await connection.query('SELECT @@max_connections AS connections, @@version AS version');
+      await connection.end();
+      expect(cipher).toMatchObject([{ Value: expect.stringMatching(/./) }]);
+      const [{ connections, version }] = told as [{ connections: number; version: string }];
+      expect(Number(connections)).toBeGreaterThanOrEqual(200);
+      expect(/mariadb/i.test(version)).toBe(name === 'MariaDB');
+    });
 
-  it('refuses a wrong password', async () => {
-    const url = new URL(server.url);
-    url.password = 'wrong';
-    await expect(mysql.createConnection(url.href)).rejects.toMatchObject({ code: 'ER_ACCESS_DENIED_ERROR' });
+    it('refuses a wrong password', async () => {
+      const url = new URL(server.url);
+      url.password = 'wrong';
+      await expect(mysql.createConnection(url.href)).rejects.toMatchObject({
+        code: 'ER_ACCESS_DENIED_ERROR',
+      });
+    });
   });
 });

@@ -28,6 +28,13 @@ const images: Record<string, Image> = {
     url: (password, port) => `mysql://root:${password}@127.0.0.1:${port}/hub`,
     ready: (password) => ['mariadb', '-h127.0.0.1', '-uroot', `-p${password}`, '-e', 'SELECT 1'],
   },
+  MYSQL_URL: {
+    image: 'mysql:9',
+    containerPort: 3306,
+    env: (password) => [`MYSQL_ROOT_PASSWORD=${password}`, 'MYSQL_DATABASE=hub'],
+    url: (password, port) => `mysql://root:${password}@127.0.0.1:${port}/hub`,
+    ready: (password) => ['mysql', '-h127.0.0.1', '-uroot', `-p${password}`, '-e', 'SELECT 1'],
+  },
   MONGODB_URL: {
     image: 'mongo:8',
     containerPort: 27017,
