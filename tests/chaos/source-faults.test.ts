@@ -142,7 +142,7 @@ describe.each(Object.entries(servers))('a %s source behind a network that fails'
         network.fault = { resetInAnswerTo: label };
         const headers = { 'idempotency-key': label };
         const first = await execute(queries.insert, { context: { id, label } }, headers);
-        expect([first.status, first.code]).toEqual([502, 'SOURCE_BROKEN']);
+        expect([first.status, first.code]).toEqual([503, 'OUTCOME_UNKNOWN']);
         expect(first.detail).toContain('outcome is unknown');
         network.fault = 'none';
         const again = await execute(queries.insert, { context: { id, label } }, headers);

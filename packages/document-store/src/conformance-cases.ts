@@ -14,6 +14,11 @@ export interface Item extends Doc {
   data?: unknown;
 }
 
+/** Written beside changes of items. */
+export interface Entry extends Doc {
+  text: string;
+}
+
 /** The collections that `createStore` is given. */
 export const conformanceSpecs: CollectionSpec[] = [
   {
@@ -24,7 +29,9 @@ export const conformanceSpecs: CollectionSpec[] = [
     bytes: ['blob'],
     summary: { by: 'group', fields: ['label', 'parent'] },
     expires: 'goneAt',
+    outbox: true,
   },
+  { name: 'entries' },
   ...blobCollections('blobs'),
 ];
 

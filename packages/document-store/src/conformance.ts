@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import { describeBeside } from './conformance-beside.ts';
 import { describeBlobs } from './conformance-blobs.ts';
 import type { Context, Item } from './conformance-cases.ts';
 import { conformanceSpecs } from './conformance-cases.ts';
@@ -32,6 +33,7 @@ export function describeDocumentStore(
       account: () => `dh.acct.${++accounts}`,
     };
     describeWrites(context);
+    describeBeside(context);
     describeReads(context);
     describeValues(context);
     describeTenancy(context);

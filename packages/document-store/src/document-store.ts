@@ -3,12 +3,14 @@
  *
  * A document is plain JSON data with an id, an account and a version. Every call but three names the account, and
  * the account is part of every filter an adapter makes; the three (`getUnique`, `scan`, `sweepExpired`) say why.
- * One call is one atomic write of one document; there is no transaction across calls (see `insertMany`).
+ * One call is one atomic write of one document, and of what is written beside it (`Beside`); there is no transaction
+ * across calls (see `insertMany`).
  *
  * Errors are `HubError`s:
  * - `CONFLICT`: the id or a unique value is taken.
- * - `UNAVAILABLE`: the store is away, full or closed. On SQLite nothing of the write was kept; on MongoDB the outcome
- *   of a write is unknown, so a caller that repeats it relies on the id (insert) or the version (replace, delete).
+ * - `UNAVAILABLE`: the store is away, full or closed, and nothing of the write was kept.
+ * - `OUTCOME_UNKNOWN`: the write was sent and its answer never came, or the disk failed after a commit. A caller that
+ *   repeats it relies on the id (insert) or the version (replace, delete).
  * - `VALIDATION`: the document or filter holds what no store can give back exactly.
  * - `TOO_LARGE`: the document is over `documentSizeMax`.
  */
@@ -46,6 +48,8 @@ export interface CollectionSpec {
    * index and not from the documents. `by` is one of `indexes`.
    */
   summary?: { by?: string; fields: string[] };
+  /** Its changes may write a document of another collection beside theirs; see `Beside`. */
+  outbox?: boolean;
   /** The field with the moment (ms since 1970) from which `sweepExpired` removes the document; null for never. */
   expires?: string;
 }
@@ -66,11 +70,23 @@ export interface Page extends Filter {
   descending?: boolean;
 }
 
+/**
+ * A new document of another collection, kept together with a change or not at all. SQLite writes both in one commit, and
+ * refuses both where the id is taken. MongoDB writes it into the changed document first and from there to its place:
+ * before the call resolves, or at the next `settle` where that fails. There an id that is taken counts as written.
+ */
+export interface Beside {
+  collection: string;
+  doc: Doc;
+}
+
 export interface DeleteGuard {
   /** Delete only this version. */
   version?: number;
   /** Delete only while this counter is zero, in the same atomic step. */
   zero?: string;
+  /** Written if, and only if, the document is deleted. */
+  beside?: Beside | undefined;
 }
 
 export interface Position {
@@ -81,7 +97,7 @@ export interface Position {
 export type Summary = Record<string, Scalar> & { id: string };
 
 export interface Collection<T extends Doc> {
-  insert(doc: T): Promise<void>;
+  insert(doc: T, beside?: Beside): Promise<void>;
   /**
    * In order. SQLite keeps all or none. MongoDB keeps those before the first that conflicts; where half a batch
    * would be wrong, the batch is one document.
@@ -91,7 +107,7 @@ export interface Collection<T extends Doc> {
   /** For look-ups that find the account, as that of a key by its hash: the one read without an account. */
   getUnique(field: string, value: string): Promise<T | null>;
   /** Compare and set: false when the stored version is not `doc.version - 1`, or nothing is stored. */
-  replace(doc: T): Promise<boolean>;
+  replace(doc: T, beside?: Beside): Promise<boolean>;
   /** False when there is nothing to delete or the guard does not hold. */
   delete(accountId: string, id: string, guard?: DeleteGuard): Promise<boolean>;
   /** Deletes the first `limit` documents of the filter; returns how many. Not atomic as a whole on MongoDB. */
@@ -120,6 +136,8 @@ export interface BackupOptions {
 export interface DocumentStore {
   /** Throws for a name that was not declared at opening. */
   collection<T extends Doc>(name: string): Collection<T>;
+  /** Brings to its place what a crash or a lost connection left beside changed documents. */
+  settle(): Promise<void>;
   /** Rejects with `UNAVAILABLE` while writes would fail. */
   health(): Promise<void>;
   /**

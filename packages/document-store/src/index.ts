@@ -4,6 +4,7 @@ export type { Blobs } from './blobs.ts';
 export { blobCollections, createBlobs } from './blobs.ts';
 export type {
   BackupOptions,
+  Beside,
   Collection,
   CollectionSpec,
   DeleteGuard,

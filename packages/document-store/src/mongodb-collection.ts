@@ -1,9 +1,11 @@
 import type { Collection as MongodbCollection } from 'mongodb';
-import { encode, isAccountId, isId } from './document.ts';
+import { isAccountId, isId } from './document.ts';
 import type { Collection, Doc } from './document-store.ts';
-import { checkCount, checkFilter, checkPage, checkStep } from './filter.ts';
+import { checkCount, checkFilter, checkPage } from './filter.ts';
 import type { Kept } from './mongodb-documents.ts';
-import { fromKept, keyOf, toKept, toMongodbFilter, toSet, toSummary } from './mongodb-documents.ts';
+import { fromKept, keyOf, toMongodbFilter, toSummary } from './mongodb-documents.ts';
+import type { Outboxes } from './mongodb-outbox.ts';
+import { createWriting, keyFilter } from './mongodb-writes.ts';
 import type { Shape } from './spec.ts';
 import { checkDeclared } from './spec.ts';
 
@@ -16,6 +18,7 @@ export interface Calls {
    * one process.
    */
   change<R>(key: string, work: () => Promise<R>): Promise<R>;
+  outboxes: Outboxes;
 }
 
 export function createMongodbCollection<T extends Doc>(
@@ -38,13 +41,13 @@ function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
     async get(accountId, id) {
       if (!isAccountId(accountId) || !isId(id)) return null;
       const found = await call(() => kept.findOne(keyFilter(accountId, id)));
-      return found === null ? null : toDoc(found);
+      return found === null || isBuried(found) ? null : toDoc(found);
     },
     async getUnique(field, value) {
       checkDeclared(shape, 'unique', field);
       if (typeof value !== 'string') return null;
       const found = await call(() => kept.findOne({ [field]: { $eq: value } }));
-      return found === null ? null : toDoc(found);
+      return found === null || isBuried(found) ? null : toDoc(found);
     },
     async find(page) {
       const checked = checkPage(shape, page);
@@ -79,80 +82,12 @@ function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
       checkCount('limit', limit);
       if (limit === 0) return [];
       const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
-      const cursor = kept.find(filter, { sort: { _id: 1 }, limit });
+      const there = shape.outbox ? { version: { $gt: 0 } } : {};
+      const cursor = kept.find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
       return (await call(() => cursor.toArray())).map(toDoc);
     },
   } satisfies Partial<Collection<T>>;
 }
 
-function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, calls: Calls) {
-  const { call } = calls;
-  const change = <R>(accountId: string, id: string, work: () => Promise<R>) =>
-    calls.change(`${shape.name} ${keyOf(accountId, id)}`, work);
-
-  /** Deletes by key what a bounded read chose, repeating the condition: a change in between keeps a document. */
-  async function deleteChosen(condition: object, sort: Record<string, 1>, limit: number): Promise<number> {
-    if (limit === 0) return 0;
-    const cursor = kept.find(condition, { sort, limit, projection: { _id: 1 } });
-    const keys = (await call(() => cursor.toArray())).map((found) => found._id);
-    if (keys.length === 0) return 0;
-    const result = await call(() => kept.deleteMany({ ...condition, _id: { $in: keys } }));
-    return result.deletedCount;
-  }
-
-  return {
-    async insert(doc) {
-      const stored = toKept(shape, encode(shape, doc));
-      await call(() => kept.insertOne(stored));
-    },
-    async insertMany(docs) {
-      const stored = docs.map((doc) => toKept(shape, encode(shape, doc)));
-      if (stored.length > 0) await call(() => kept.insertMany(stored, { ordered: true }));
-    },
-    async replace(doc) {
-      const stored = encode(shape, doc);
-      const filter = keyFilter(stored.accountId, stored.id, stored.version - 1);
-      const set = { $set: toSet(shape, stored) };
-      const result = await change(stored.accountId, stored.id, () => kept.updateOne(filter, set));
-      return result.matchedCount === 1;
-    },
-    async delete(accountId, id, { version, zero } = {}) {
-      if (zero !== undefined) checkDeclared(shape, 'counters', zero);
-      if (!isAccountId(accountId) || !isId(id)) return false;
-      const guard = zero === undefined ? {} : { [zero]: { $eq: 0 } };
-      const filter = { ...keyFilter(accountId, id, version), ...guard };
-      const result = await change(accountId, id, () => kept.deleteOne(filter));
-      return result.deletedCount === 1;
-    },
-    async deleteMany(filter) {
-      checkCount('limit', filter.limit);
-      const checked = checkFilter(shape, filter);
-      return checked === null ? 0 : deleteChosen(toMongodbFilter(checked), { id: 1 }, filter.limit);
-    },
-    async add(accountId, id, counter, by) {
-      checkDeclared(shape, 'counters', counter);
-      checkStep(by);
-      if (!isAccountId(accountId) || !isId(id)) return null;
-      const options = { returnDocument: 'after' } as const;
-      const filter = keyFilter(accountId, id);
-      const step = { $inc: { [counter]: by } };
-      const found = await change(accountId, id, () => kept.findOneAndUpdate(filter, step, options));
-      return found === null ? null : Number(found[counter]);
-    },
-    async sweepExpired(nowMs, limit) {
-      checkCount('limit', limit);
-      const { expires } = shape;
-      if (expires === undefined) return 0;
-      return deleteChosen({ [expires]: { $lte: nowMs } }, { [expires]: 1 }, limit);
-    },
-  } satisfies Partial<Collection<T>>;
-}
-
-/**
- * The key tells the account as well. Alone and as a plain value it is all that FerretDB looks up by its index; of any
- * other filter it reads the whole collection.
- */
-function keyFilter(accountId: string, id: string, version?: number) {
-  const filter = { _id: keyOf(accountId, id) };
-  return version === undefined ? filter : { ...filter, version: { $eq: version } };
-}
+/** Deleted, but for what is still to be written beside it. */
+const isBuried = (found: Kept): boolean => found.version < 0;

@@ -30,6 +30,15 @@ export function toSet(shape: Shape, { version, body, fields, bytes }: Stored): D
   return set;
 }
 
+/** The members of a document that is deleted but for its outbox: no filter of an account or of a value finds it. */
+export function toBuried(shape: Shape, key: string): Document {
+  const set: Document = { version: -1, accountId: `${key.split('/', 1)[0]}/`, body: '' };
+  for (const name of shape.fields) set[name] = null;
+  for (const name of shape.bytes) set[name] = null;
+  for (const name of shape.unique) set[name] = `${key} is deleted`;
+  return set;
+}
+
 export function toKept(shape: Shape, stored: Stored): Kept {
   const { accountId, id, version, body } = stored;
   const counters = shape.counters.map((name, i) => [name, stored.counters[i] ?? 0]);

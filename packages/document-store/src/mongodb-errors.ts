@@ -34,6 +34,22 @@ function isLookUp(err: unknown): boolean {
   return err instanceof Error && /^query(Srv|Txt)$/i.test((err as NodeJS.ErrnoException).syscall ?? '');
 }
 
+export function isTaken(err: unknown): boolean {
+  return err instanceof MongoServerError && isDuplicate(err);
+}
+
+/** Refused before anything was written. */
+const unwritten = new Set([10107, 13435, 13436, 14031]);
+const neverSent = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClearedError', 'MongoPoolClosedError']);
+
+/** True for a write that was sent, or may have been, and was not answered, or not for good. The driver repeats none. */
+export function isUnanswered(err: unknown): boolean {
+  if (!(err instanceof MongoError) || !isPassing(err)) return false;
+  if (err instanceof MongoServerSelectionError || err.name === 'MongoNotConnectedError') return false;
+  if (neverSent.has(err.name)) return false;
+  return !(err instanceof MongoServerError) || !unwritten.has(Number(err.code));
+}
+
 /** FerretDB on SQLite answers an update that meets a unique value with an internal error and SQLite's words. */
 function isDuplicate(err: MongoServerError): boolean {
   return err.code === duplicateKey || (err.code === 1 && err.message.includes('UNIQUE constraint failed'));

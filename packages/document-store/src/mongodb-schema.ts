@@ -58,6 +58,7 @@ async function createIndexes(kept: Collection<Kept>, shape: Shape): Promise<void
     ...shape.unique.map((name): [IndexSpecification, boolean] => [{ [name]: 1 }, true]),
   ];
   if (shape.expires !== undefined) specs.push([{ [shape.expires]: 1 }, false]);
+  if (shape.outbox) specs.push([{ pending: 1 }, false]);
   for (const [keys, unique] of specs) await kept.createIndex(keys, { unique });
 }
 

@@ -6,6 +6,7 @@ import type { Calls } from './mongodb-collection.ts';
 import { createMongodbCollection } from './mongodb-collection.ts';
 import type { Kept } from './mongodb-documents.ts';
 import { fromMongodb, unavailable } from './mongodb-errors.ts';
+import { createOutboxes } from './mongodb-outbox.ts';
 import { prepareMongodb } from './mongodb-schema.ts';
 import { toShapes } from './spec.ts';
 import { createTurns } from './turns.ts';
@@ -47,7 +48,8 @@ export async function openMongodbStore(
     }
   };
   const turns = createTurns();
-  const calls: Calls = { call, change: (key, work) => turns(key, () => call(work)) };
+  const outboxes = createOutboxes({ shapes, collection: (name) => db.collection<Kept>(name), call });
+  const calls: Calls = { call, change: (key, work) => turns(key, () => call(work)), outboxes };
   try {
     await prepareBesideOthers(() => call(() => prepareMongodb(db, shapes)));
   } catch (err) {
@@ -61,6 +63,7 @@ export async function openMongodbStore(
       if (shape === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
       return createMongodbCollection(db.collection<Kept>(name), shape, calls);
     },
+    settle: () => outboxes.settle(),
     async health() {
       await call(() => db.command({ ping: 1 }));
     },
@@ -86,7 +89,8 @@ function toClientOptions(options: MongodbOptions): MongoClientOptions {
     writeConcern: { w: 'majority', journal: true, wtimeoutMS: socketTimeoutMs },
     readConcern: { level: 'majority' },
     readPreference: 'primary',
-    retryWrites: true,
+    // What the driver repeats it tells as if it had been sent once; see mongodb-repeats.ts.
+    retryWrites: false,
     retryReads: true,
     promoteBuffers: true,
     ignoreUndefined: false,

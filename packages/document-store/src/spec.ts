@@ -10,12 +10,13 @@ export interface Shape {
   summaryBy: string | undefined;
   summaryFields: readonly string[];
   expires: string | undefined;
+  outbox?: true;
   /** Fields kept beside the body: indexed, unique, summary and expiry ones, each once. */
   fields: readonly string[];
 }
 
 const nameShape = /^[a-z][A-Za-z0-9]{0,62}$/;
-const reserved = new Set(['id', 'accountId', 'version', 'body']);
+const reserved = new Set(['id', 'accountId', 'version', 'body', 'pending', 'outbox']);
 
 /** A wrong specification is a fault of the program, so it throws a plain error when the store is opened. */
 export function toShapes(specs: readonly CollectionSpec[]): Shape[] {
@@ -43,6 +44,7 @@ function toShape(spec: CollectionSpec): Shape {
     summaryBy: summary?.by,
     summaryFields,
     expires,
+    ...(spec.outbox ? { outbox: true as const } : {}),
     fields,
   };
 }
@@ -60,4 +62,9 @@ function checkNames(name: string, fields: string[]): void {
 /** A name that was not declared is a fault of the program. */
 export function checkDeclared(shape: Shape, list: 'unique' | 'counters', name: string): void {
   if (!shape[list].includes(name)) throw new TypeError(`${shape.name} does not list ${name} in ${list}.`);
+}
+
+/** The collection of what is written beside a change, which must have been declared to take such. */
+export function checkOutbox(shape: Shape): void {
+  if (shape.outbox !== true) throw new TypeError(`${shape.name} does not declare an outbox.`);
 }

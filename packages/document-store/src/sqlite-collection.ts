@@ -2,10 +2,10 @@ import type { Counts } from './counts.ts';
 import { createCounts } from './counts.ts';
 import type { Stored } from './document.ts';
 import { encode, isAccountId, isId } from './document.ts';
-import type { Collection, Doc, Scalar } from './document-store.ts';
+import type { Beside, Collection, Doc, Scalar } from './document-store.ts';
 import { checkCount, checkFilter, checkPage, checkStep } from './filter.ts';
 import type { Shape } from './spec.ts';
-import { checkDeclared } from './spec.ts';
+import { checkDeclared, checkOutbox } from './spec.ts';
 import type { Commits } from './sqlite-commits.ts';
 import { fromSqlite, unavailable } from './sqlite-errors.ts';
 import type { Prepare } from './sqlite-reads.ts';
@@ -16,11 +16,21 @@ interface Context {
   prepare: Prepare;
   commits: Commits;
   isOpen: () => boolean;
+  /** Checks a document, and gives what inserts it inside a commit. */
+  toInsert: (beside: Beside) => () => void;
 }
 
 export function createSqliteCollection(context: Context, shape: Shape) {
   const counts = createCounts(shape);
+  const writes = createWrites(context.prepare, shape);
   return {
+    toInsert(doc: Doc): () => void {
+      const stored = encode(shape, doc);
+      return () => {
+        writes.insert(stored);
+        counts.changed(stored.accountId, stored.fields, 1);
+      };
+    },
     typed: <T extends Doc>(): Collection<T> => ({
       ...createReading<T>(context, shape, counts),
       ...createWriting<T>(context, shape, counts),
@@ -71,10 +81,22 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Co
   } satisfies Partial<Collection<T>>;
 }
 
-function createWriting<T extends Doc>({ prepare, commits }: Context, shape: Shape, counts: Counts) {
+function createWriting<T extends Doc>({ prepare, commits, toInsert }: Context, shape: Shape, counts: Counts) {
   const writes = createWrites(prepare, shape);
   function inserted({ accountId, fields }: Stored): void {
     counts.changed(accountId, fields, 1);
+  }
+  /** A change that holds only together with what is written beside it; false where nothing is changed. */
+  function withBeside<R>(work: () => R, beside: Beside | undefined): () => R {
+    if (beside === undefined) return work;
+    checkOutbox(shape);
+    const insertBeside = toInsert(beside);
+    return () =>
+      writes.together(() => {
+        const result = work();
+        if (result !== false) insertBeside();
+        return result;
+      });
   }
   /** Runs a change of one document that may move it from one count to another. */
   function tracked(accountId: string, id: string, work: () => Scalar[] | boolean): boolean {
@@ -86,10 +108,11 @@ function createWriting<T extends Doc>({ prepare, commits }: Context, shape: Shap
     return true;
   }
   return {
-    async insert(doc) {
+    async insert(doc, beside) {
       const stored = encode(shape, doc);
+      const insert = withBeside(() => writes.insert(stored), beside);
       await commits.run(() => {
-        writes.insert(stored);
+        insert();
         inserted(stored);
       });
     },
@@ -100,15 +123,17 @@ function createWriting<T extends Doc>({ prepare, commits }: Context, shape: Shap
         for (const one of stored) inserted(one);
       });
     },
-    async replace(doc) {
+    async replace(doc, beside) {
       const stored = encode(shape, doc);
       const { accountId, id, fields } = stored;
-      return commits.run(() => tracked(accountId, id, () => writes.replace(stored) && fields));
+      const replace = withBeside(() => writes.replace(stored) && fields, beside);
+      return commits.run(() => tracked(accountId, id, replace));
     },
     async delete(accountId, id, guard = {}) {
       if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
-      return commits.run(() => tracked(accountId, id, () => writes.delete(accountId, id, guard)));
+      const drop = withBeside(() => writes.delete(accountId, id, guard), guard.beside);
+      return commits.run(() => tracked(accountId, id, drop));
     },
     async deleteMany(filter) {
       checkCount('limit', filter.limit);

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turnEnd } from 'node:timers/promises';
+import { outcomeUnknown } from '@datahub/service-kit/error';
 import { fromSqlite, isConstraint, unavailable } from './sqlite-errors.ts';
 import type { Log } from './sqlite-log.ts';
 
@@ -69,7 +70,9 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
       waiting = [];
       const answers = commitAll(batch);
       await onDisk(log.sync);
-      for (const answer of diskFailure === undefined ? answers : refusals(batch, diskFailure)) answer();
+      // These were committed, and may be there after a restart.
+      const told = diskFailure === undefined ? answers : refusals(batch, outcomeUnknown(diskFailure));
+      for (const answer of told) answer();
       await onDisk(log.empty);
     }
     for (const refuse of refusals(waiting.splice(0), diskFailure)) refuse();

@@ -10,6 +10,8 @@ import { bytesColumn, counterColumn, fieldColumn, indexOf, tableOf } from './sql
 /** The statements of a collection; each runs inside a commit that the caller opened. */
 export interface Writes {
   insert(doc: Stored): void;
+  /** Runs statements of which all are kept or none. */
+  together<R>(work: () => R): R;
   /** All or none. */
   insertMany(docs: readonly Stored[]): void;
   replace(doc: Stored): boolean;
@@ -48,18 +50,25 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
     return Number(prepare(sql).run(...values).changes);
   }
 
+  function together<R>(work: () => R): R {
+    prepare('SAVEPOINT many').run();
+    try {
+      return work();
+    } catch (err) {
+      prepare('ROLLBACK TO many').run();
+      throw err;
+    } finally {
+      prepare('RELEASE many').run();
+    }
+  }
+
   return {
     insert,
+    together,
     insertMany(docs) {
-      prepare('SAVEPOINT many').run();
-      try {
+      together(() => {
         for (const doc of docs) insert(doc);
-      } catch (err) {
-        prepare('ROLLBACK TO many').run();
-        throw err;
-      } finally {
-        prepare('RELEASE many').run();
-      }
+      });
     },
     replace({ accountId, id, version, body, fields: values, bytes: parts }) {
       return run(replaceSql, [version, body, ...values, ...parts, accountId, id, version - 1]) === 1;

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/error';
-import type { CollectionSpec, DocumentStore } from './document-store.ts';
+import type { Beside, CollectionSpec, DocumentStore } from './document-store.ts';
 import { toShapes } from './spec.ts';
 import { copySqliteFile } from './sqlite-backup.ts';
 import { createSqliteCollection } from './sqlite-collection.ts';
@@ -80,16 +80,24 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log:
     for (const collection of collections.values()) collection.forget();
   });
   const prepare = createPrepare(db);
-  for (const shape of shapes) {
-    collections.set(shape.name, createSqliteCollection({ prepare, commits, isOpen: () => db.isOpen }, shape));
-  }
+  const find = (name: string) => {
+    const found = collections.get(name);
+    if (found === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
+    return found;
+  };
+  const context = {
+    prepare,
+    commits,
+    isOpen: () => db.isOpen,
+    toInsert: ({ collection, doc }: Beside) => find(collection).toInsert(doc),
+  };
+  for (const shape of shapes) collections.set(shape.name, createSqliteCollection(context, shape));
   const closing = new AbortController();
   const copies = new Set<Promise<void>>();
   return {
-    collection(name) {
-      const found = collections.get(name);
-      if (found === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
-      return found.typed();
+    collection: (name) => find(name).typed(),
+    async settle() {
+      // One commit takes both: nothing is ever left.
     },
     async health() {
       if (!db.isOpen) throw unavailable('The store is closed.');

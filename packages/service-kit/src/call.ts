@@ -10,6 +10,8 @@ export interface CallContext {
   /** Absent only where the contract says so. */
   principal?: Principal | undefined;
   requestId: string;
+  /** Names an operation that may be asked for again, `<ms since 1970 of the first time>:<id>`; see `Idempotency-Key`. */
+  operation?: string | undefined;
   /** W3C trace context. */
   traceparent?: string | undefined;
   /** When the caller stops waiting, in milliseconds of `performance.now()`. */

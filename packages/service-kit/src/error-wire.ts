@@ -42,6 +42,7 @@ export const grpcStatusOf: Record<ErrorCode, status> = {
   SOURCE_BUSY: status.RESOURCE_EXHAUSTED,
   SOURCE_BROKEN: status.UNKNOWN,
   UNAVAILABLE: status.UNAVAILABLE,
+  OUTCOME_UNKNOWN: status.UNKNOWN,
   STATEMENT_TIMEOUT: status.DEADLINE_EXCEEDED,
   INTERNAL: status.INTERNAL,
 };

@@ -39,6 +39,7 @@ export const errorCodes = [
   'SOURCE_BUSY',
   'SOURCE_BROKEN',
   'UNAVAILABLE',
+  'OUTCOME_UNKNOWN',
   'STATEMENT_TIMEOUT',
   'INTERNAL',
 ] as const;
@@ -108,4 +109,15 @@ export function toHubError(err: unknown): HubError {
       cause: err,
     },
   );
+}
+
+/**
+ * For a change that was sent and whose answer never came: nobody knows whether it was made. UNAVAILABLE, in contrast, says
+ * that nothing was changed.
+ */
+export function outcomeUnknown(cause: unknown): HubError {
+  if (cause instanceof HubError && cause.code === 'OUTCOME_UNKNOWN') return cause;
+  const message =
+    'It is not known whether the change was made. Read it back, or send the same request again with the same Idempotency-Key.';
+  return new HubError('OUTCOME_UNKNOWN', message, { cause, retryable: false });
 }

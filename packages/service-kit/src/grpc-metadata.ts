@@ -7,6 +7,8 @@ import { toRequestId } from './request-id.ts';
 
 const principalName = 'datahub-principal-bin';
 const requestIdName = 'x-request-id';
+const operationName = 'datahub-operation';
+const operationCharactersMax = 200;
 const traceName = 'traceparent';
 
 export function toMetadata(ctx: CallContext, serviceToken: string | undefined): Metadata {
@@ -15,6 +17,7 @@ export function toMetadata(ctx: CallContext, serviceToken: string | undefined): 
     metadata.set(principalName, Buffer.from(Principal.encode(ctx.principal).finish()));
   }
   metadata.set(requestIdName, ctx.requestId);
+  if (ctx.operation) metadata.set(operationName, ctx.operation);
   if (ctx.traceparent) metadata.set(traceName, ctx.traceparent);
   if (serviceToken) metadata.set('authorization', `Bearer ${serviceToken}`);
   return metadata;
@@ -23,13 +26,16 @@ export function toMetadata(ctx: CallContext, serviceToken: string | undefined): 
 /** What a server reads; the deadline and the signal come from the call itself. */
 export function fromMetadata(
   metadata: Metadata,
-): Pick<CallContext, 'principal' | 'requestId' | 'traceparent'> {
+): Pick<CallContext, 'principal' | 'requestId' | 'operation' | 'traceparent'> {
   const [principal] = metadata.get(principalName);
   const [requestId] = metadata.get(requestIdName);
+  const [operation] = metadata.get(operationName);
   const [traceparent] = metadata.get(traceName);
   return {
     principal: principal instanceof Buffer ? principalIn(principal) : undefined,
     requestId: toRequestId(requestId),
+    operation:
+      typeof operation === 'string' && operation.length <= operationCharactersMax ? operation : undefined,
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
   };
 }

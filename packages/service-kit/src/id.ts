@@ -1,6 +1,6 @@
 /** Ids of the shape `<namespace>.<kind>.<random>`. */
 
-import { randomFillSync } from 'node:crypto';
+import { createHash, randomFillSync } from 'node:crypto';
 
 export const idKinds = ['hub', 'src', 'q', 'hrt', 'acct', 'clfr', 'clfc', 'key', 'evt'] as const;
 export type IdKind = (typeof idKinds)[number];
@@ -34,6 +34,17 @@ export function createFixedId(
 ): string {
   const value = (BigInt(atMs) << 100n) | BigInt(`0x${seed.toString('hex', 0, 10)}`);
   return `${namespace}.${kind}.${encode(value, 30)}`;
+}
+
+/** The id that an operation makes, however often it is carried out; undefined without one. See `CallContext.operation`. */
+export function operationIdOf(
+  { namespace, kind }: { namespace: string; kind: IdKind },
+  operation: string | undefined,
+): string | undefined {
+  const [, atMs, id = ''] = /^(\d{1,14}):(.+)$/.exec(operation ?? '') ?? [];
+  if (atMs === undefined) return undefined;
+  const seed = createHash('sha256').update(id).digest();
+  return createFixedId({ namespace, kind, atMs: Number(atMs) }, seed);
 }
 
 function encode(value: bigint, length: number): string {

@@ -39,7 +39,7 @@ export async function openWithStore<T>(open: () => Promise<T>, options: StoreWai
       if (attempt > 0) logger.info({ event: 'store.reached', waitedMs }, 'the store can be reached now');
       return opened;
     } catch (err) {
-      const mayPass = err instanceof HubError && err.code === 'UNAVAILABLE' && err.retryable;
+      const mayPass = err instanceof HubError && (isAway(err) || err.code === 'OUTCOME_UNKNOWN');
       if (!options.isAwaited || !mayPass) throw err;
       if (attempt === 0) await onAway?.();
       const cause = err.cause instanceof Error ? err.cause.message : err.message;
@@ -55,6 +55,8 @@ export async function openWithStore<T>(open: () => Promise<T>, options: StoreWai
     }
   }
 }
+
+const isAway = (err: HubError) => err.code === 'UNAVAILABLE' && err.retryable === true;
 
 export function isAwaited(storeUrl: string): boolean {
   return storeUrl.startsWith('mongodb');

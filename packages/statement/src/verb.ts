@@ -60,6 +60,9 @@ const refusedVerbs = new Map<string, string>([
   ].map((verb) => [verb, 'other'] as const),
 ]);
 
+/** True for commands of which the hub only runs statements that read. */
+export const isReading = (command: string): boolean => readVerbs.has(command);
+
 export interface Shape {
   verb: string;
   kind: StatementKind;

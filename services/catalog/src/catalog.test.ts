@@ -166,7 +166,7 @@ describe('the catalog', () => {
   describe('puts a node into a hub', () => {
     const insert = async (change: Partial<QueryDoc>) => {
       const doc = { ...query, id: 'dh.q.new', ...change } as QueryDoc;
-      await insertInHub(catalog, catalog.store.queries, doc);
+      await insertInHub(catalog, { collection: catalog.store.queries, doc });
     };
     const inserted = () => catalog.store.queries.get('ours', 'dh.q.new');
 

@@ -1,19 +1,21 @@
 /** What every part of the catalog works with, and the two moves all of them share: load what is the caller's, update by compare and set. */
 
-import type { Collection, Doc } from '@datahub/document-store';
+import type { Beside, Collection, Doc } from '@datahub/document-store';
 import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Seal } from '@datahub/sealing/sealer';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/error';
 import type { CreateId } from '@datahub/service-kit/id';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import type { ChangeFeed } from './changes.ts';
-import type { FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
+import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
+import type { KeptBytes } from './kept-bytes.ts';
 import type { CheckStatement } from './query.ts';
 import type { CatalogStore } from './store.ts';
+import type { Leftovers } from './sweep.ts';
 
 export interface Catalog {
   store: CatalogStore;
@@ -24,6 +26,8 @@ export interface Catalog {
   changes: ChangeFeed;
   namespace: string;
   quota: Quota;
+  leftovers: Leftovers;
+  keptBytes: KeptBytes;
 }
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {
@@ -39,20 +43,25 @@ interface Update<T extends Doc> {
   /** Returns the very document it was given when nothing changes. */
   change: (doc: T) => T | Promise<T>;
   expected?: Expected;
+  /** Kept together with the change, and by itself where nothing changes. */
+  entry?: Beside | undefined;
 }
 
 /** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
 export async function update<T extends Doc & { updatedAt: number | null }>(
   catalog: Catalog,
-  { collection, load, change, expected = {} }: Update<T>,
+  { collection, load, change, expected = {}, entry }: Update<T>,
 ): Promise<T> {
   for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
     const doc = await load();
     requireVersion(doc, expected);
     const changed = await change(doc);
-    if (changed === doc) return doc;
+    if (changed === doc) {
+      if (entry !== undefined) await catalog.store.audit.insert(entry.doc as AuditDoc);
+      return doc;
+    }
     const next = { ...changed, version: doc.version + 1, updatedAt: catalog.nowMs() };
-    if (await collection.replace(next)) return next;
+    if (await collection.replace(next, entry)) return next;
   }
   throw tooMany();
 }
@@ -62,12 +71,13 @@ export async function remove<T extends Doc>({
   collection,
   load,
   expected = {},
+  entry,
 }: Omit<Update<T>, 'change'>): Promise<void> {
   for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
     const { accountId, id, version } = await load();
     requireVersion({ version }, expected);
     const guard = expected.expectedVersion === undefined ? {} : { version };
-    if (await collection.delete(accountId, id, guard)) return;
+    if (await collection.delete(accountId, id, { ...guard, beside: entry })) return;
   }
   throw tooMany();
 }
@@ -166,20 +176,41 @@ export async function findFolder(catalog: Catalog, hub: HubDoc, nodeId: string):
   return { nodeId: folder.id, nodeSubType: folder.nodeSubType };
 }
 
+interface NewNode<T extends Doc> {
+  collection: Collection<T>;
+  doc: T;
+  /** Kept together with the node. */
+  made?: Beside;
+  /** Kept together with its deletion, where its hub or folder went meanwhile. */
+  unmade?: Beside;
+}
+
 /**
  * Inserts a node, then looks whether its hub and its folder are still there. A deletion puts up its tombstone before it
  * looks for content, so one of the two always sees the other.
  */
 export async function insertInHub<T extends Doc & { hubId: string; parentNodeId: string }>(
   catalog: Catalog,
-  collection: Collection<T>,
-  doc: T,
+  { collection, doc, made, unmade }: NewNode<T>,
 ): Promise<void> {
-  await collection.insert(doc);
-  const hub = await catalog.store.hubs.get(doc.accountId, doc.hubId);
-  if (hub !== null && !hub.deleting) {
-    if (categoryOf(hub, doc.parentNodeId) || (await findFolder(catalog, hub, doc.parentNodeId))) return;
+  await collection.insert(doc, made);
+  try {
+    const missing = await findMissing(catalog, doc);
+    if (missing === undefined) return;
+    await collection.delete(doc.accountId, doc.id, { beside: unmade });
+    throw notFound(missing);
+  } catch (err) {
+    // The node is there, and may have to go.
+    throw err instanceof HubError && err.code === 'NOT_FOUND' ? err : outcomeUnknown(err);
   }
-  await collection.delete(doc.accountId, doc.id);
-  throw notFound(hub === null || hub.deleting ? 'hub' : 'parent node');
+}
+
+async function findMissing(
+  catalog: Catalog,
+  doc: Doc & { hubId: string; parentNodeId: string },
+): Promise<string | undefined> {
+  const hub = await catalog.store.hubs.get(doc.accountId, doc.hubId);
+  if (hub === null || hub.deleting) return 'hub';
+  const found = categoryOf(hub, doc.parentNodeId) || (await findFolder(catalog, hub, doc.parentNodeId));
+  return found ? undefined : 'parent node';
 }

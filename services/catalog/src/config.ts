@@ -19,6 +19,8 @@ export interface CatalogConfig {
   auditKeptMs: number;
   /** Things of each kind in one account; 0 for no bound. */
   accountQuota: number;
+  /** Bytes of the records and answers that are kept for `Idempotency-Key`, of one account. */
+  keptBytesMax: number;
   /** How many of this service run over the same store. */
   replicas: number;
   /** How long an executor may hold a definition. */
@@ -49,6 +51,11 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     sealingPublicKeys: readPublicKeys(reader, apart),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', { fallback: 90, min: 1, max: 36_500 }) * 86_400_000,
     accountQuota: readAccountQuota(reader),
+    keptBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX', {
+      fallback: 16_777_216,
+      min: 65_536,
+      max: 1_073_741_824,
+    }),
     replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', { fallback: 1, min: 1, max: 1_000 }),
     leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
   };

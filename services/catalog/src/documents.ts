@@ -20,6 +20,8 @@ export interface HubDoc extends Doc, Dated {
   archived: number;
   /** 0, or 1: a tombstone: from here on the hub and all in it are gone for callers; a sweep removes them. */
   deleting: number;
+  /** Of a tombstone: the entry of the audit that is written when it goes. */
+  deleted?: AuditDoc;
   /** The two category nodes, made with the hub. */
   queriesNodeId: string;
   sourcesNodeId: string;
@@ -156,6 +158,12 @@ export interface OperationDoc extends Doc {
   etag?: string;
   kept: boolean;
   note: string;
+  /** 1 where it has ended and nobody knows how. */
+  unknown?: number;
+  /** Bytes that count against the account. */
+  size: number;
   createdAt: number;
+  /** When it was begun the last time; a repeat may begin it again where it was not carried out. */
+  begunAt: number;
   expiresAt: number;
 }

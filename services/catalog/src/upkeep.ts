@@ -1,9 +1,10 @@
-/** Removes what has had its time: kept answers, counted minutes, and what of the audit is older than is kept now. */
+/** Finishes what a failure left, and removes what has had its time: kept answers, counted minutes, old audit. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Closable } from '@datahub/service-kit/lifecycle';
 import type { Logger } from '@datahub/service-kit/logger';
 import type { CatalogStore } from './store.ts';
+import type { Leftovers } from './sweep.ts';
 
 /** Uses are counted for so long under the moment at which it began. */
 export const countedMs = 3_600_000;
@@ -40,13 +41,18 @@ async function removeAll(remove: (max: number) => Promise<number>, closed: Abort
 }
 
 /** At once and then each minute, one after the other. */
-export function startUpkeep(store: Upkept, options: UpkeepOptions & { logger: Logger }): Closable {
+export function startUpkeep(
+  store: Upkept & Pick<CatalogStore, 'settle'>,
+  options: UpkeepOptions & { logger: Logger; leftovers: Leftovers },
+): Closable {
   const closing = new AbortController();
   let working = false;
   const work = async () => {
     if (working) return;
     working = true;
     try {
+      await store.settle();
+      await options.leftovers.retry();
       await removeExpired(store, options, closing.signal);
     } catch (err) {
       if (!closing.signal.aborted)

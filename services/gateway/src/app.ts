@@ -1,7 +1,7 @@
 /** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
 
 import { createServer, type RequestListener } from 'node:http';
-import { HubError, toHubError } from '@datahub/service-kit/error';
+import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/error';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -76,7 +76,6 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('left', false);
-  app.decorateRequest('lost', false);
   app.decorateRequest('madeId', undefined);
   const refused = createRefusedBodies();
   const bodies = createBodies({
@@ -173,7 +172,13 @@ function registerV1(
   });
   app.addHook('onSend', (request, reply, payload, done) => {
     if (request.operationId === undefined) done();
-    else idempotency.finish(request, reply, payload).then(() => done(), done);
+    else {
+      // The answer is true all the same. The record stays open: a repeat finds out what became of the first one.
+      idempotency
+        .finish(request, reply, payload)
+        .catch((err) => deps.events.failed(request, toHubError(err)))
+        .then(() => done());
+    }
   });
   app.setNotFoundHandler((request) => refuseUnknown(request, known));
   for (const route of routes) {
@@ -196,9 +201,11 @@ function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfi
     ...(route.body === undefined ? {} : { schema: { body: bodySchema(route) } }),
     config: {
       scope: route.scope,
-      idempotent: takesIdempotencyKey(route),
+      idempotent: takesIdempotencyKey(route) && route.reads !== true,
+      reads: route.method === 'GET' || route.reads === true,
+      settledBy: route.settledBy,
+      executes: route.executes === true,
       counted: route.counted,
-      repeatable: route.repeatable === true,
       secretAnswer: route.secretAnswer === true,
       bodyBytesMax: route.largeBody ? largeBodyBytesMax : bodyBytesMax,
     },
@@ -245,9 +252,11 @@ function sendProblem(
   reply: FastifyReply,
   err: unknown,
 ): FastifyReply {
-  const hubError = fromFramework(err);
+  const thrown = fromFramework(err);
+  // Only what has a route has been handed on to a service.
+  const changes = request.context?.route.url !== undefined && request.context.route.config.reads !== true;
+  const hubError = thrown.lost && changes ? outcomeUnknown(thrown) : thrown;
   request.failedWith = hubError.code;
-  request.lost = hubError.lost === true;
   deps.events.failed(request, hubError);
   const problem = toProblem(hubError, { path: request.url.split('?', 1)[0] as string, id: request.id });
   const { allow } = hubError as HubError & { allow?: string };

@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { createIdempotency } from './idempotency.ts';
 
 const failed = async (request: object) => {
-  let finished: { status: number; note: string } | undefined;
+  let finished: { status: number; unknown: boolean } | undefined;
   const catalog = { finishOperation: async (outcome: never) => (finished = outcome) };
-  const config = { repeatable: false };
+  const config = {};
   await createIdempotency(catalog as never).finish(
-    { operationId: 'r', lost: false, context: { route: { config } }, ...request } as never,
+    { operationId: 'r', context: { route: { config } }, ...request } as never,
     { statusCode: 503 } as never,
     '{}',
   );
@@ -18,10 +18,7 @@ it('frees the key of what was not done', async () => {
   expect(await failed({ failedWith: 'NOT_FOUND' })).toMatchObject({ status: 0 });
 });
 
-it('keeps that nobody knows where a service did not answer, unless a repeat does no harm', async () => {
-  const note = expect.stringContaining('not known');
-  expect(await failed({ failedWith: 'SOURCE_BROKEN' })).toMatchObject({ status: 503, note });
-  expect(await failed({ failedWith: 'UNAVAILABLE', lost: true })).toMatchObject({ status: 503, note });
-  const context = { route: { config: { repeatable: true } } };
-  expect(await failed({ failedWith: 'UNAVAILABLE', lost: true, context })).toMatchObject({ status: 0 });
+it('keeps that nobody knows where the outcome is unknown, for the next repeat to find out', async () => {
+  expect(await failed({ failedWith: 'SOURCE_BROKEN' })).toMatchObject({ status: 503, unknown: true });
+  expect(await failed({ failedWith: 'OUTCOME_UNKNOWN' })).toMatchObject({ status: 503, unknown: true });
 });

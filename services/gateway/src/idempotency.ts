@@ -4,7 +4,10 @@
  */
 
 import { createHmac } from 'node:crypto';
-import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1/catalog';
+import {
+  BeginOperationRequest_Settling as Settling,
+  BeginOperationResponse_State as State,
+} from '@datahub/proto/catalog/v1/catalog';
 import { createCallContext } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -23,7 +26,12 @@ const keyShape = /^[\x21-\x7e]{1,255}$/;
 export const answerBytesMax = 65_536;
 const finishTimeoutMs = 5_000;
 /** Failures after which nobody knows whether it happened. */
-const unknownCodes = new Set(['SOURCE_BROKEN', 'CANCELLED', 'INTERNAL']);
+const unknownCodes = new Set(['OUTCOME_UNKNOWN', 'SOURCE_BROKEN', 'CANCELLED', 'INTERNAL']);
+const settlings = {
+  audit: Settling.SETTLING_AUDIT,
+  repeat: Settling.SETTLING_REPEAT,
+  nothing: Settling.SETTLING_UNSPECIFIED,
+};
 
 export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
   return {
@@ -31,12 +39,21 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
       const key = readKey(request);
       if (key === undefined) return false;
       const answer = await catalog.beginOperation(
-        { idempotencyKey: key, operation: operationOf(request), bodyMac: macOf(request) },
+        {
+          idempotencyKey: key,
+          operation: operationOf(request),
+          bodyMac: macOf(request),
+          settling: settlings[request.context.route.config.settledBy ?? 'nothing'],
+          queryId: request.context.route.config.executes ? (request.body as { queryId: string }).queryId : '',
+        },
         request.context,
       );
       switch (answer.state) {
         case State.STATE_NEW:
           request.operationId = answer.recordId;
+          request.context.operation = answer.operation;
+          return false;
+        case State.STATE_UNRECORDED:
           return false;
         case State.STATE_DONE:
           if (!answer.kept) throw conflict(answer.note);
@@ -114,16 +131,18 @@ function outcomeOf(
   }: { payload: unknown; unkept?: string | undefined },
 ) {
   const status = reply.statusCode;
-  const nothing = { contentType: '', body: Buffer.alloc(0), kept: false, note: '', etag: '' };
+  const nothing = {
+    contentType: '',
+    body: Buffer.alloc(0),
+    kept: false,
+    note: '',
+    etag: '',
+    unknown: false,
+  };
   // Also of an answer that broke off: its status had gone out before.
   if (request.failedWith !== undefined) {
-    const lost = request.lost && request.context.route.config.repeatable !== true;
-    if (!lost && !unknownCodes.has(request.failedWith)) return { status: 0, ...nothing };
-    return {
-      status,
-      ...nothing,
-      note: 'The first request with this key failed. Whether it was carried out is not known.',
-    };
+    const unknown = unknownCodes.has(request.failedWith);
+    return { status: unknown ? status : 0, ...nothing, unknown };
   }
   if (request.context.route.config.secretAnswer) {
     return {
@@ -138,6 +157,7 @@ function outcomeOf(
     return { status, ...nothing, note: `It was carried out. ${unkept}` };
   }
   return {
+    ...nothing,
     status,
     contentType: String(reply.getHeader('content-type') ?? 'application/json'),
     body,

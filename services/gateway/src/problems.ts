@@ -44,6 +44,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   SOURCE_BROKEN: { status: 502, title: 'The connection to the source broke' },
   SOURCE_BUSY: { status: 503, title: 'The source is busy' },
   UNAVAILABLE: { status: 503, title: 'A part of the hub cannot be reached' },
+  OUTCOME_UNKNOWN: { status: 503, title: 'It is not known whether the change was made' },
   STATEMENT_TIMEOUT: { status: 504, title: 'The statement took too long' },
 };
 
@@ -90,7 +91,11 @@ export function problemHeaders(err: HubError): Record<string, string> {
     'content-type': 'application/problem+json; charset=utf-8',
   };
   if (status === 401) headers['www-authenticate'] = 'ApiKey header="x-service-api-key"';
-  if (status === 429 || status === 503 || err.retryAfterMs !== undefined) {
+  if (
+    status === 429 ||
+    (status === 503 && err.code !== 'OUTCOME_UNKNOWN') ||
+    err.retryAfterMs !== undefined
+  ) {
     headers['retry-after'] = String(Math.max(1, Math.ceil((err.retryAfterMs ?? 1_000) / 1_000)));
   }
   return headers;

@@ -28,6 +28,8 @@ const deadlines = new Deadlines();
 export class RequestContext implements CallContext {
   principal: Principal | undefined;
   readonly requestId: string;
+  /** Of a request with an idempotency key. */
+  operation: string | undefined;
   /** Of the span of this request, or what the caller sent. */
   traceparent: string | undefined;
   span: Span | undefined;
@@ -99,8 +101,6 @@ declare module 'fastify' {
     operationId: string | undefined;
     /** The code of the problem that was answered, or that broke the answer off. */
     failedWith: string | undefined;
-    /** A service was asked and did not answer: what it was asked may have been done. */
-    lost: boolean;
     /** The client has gone, and what it asked for is still under way. */
     left: boolean;
     /** The id of what was made, where the path does not name it. */
@@ -111,8 +111,12 @@ declare module 'fastify' {
     scope?: string | undefined;
     /** Creates or changes something, so that an idempotency key is honoured. */
     idempotent?: boolean;
-    /** Nothing is changed by it, or what is changed twice counts once. */
-    repeatable?: boolean;
+    /** Nothing is changed by it. */
+    reads?: boolean;
+    /** How it is found out whether it was carried out; see `BeginOperationRequest.settling`. */
+    settledBy?: 'audit' | 'repeat' | undefined;
+    /** Its body names a query to be executed. */
+    executes?: boolean;
     /** What the audit counts it as. */
     counted?: string | undefined;
     /** The answer holds what is shown once. */

@@ -62,7 +62,16 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
   sweeping.unref();
   return {
     calls: {
-      ...createClassifierCalls({ store, replicas, quota, slices, budget, createId, nowMs: Date.now }),
+      ...createClassifierCalls({
+        store,
+        replicas,
+        quota,
+        slices,
+        budget,
+        createId,
+        namespace: config.namespace,
+        nowMs: Date.now,
+      }),
       ...createSummaryCalls(summarizer, budget),
     },
     health: () => store.health(),

@@ -1,17 +1,17 @@
-/** Who did what to which thing: never values. A change is answered only when its entry is kept. */
+/** Who did what to which thing: never values. A change and its entry are one write. */
 
 import { createHash } from 'node:crypto';
+import type { Beside } from '@datahub/document-store';
 import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
-import { createFixedId } from '@datahub/service-kit/id';
+import { createFixedId, operationIdOf } from '@datahub/service-kit/id';
 import type { Catalog } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
 import { countedMs } from '../upkeep.ts';
 import { listPage } from './page.ts';
 
 type CatalogCalls = Calls<typeof CatalogServiceService>;
-type Named = Record<string, unknown>;
 
 const usesMax = 10_000;
 const countMax = 4_294_967_295;
@@ -21,51 +21,14 @@ const sideBySide = 8;
 /** Of a call's time, for the answer and for what was begun. */
 const reserveMs = 2_000;
 
-/** What each changing call is, and which thing it is done to. */
-const actions: { [Name in keyof CatalogCalls]?: [action: string, id: string, made?: string] } = {
-  createHub: ['hub.create', 'hubId', 'hub'],
-  updateHub: ['hub.update', 'hubId'],
-  deleteHub: ['hub.delete', 'hubId'],
-  createFolder: ['folder.create', 'nodeId', 'folder'],
-  updateFolder: ['folder.update', 'nodeId'],
-  deleteFolder: ['folder.delete', 'nodeId'],
-  createSource: ['source.create', 'sourceId', 'source'],
-  updateSource: ['source.update', 'sourceId'],
-  deleteSource: ['source.delete', 'sourceId'],
-  createQuery: ['query.create', 'queryId', 'query'],
-  updateQuery: ['query.update', 'queryId'],
-  deleteQuery: ['query.delete', 'queryId'],
-  createKey: ['key.create', 'keyId', 'key'],
-  rotateKey: ['key.rotate', 'keyId'],
-  revokeKey: ['key.revoke', 'keyId'],
-};
+type Entry = Pick<AuditDoc, 'action' | 'resourceId'>;
 
-/** The same calls; those that change something leave an entry. */
-export function audited<T extends Partial<CatalogCalls>>(catalog: Catalog, calls: T): T {
-  const wrapped = Object.entries(calls).map(([name, call]) => {
-    const known = actions[name as keyof CatalogCalls];
-    if (known === undefined) return [name, call];
-    const [action, id, made] = known;
-    const run = async (request: Named, ctx: CallContext) => {
-      const response: Named = await (call as (...args: unknown[]) => Promise<Named>)(request, ctx);
-      const thing = made === undefined ? request : (response[made] as Named);
-      await record(catalog, ctx, { action, resourceId: String(thing[id] ?? '') });
-      return response;
-    };
-    return [name, run];
-  });
-  return Object.fromEntries(wrapped) as T;
-}
-
-async function record(
-  catalog: Catalog,
-  ctx: CallContext,
-  entry: Pick<AuditDoc, 'action' | 'resourceId'>,
-): Promise<void> {
+/** To be written beside the change that it tells of: one is never kept without the other. */
+export function auditEntry(catalog: Catalog, ctx: CallContext, entry: Entry): Beside {
   const { accountId, keyId } = requirePrincipal(ctx);
   const at = catalog.nowMs();
-  await catalog.store.audit.insert({
-    id: catalog.createId('evt', at),
+  const doc: AuditDoc = {
+    id: entryIdOf(catalog, ctx.operation) ?? catalog.createId('evt', at),
     accountId,
     version: 1,
     at,
@@ -74,8 +37,17 @@ async function record(
     count: 1,
     failed: 0,
     ...entry,
-  });
+  };
+  return { collection: 'audit', doc };
 }
+
+/** Of a change that goes back on another one of the same call. */
+export const undoEntry = (catalog: Catalog, ctx: CallContext, entry: Entry): Beside =>
+  auditEntry(catalog, { ...ctx, operation: undefined }, entry);
+
+/** The one entry of an operation that has an idempotency key: where it is, the operation was carried out. */
+export const entryIdOf = ({ namespace }: Pick<Catalog, 'namespace'>, operation: string | undefined) =>
+  operationIdOf({ namespace, kind: 'evt' }, operation);
 
 export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudit' | 'recordUse'> {
   const { audit } = catalog.store;

@@ -2,7 +2,7 @@
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import {
@@ -18,6 +18,8 @@ import {
 } from '../catalog.ts';
 import type { FolderDoc } from '../documents.ts';
 import { categoryOf, heightOf, isAbove, levelOf, levelsMax, makeFolder, patchFolder } from '../folder.ts';
+import { unmarkFolder } from '../sweep.ts';
+import { auditEntry, undoEntry } from './audit.ts';
 import { toFolder } from './to-proto.ts';
 
 type FolderCalls = Pick<
@@ -40,7 +42,12 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
       if ((await levelInStore(catalog, context.accountId, nodeId)) >= levelsMax) throw tooDeep();
       const folder = makeFolder({ label, hub, parent }, context);
       await catalog.quota.requireRoom(store.folders, folder.accountId, 'folders');
-      await insertInHub(catalog, store.folders, folder);
+      await insertInHub(catalog, {
+        collection: store.folders,
+        doc: folder,
+        made: auditEntry(catalog, ctx, { action: 'folder.create', resourceId: folder.id }),
+        unmade: undoEntry(catalog, ctx, { action: 'folder.delete', resourceId: folder.id }),
+      });
       return { folder: toFolder(folder) };
     },
 
@@ -55,12 +62,13 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
           return patchFolder(doc, { label, parentNodeId });
         },
         expected,
+        entry: auditEntry(catalog, ctx, { action: 'folder.update', resourceId: nodeId }),
       });
       return { folder: toFolder(folder) };
     },
 
     deleteFolder: async (request, ctx) => {
-      await deleteFolder(catalog, requirePrincipal(ctx), request);
+      await deleteFolder(catalog, ctx, request);
       return {};
     },
   };
@@ -108,22 +116,23 @@ async function levelInStore({ store }: Catalog, accountId: string, nodeId: strin
 /** The mark keeps new nodes out while the folder is looked through; see `insertInHub`. */
 async function deleteFolder(
   catalog: Catalog,
-  principal: Principal,
+  ctx: CallContext,
   request: { nodeId: string } & Expected,
 ): Promise<void> {
   const { folders } = catalog.store;
-  const folder = await loadFolder(catalog, principal, request.nodeId);
+  const folder = await loadFolder(catalog, requirePrincipal(ctx), request.nodeId);
   requireVersion(folder, request);
   await requireEmpty(catalog, folder);
   const marked = { ...folder, deleting: 1, version: folder.version + 1 };
-  if (!(await folders.replace(marked))) return deleteFolder(catalog, principal, request);
+  if (!(await folders.replace(marked))) return deleteFolder(catalog, ctx, request);
+  const beside = auditEntry(catalog, ctx, { action: 'folder.delete', resourceId: folder.id });
   try {
     await requireEmpty(catalog, folder);
+    if (!(await folders.delete(folder.accountId, folder.id, { beside }))) throw notFound('folder');
   } catch (err) {
-    await folders.replace({ ...folder, version: marked.version + 1 });
+    await catalog.leftovers.finish(folder.id, () => unmarkFolder(catalog.store, marked));
     throw err;
   }
-  await folders.delete(folder.accountId, folder.id);
 }
 
 async function requireEmpty({ store }: Catalog, folder: FolderDoc): Promise<void> {

@@ -1,15 +1,15 @@
 /** Hubs and their trees. */
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
-import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
 import { type Catalog, isQueryAllowed, loadHub, makeContext, update } from '../catalog.ts';
-import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
+import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
 import { makeHub, patchHub } from '../hub.ts';
 import { sweepHub } from '../sweep.ts';
 import { buildTree } from '../tree.ts';
+import { auditEntry } from './audit.ts';
 import { listNamed, listPage } from './page.ts';
 import { toHub } from './to-proto.ts';
 
@@ -30,7 +30,8 @@ export function createHubCalls(catalog: Catalog): HubCalls {
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
       const hub = makeHub(label, context);
       await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
-      await store.hubs.insert(hub);
+      const entry = { action: 'hub.create', resourceId: hub.id };
+      await store.hubs.insert(hub, auditEntry(catalog, ctx, entry));
       return { hub: toHub(hub) };
     },
 
@@ -53,6 +54,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
         load: () => loadHub(catalog, principal, hubId),
         change: (doc) => patchHub(doc, { label, archived }),
         expected,
+        entry: auditEntry(catalog, ctx, { action: 'hub.update', resourceId: hubId }),
       });
       return { hub: toHub(hub) };
     },
@@ -61,7 +63,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
       const principal = requirePrincipal(ctx);
       if (request.recursive && principal.limits?.queryIds.length)
         throw new HubError('SCOPE_DENIED', 'This key may not delete hubs with what is in them.');
-      await deleteHub(catalog, principal, request);
+      await deleteHub(catalog, ctx, request);
       return {};
     },
 
@@ -89,28 +91,32 @@ export function createHubCalls(catalog: Catalog): HubCalls {
 
 /**
  * The tombstone hides the hub and all in it at once; the sweep then removes the documents. Without `recursive` the hub
- * is looked through before and after the tombstone, so that nothing created meanwhile is lost.
+ * is looked through before and after the tombstone, so that nothing created meanwhile is lost; its entry in the audit is
+ * then kept in the tombstone, and written when that goes.
  */
 async function deleteHub(
   catalog: Catalog,
-  principal: Principal,
+  ctx: CallContext,
   request: { hubId: string; recursive: boolean } & Expected,
 ): Promise<void> {
-  const hub = await loadHub(catalog, principal, request.hubId);
+  const { hubs } = catalog.store;
+  const hub = await loadHub(catalog, requirePrincipal(ctx), request.hubId);
   requireVersion(hub, request);
   if (!request.recursive) await requireEmpty(catalog, hub);
-  const buried = { ...hub, deleting: 1, version: hub.version + 1 };
-  if (!(await catalog.store.hubs.replace(buried))) return deleteHub(catalog, principal, request);
-  if (!request.recursive) {
-    try {
-      await requireEmpty(catalog, hub);
-    } catch (err) {
-      await catalog.store.hubs.replace({ ...hub, version: buried.version + 1 });
-      throw err;
-    }
+  const entry = auditEntry(catalog, ctx, { action: 'hub.delete', resourceId: hub.id });
+  const buried: HubDoc = { ...hub, deleting: 1, version: hub.version + 1 };
+  if (request.recursive) {
+    if (!(await hubs.replace(buried, entry))) return deleteHub(catalog, ctx, request);
+  } else {
+    buried.deleted = entry.doc as AuditDoc;
+    if (!(await hubs.replace(buried))) return deleteHub(catalog, ctx, request);
+    await requireEmpty(catalog, hub).catch(async (err) => {
+      const giveBack = () => hubs.replace({ ...hub, version: buried.version + 1 });
+      throw (await catalog.leftovers.finish(hub.id, giveBack)) ? err : outcomeUnknown(err);
+    });
   }
   await catalog.changes.publish([hub.id]);
-  await sweepHub(catalog.store, buried);
+  await catalog.leftovers.finish(hub.id, () => sweepHub(catalog.store, buried));
 }
 
 async function requireEmpty({ store }: Catalog, hub: HubDoc): Promise<void> {

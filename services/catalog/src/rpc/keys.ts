@@ -1,14 +1,16 @@
 /** Keys: who a caller is, and the keys of an account. */
 
+import type { Beside } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/error';
 import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc, KeyLimitsDoc } from '../documents.ts';
 import { type MadeKey, makeKey } from '../key.ts';
 import { budgetsOf, inheritBudgets, type KeyReach, requireNoMore, requireNoStronger } from '../key-reach.ts';
+import { auditEntry } from './audit.ts';
 import { listPage } from './page.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
@@ -19,6 +21,7 @@ type KeyCalls = Pick<
 
 const overlapDefaultMs = 3_600_000;
 const overlapMaxMs = 30 * 24 * 3_600_000;
+const endAttemptsMax = 50;
 /** A key's last use is noted this coarsely, so that using it does not write each time. */
 const lastUsedStepMs = 60_000;
 
@@ -52,7 +55,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       await requireKnownIds(catalog, context.principal, narrowed);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       const doc = inheritBudgets(maker, made.doc);
-      await store.keys.insert(doc);
+      await store.keys.insert(doc, auditEntry(catalog, ctx, { action: 'key.create', resourceId: doc.id }));
       return toCreated({ ...made, doc });
     },
 
@@ -83,7 +86,10 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       // Both keys share one budget while the old one lives on.
       await store.keys.insert({ ...made.doc, budgets: budgetsOf(old) });
       const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
-      await endKey(catalog, old, endsAt);
+      const entry = auditEntry(catalog, ctx, { action: 'key.rotate', resourceId: keyId });
+      await endKey(catalog, { key: old, expiresAt: endsAt, entry }).catch((err) =>
+        takeBack(catalog, made.doc, err),
+      );
       return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
     },
 
@@ -92,7 +98,8 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       const key = await loadKey(catalog, principal.accountId, keyId);
       const caller = await store.keys.get(principal.accountId, principal.keyId);
       requireNoStronger(reachOf(principal, caller), key);
-      if (!(await store.keys.delete(principal.accountId, keyId))) throw notFound('key');
+      const beside = auditEntry(catalog, ctx, { action: 'key.revoke', resourceId: keyId });
+      if (!(await store.keys.delete(principal.accountId, keyId, { beside }))) throw notFound('key');
       return {};
     },
   };
@@ -108,11 +115,31 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
   return key;
 }
 
+interface Ending {
+  key: KeyDoc;
+  expiresAt: number;
+  entry: Beside;
+}
+
 /** Last uses are noted meanwhile, so this repeats until its own write is the one that counts. */
-async function endKey(catalog: Catalog, key: KeyDoc, expiresAt: number): Promise<void> {
-  const current = await loadKey(catalog, key.accountId, key.id);
-  if (await catalog.store.keys.replace({ ...current, expiresAt, version: current.version + 1 })) return;
-  return endKey(catalog, key, expiresAt);
+async function endKey(catalog: Catalog, { key, expiresAt, entry }: Ending): Promise<void> {
+  for (let attempt = 0; attempt < endAttemptsMax; attempt++) {
+    const current = await loadKey(catalog, key.accountId, key.id);
+    const ended = { ...current, expiresAt, version: current.version + 1 };
+    if (await catalog.store.keys.replace(ended, entry)) return;
+  }
+  throw new HubError('UNAVAILABLE', 'Too many changes to the same key at once. Try again.', {
+    retryable: true,
+  });
+}
+
+/** The old key goes on, so the new one, which nobody has seen, must not stay. */
+async function takeBack({ store }: Catalog, made: KeyDoc, err: unknown): Promise<never> {
+  if (err instanceof HubError && err.code === 'OUTCOME_UNKNOWN') throw err;
+  await store.keys.delete(made.accountId, made.id).catch((failed) => {
+    throw outcomeUnknown(failed);
+  });
+  throw err;
 }
 
 /** How far the caller's own key reaches; the operator, who needs none, is bound by no end of it. */

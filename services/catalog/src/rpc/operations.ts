@@ -2,14 +2,19 @@
 
 import { createHash } from 'node:crypto';
 import {
+  type BeginOperationRequest,
   type BeginOperationResponse,
   type CatalogServiceService,
+  BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
+import { isReading } from '@datahub/statement/verb';
 import type { Catalog } from '../catalog.ts';
-import type { OperationDoc } from '../documents.ts';
+import type { AuditDoc, OperationDoc } from '../documents.ts';
+import { recordBytes } from '../kept-bytes.ts';
+import { entryIdOf } from './audit.ts';
 
 type OperationCalls = Pick<Calls<typeof CatalogServiceService>, 'beginOperation' | 'finishOperation'>;
 
@@ -25,52 +30,61 @@ const nothing = {
   kept: false,
   note: '',
   etag: '',
+  operation: '',
 };
 
 export function createOperationCalls(catalog: Catalog): OperationCalls {
   const { operations } = catalog.store;
   return {
-    beginOperation: async ({ idempotencyKey, operation, bodyMac }, ctx): Promise<BeginOperationResponse> => {
+    beginOperation: async (request, ctx): Promise<BeginOperationResponse> => {
       const { accountId } = requirePrincipal(ctx);
-      const nowMs = catalog.nowMs();
-      const doc: OperationDoc = {
-        id: recordId(accountId, operation, idempotencyKey),
-        accountId,
-        version: 1,
-        bodyMac: Buffer.from(bodyMac).toString('hex'),
-        open: 1,
-        status: 0,
-        contentType: '',
-        kept: false,
-        note: '',
-        createdAt: nowMs,
-        expiresAt: nowMs + keptMs,
-      };
+      if (await isReadOnly(catalog, accountId, request.queryId)) {
+        return { ...nothing, state: State.STATE_UNRECORDED };
+      }
+      const doc = newRecord(catalog, accountId, request);
+      const found = await operations.get(accountId, doc.id);
+      if (found !== null) return repeat(catalog, { request, doc, found });
+      await catalog.keptBytes.requireRoom(accountId);
       try {
         await operations.insert(doc);
-        return { ...nothing, state: State.STATE_NEW, recordId: doc.id };
+        return begun(doc);
       } catch (err) {
         if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
       }
-      const found = await operations.get(accountId, doc.id);
-      if (found === null)
+      // Another one came at the same time.
+      const other = await operations.get(accountId, doc.id);
+      if (other === null)
         throw new HubError('UNAVAILABLE', 'The operation ended just now. Try again.', { retryable: true });
-      if (found.expiresAt <= nowMs) return renew(catalog, found, doc);
-      return answer(found, { bodyMac: doc.bodyMac, nowMs });
+      return repeat(catalog, { request, doc, found: other });
     },
 
-    finishOperation: async ({ recordId: id, status, contentType, body, kept, note, etag }, ctx) => {
-      const { accountId } = requirePrincipal(ctx);
-      const found = await operations.get(accountId, id);
-      if (found === null || found.open === 0) return {};
-      if (status === 0) {
-        await operations.delete(accountId, id, { version: found.version });
-        return {};
-      }
-      const done = { ...found, version: found.version + 1, open: 0, status, contentType, kept, note };
-      await operations.replace(kept ? { ...done, answer: body, etag } : done);
-      return {};
-    },
+    finishOperation: async (request, ctx) => finish(catalog, request, ctx),
+  };
+}
+
+/** What only reads is carried out each time. A query that is not there will be refused, and leaves nothing either. */
+async function isReadOnly({ store }: Catalog, accountId: string, queryId: string): Promise<boolean> {
+  if (queryId === '') return false;
+  const query = await store.queries.get(accountId, queryId);
+  return query === null || isReading(query.command);
+}
+
+function newRecord(catalog: Catalog, accountId: string, request: BeginOperationRequest): OperationDoc {
+  const nowMs = catalog.nowMs();
+  return {
+    id: recordId(accountId, request.operation, request.idempotencyKey),
+    accountId,
+    version: 1,
+    bodyMac: Buffer.from(request.bodyMac).toString('hex'),
+    open: 1,
+    status: 0,
+    contentType: '',
+    kept: false,
+    note: '',
+    size: recordBytes,
+    createdAt: nowMs,
+    begunAt: nowMs,
+    expiresAt: nowMs + keptMs,
   };
 }
 
@@ -78,24 +92,28 @@ function recordId(...parts: string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** An expired record makes way for the new one; of two callers at once, one wins. */
-async function renew(
-  { store }: Catalog,
-  old: OperationDoc,
-  doc: OperationDoc,
-): Promise<BeginOperationResponse> {
-  if (await store.operations.replace({ ...doc, version: old.version + 1 })) {
-    return { ...nothing, state: State.STATE_NEW, recordId: doc.id };
-  }
-  return { ...nothing, state: State.STATE_IN_FLIGHT };
+const operationOf = ({ createdAt, id }: OperationDoc): string => `${createdAt}:${id}`;
+
+const begun = (doc: OperationDoc): BeginOperationResponse => ({
+  ...nothing,
+  state: State.STATE_NEW,
+  recordId: doc.id,
+  operation: operationOf(doc),
+});
+
+interface Repeat {
+  request: BeginOperationRequest;
+  /** As it would be made now. */
+  doc: OperationDoc;
+  found: OperationDoc;
 }
 
-function answer(found: OperationDoc, now: { bodyMac: string; nowMs: number }): BeginOperationResponse {
-  if (found.bodyMac !== now.bodyMac) return { ...nothing, state: State.STATE_OTHER_BODY };
-  if (found.open === 1) {
-    const left = now.nowMs - found.createdAt > openMaxMs;
-    return { ...nothing, state: left ? State.STATE_UNKNOWN : State.STATE_IN_FLIGHT };
-  }
+async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
+  const nowMs = doc.createdAt;
+  // An expired record makes way for the new one.
+  if (found.expiresAt <= nowMs) return takeOver(catalog, found, doc);
+  if (found.bodyMac !== doc.bodyMac) return { ...nothing, state: State.STATE_OTHER_BODY };
+  if (found.open === 1) return settle(catalog, { request, doc, found });
   return {
     state: State.STATE_DONE,
     recordId: found.id,
@@ -105,5 +123,75 @@ function answer(found: OperationDoc, now: { bodyMac: string; nowMs: number }): B
     kept: found.kept,
     note: found.note,
     etag: found.etag ?? '',
+    operation: '',
   };
+}
+
+/** Finds out whether an operation was carried out whose end was not told. */
+async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
+  const { settling } = request;
+  const isLeft = found.unknown === 1 || doc.begunAt - (found.begunAt ?? found.createdAt) > openMaxMs;
+  const entry = settling === Settling.SETTLING_AUDIT ? await findEntry(catalog, found, isLeft) : null;
+  if (entry !== null) {
+    const note = `It was carried out (${entry.action} of ${entry.resourceId}). Its answer was not kept.`;
+    await catalog.store.operations.replace({ ...found, version: found.version + 1, open: 0, note });
+    return { ...nothing, state: State.STATE_DONE, note };
+  }
+  if (!isLeft) return { ...nothing, state: State.STATE_IN_FLIGHT };
+  if (settling === Settling.SETTLING_UNSPECIFIED) return { ...nothing, state: State.STATE_UNKNOWN };
+  return takeOver(catalog, found, { ...found, unknown: 0, begunAt: doc.begunAt });
+}
+
+/** The entry that the operation left, kept together with its change. */
+async function findEntry(
+  catalog: Catalog,
+  found: OperationDoc,
+  everywhere: boolean,
+): Promise<AuditDoc | null> {
+  const id = entryIdOf(catalog, operationOf(found));
+  if (id === undefined) return null;
+  const { audit, settle: bringAll } = catalog.store;
+  const entry = await audit.get(found.accountId, id);
+  if (entry !== null || !everywhere) return entry;
+  // It may still wait beside what was changed.
+  await bringAll();
+  return audit.get(found.accountId, id);
+}
+
+/** Of two callers at once, one begins it. */
+async function takeOver(
+  { store }: Catalog,
+  old: OperationDoc,
+  doc: OperationDoc,
+): Promise<BeginOperationResponse> {
+  const taken = await store.operations.replace({ ...doc, version: old.version + 1 });
+  return taken ? begun(doc) : { ...nothing, state: State.STATE_IN_FLIGHT };
+}
+
+type FinishRequest = Parameters<OperationCalls['finishOperation']>[0];
+
+async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext): Promise<object> {
+  const { operations } = catalog.store;
+  const { accountId } = requirePrincipal(ctx);
+  const { recordId: id, status, contentType, body, etag, unknown } = request;
+  const found = await operations.get(accountId, id);
+  if (found === null || found.open === 0) return {};
+  const version = found.version + 1;
+  if (unknown) {
+    await operations.replace({ ...found, version, unknown: 1 });
+    return {};
+  }
+  if (status === 0) {
+    await operations.delete(accountId, id, { version: found.version });
+    return {};
+  }
+  const kept = request.kept && catalog.keptBytes.takes(accountId, body.length);
+  const note =
+    request.kept && !kept
+      ? 'It was carried out. The account has no room left to keep its answer.'
+      : request.note;
+  const done = { ...found, version, open: 0, unknown: 0, status, contentType, kept, note };
+  const size = recordBytes + (kept ? body.length : 0);
+  await operations.replace(kept ? { ...done, answer: body, etag, size } : done);
+  return {};
 }

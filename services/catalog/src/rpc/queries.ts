@@ -17,6 +17,7 @@ import {
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { makeQuery, patchQuery } from '../query.ts';
+import { auditEntry, undoEntry } from './audit.ts';
 import { listNamed, listPage } from './page.ts';
 import { toQuery } from './to-proto.ts';
 
@@ -59,7 +60,12 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       );
       catalog.checkStatement(query);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
-      await insertInHub(catalog, store.queries, query);
+      await insertInHub(catalog, {
+        collection: store.queries,
+        doc: query,
+        made: auditEntry(catalog, ctx, { action: 'query.create', resourceId: query.id }),
+        unmade: undoEntry(catalog, ctx, { action: 'query.delete', resourceId: query.id }),
+      });
       return { query: toQuery(query) };
     },
 
@@ -87,6 +93,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         load: async () => (before = await loadQuery(catalog, principal, request.queryId)),
         change: (doc) => changeQuery(catalog, principal, { doc, request }),
         expected: request,
+        entry: auditEntry(catalog, ctx, { action: 'query.update', resourceId: request.queryId }),
       });
       if (query.version !== before?.version) await catalog.changes.publish([query.id]);
       return { query: toQuery(query) };
@@ -95,8 +102,10 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
     deleteQuery: async ({ queryId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
       const load = () => loadQuery(catalog, principal, queryId);
-      await remove({ collection: store.queries, load, expected });
-      await store.signatures.delete(principal.accountId, queryId);
+      const entry = auditEntry(catalog, ctx, { action: 'query.delete', resourceId: queryId });
+      await remove({ collection: store.queries, load, expected, entry });
+      // Nobody finds it without its query. One that cannot be removed now goes with the hub.
+      await store.signatures.delete(principal.accountId, queryId).catch(() => {});
       await catalog.changes.publish([queryId]);
       return {};
     },

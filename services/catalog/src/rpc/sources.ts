@@ -15,6 +15,7 @@ import {
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
 import { makeSource, patchSource } from '../source.ts';
+import { auditEntry, undoEntry } from './audit.ts';
 import { listPage } from './page.ts';
 import { toSource } from './to-proto.ts';
 
@@ -45,7 +46,12 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
         context,
       );
       await catalog.quota.requireRoom(store.sources, source.accountId, 'sources');
-      await insertInHub(catalog, store.sources, source);
+      await insertInHub(catalog, {
+        collection: store.sources,
+        doc: source,
+        made: auditEntry(catalog, ctx, { action: 'source.create', resourceId: source.id }),
+        unmade: undoEntry(catalog, ctx, { action: 'source.delete', resourceId: source.id }),
+      });
       return { source: toSource(source) };
     },
 
@@ -84,6 +90,7 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
           return patchSource(doc, { label, engine, parentNodeId, settings }, catalog.seal);
         },
         expected: request,
+        entry: auditEntry(catalog, ctx, { action: 'source.update', resourceId: sourceId }),
       });
       if (source.version !== before?.version) await catalog.changes.publish([source.id]);
       return { source: toSource(source) };
@@ -92,7 +99,8 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
     deleteSource: async ({ sourceId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
       const load = () => loadSource(catalog, principal, sourceId);
-      await remove({ collection: store.sources, load, expected });
+      const entry = auditEntry(catalog, ctx, { action: 'source.delete', resourceId: sourceId });
+      await remove({ collection: store.sources, load, expected, entry });
       await catalog.changes.publish([sourceId]);
       return {};
     },

@@ -37,7 +37,7 @@ describe('a connection found dead', () => {
     const { call, connections } = setup({ runs: [answerNow, dies, answerNow], kind });
     await call();
     await expect(call()).rejects.toMatchObject({
-      code: 'SOURCE_BROKEN',
+      code: 'OUTCOME_UNKNOWN',
       retryable: false,
       message: expect.stringContaining('outcome is unknown'),
     });

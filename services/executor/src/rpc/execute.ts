@@ -121,7 +121,7 @@ function toUnknownOutcome(err: unknown): unknown {
   const lost = err instanceof StopUnproven || (err instanceof HubError && err.code === 'SOURCE_BROKEN');
   if (!lost) return err;
   return new HubError(
-    'SOURCE_BROKEN',
+    'OUTCOME_UNKNOWN',
     'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Look at the source before you repeat it.',
     { cause: err, retryable: false },
   );

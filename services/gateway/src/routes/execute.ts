@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { Format } from '@datahub/proto/executor/v1/executor';
-import { HubError, toHubError } from '@datahub/service-kit/error';
+import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerBytesMax, type Idempotency } from '../idempotency.ts';
 import { exactMember } from '../json-body.ts';
@@ -92,7 +92,7 @@ const cutTrailer = 'x-truncated';
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 export function createExecuteHandler(
-  { executor }: Upstreams,
+  { executor, catalog }: Upstreams,
   { stallTimeoutMs, idempotency }: { stallTimeoutMs: number; idempotency: Idempotency },
 ): Handler {
   return async (request, reply) => {
@@ -110,10 +110,24 @@ export function createExecuteHandler(
     try {
       await executor.execute(execution, request.context, answer);
     } catch (err) {
-      return answer.fail(err);
+      return answer.fail(await toOutcome(err, request, catalog));
     }
     return answer.finish();
   };
+}
+
+/** An execution whose answer was lost may be repeated where it only reads. */
+async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstreams['catalog']) {
+  if (!(err instanceof HubError) || err.lost !== true) return err;
+  const { queryId } = request.body as ExecuteBody;
+  const asked = { queryId, signature: false };
+  const found = await catalog.getQuery(asked, request.context).catch(() => undefined);
+  if (found?.query?.command !== 'SELECT') return outcomeUnknown(err);
+  return new HubError(err.code, err.message, {
+    cause: err,
+    retryable: true,
+    ...(err.retryAfterMs === undefined ? {} : { retryAfterMs: err.retryAfterMs }),
+  });
 }
 
 function contextJson(request: FastifyRequest, body: ExecuteBody): string {

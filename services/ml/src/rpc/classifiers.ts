@@ -6,7 +6,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
 import { type Fault, HubError } from '@datahub/service-kit/error';
-import type { CreateId } from '@datahub/service-kit/id';
+import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import { requireVersion } from '@datahub/service-kit/version';
 import type { ClassifierDoc } from '../documents.ts';
 import { topDefault, topMax } from '../predict-bounds.ts';
@@ -27,6 +27,7 @@ export interface ClassifierDeps {
   slices: Slices;
   budget: TextBudget;
   createId: CreateId;
+  namespace: string;
   nowMs: () => number;
 }
 
@@ -68,10 +69,14 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
     createClassifier: async ({ name }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       const createdAt = deps.nowMs();
-      const id = deps.createId('clfr', createdAt);
+      const sameId = operationIdOf({ namespace: deps.namespace, kind: 'clfr' }, ctx.operation);
+      const id = sameId ?? deps.createId('clfr', createdAt);
       const doc = { id, accountId, version: 1, name: checkName(name), createdAt };
       await quota.requireRoom(store.classifiers, accountId, 'classifiers');
-      await store.classifiers.insert(doc);
+      await store.classifiers.insert(doc).catch((err) => {
+        // The same operation has made it before.
+        if (sameId === undefined || !(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+      });
       return { classifier: toClassifier(doc, { updatedAt: null, classes: [], version: 1 }) };
     },
 

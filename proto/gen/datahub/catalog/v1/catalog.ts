@@ -484,6 +484,28 @@ export interface BeginOperationRequest {
   operation: string;
   /** HMAC of the body. */
   bodyMac: Buffer;
+  /** How it is found out whether the operation was carried out when its end was not told. */
+  settling: BeginOperationRequest_Settling;
+  /** The query to be executed. One that only reads has no record. */
+  queryId: string;
+}
+
+export const BeginOperationRequest_Settling = {
+  /** SETTLING_UNSPECIFIED - Nothing tells. */
+  SETTLING_UNSPECIFIED: 0,
+  /** SETTLING_AUDIT - It leaves an entry in the audit, kept together with the change, of this operation. */
+  SETTLING_AUDIT: 1,
+  /** SETTLING_REPEAT - It may be carried out again under the same `operation`: once done, it changes nothing more. */
+  SETTLING_REPEAT: 2,
+} as const;
+
+export type BeginOperationRequest_Settling =
+  typeof BeginOperationRequest_Settling[keyof typeof BeginOperationRequest_Settling];
+
+export namespace BeginOperationRequest_Settling {
+  export type SETTLING_UNSPECIFIED = typeof BeginOperationRequest_Settling.SETTLING_UNSPECIFIED;
+  export type SETTLING_AUDIT = typeof BeginOperationRequest_Settling.SETTLING_AUDIT;
+  export type SETTLING_REPEAT = typeof BeginOperationRequest_Settling.SETTLING_REPEAT;
 }
 
 export interface BeginOperationResponse {
@@ -497,6 +519,11 @@ export interface BeginOperationResponse {
   note: string;
   /** With a kept answer: its ETag header; empty for none. */
   etag: string;
+  /**
+   * With a new record: goes with the calls that carry the operation out, the same for each repeat until it is known
+   * how it ended.
+   */
+  operation: string;
 }
 
 export const BeginOperationResponse_State = {
@@ -509,6 +536,8 @@ export const BeginOperationResponse_State = {
   STATE_OTHER_BODY: 4,
   /** STATE_UNKNOWN - It may have happened: whoever did it died before saying so. */
   STATE_UNKNOWN: 5,
+  /** STATE_UNRECORDED - It changes nothing and is carried out each time. */
+  STATE_UNRECORDED: 6,
 } as const;
 
 export type BeginOperationResponse_State =
@@ -521,6 +550,7 @@ export namespace BeginOperationResponse_State {
   export type STATE_IN_FLIGHT = typeof BeginOperationResponse_State.STATE_IN_FLIGHT;
   export type STATE_OTHER_BODY = typeof BeginOperationResponse_State.STATE_OTHER_BODY;
   export type STATE_UNKNOWN = typeof BeginOperationResponse_State.STATE_UNKNOWN;
+  export type STATE_UNRECORDED = typeof BeginOperationResponse_State.STATE_UNRECORDED;
 }
 
 export interface FinishOperationRequest {
@@ -532,6 +562,8 @@ export interface FinishOperationRequest {
   kept: boolean;
   note: string;
   etag: string;
+  /** It is not known whether it was carried out; the next repeat finds out. */
+  unknown: boolean;
 }
 
 export interface FinishOperationResponse {
@@ -5344,7 +5376,7 @@ export const TakeRequestsResponse: MessageFns<TakeRequestsResponse> = {
 };
 
 function createBaseBeginOperationRequest(): BeginOperationRequest {
-  return { idempotencyKey: "", operation: "", bodyMac: Buffer.alloc(0) };
+  return { idempotencyKey: "", operation: "", bodyMac: Buffer.alloc(0), settling: 0, queryId: "" };
 }
 
 export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
@@ -5357,6 +5389,12 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
     }
     if (message.bodyMac.length !== 0) {
       writer.uint32(26).bytes(message.bodyMac);
+    }
+    if (message.settling !== 0) {
+      writer.uint32(32).int32(message.settling);
+    }
+    if (message.queryId !== "") {
+      writer.uint32(42).string(message.queryId);
     }
     return writer;
   },
@@ -5398,6 +5436,22 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
             message.bodyMac = Buffer.from(reader.bytes());
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.settling = reader.int32() as any;
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5412,7 +5466,17 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
 };
 
 function createBaseBeginOperationResponse(): BeginOperationResponse {
-  return { state: 0, recordId: "", status: 0, contentType: "", body: Buffer.alloc(0), kept: false, note: "", etag: "" };
+  return {
+    state: 0,
+    recordId: "",
+    status: 0,
+    contentType: "",
+    body: Buffer.alloc(0),
+    kept: false,
+    note: "",
+    etag: "",
+    operation: "",
+  };
 }
 
 export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
@@ -5440,6 +5504,9 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
     }
     if (message.etag !== "") {
       writer.uint32(66).string(message.etag);
+    }
+    if (message.operation !== "") {
+      writer.uint32(74).string(message.operation);
     }
     return writer;
   },
@@ -5521,6 +5588,14 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
             message.etag = reader.string();
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.operation = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5535,7 +5610,16 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
 };
 
 function createBaseFinishOperationRequest(): FinishOperationRequest {
-  return { recordId: "", status: 0, contentType: "", body: Buffer.alloc(0), kept: false, note: "", etag: "" };
+  return {
+    recordId: "",
+    status: 0,
+    contentType: "",
+    body: Buffer.alloc(0),
+    kept: false,
+    note: "",
+    etag: "",
+    unknown: false,
+  };
 }
 
 export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
@@ -5560,6 +5644,9 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
     }
     if (message.etag !== "") {
       writer.uint32(58).string(message.etag);
+    }
+    if (message.unknown !== false) {
+      writer.uint32(64).bool(message.unknown);
     }
     return writer;
   },
@@ -5631,6 +5718,14 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
             }
 
             message.etag = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.unknown = reader.bool();
             continue;
           }
         }

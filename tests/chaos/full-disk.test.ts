@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hasSmallDisks, openSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
+
+const rounds = 30;
+
+describe.skipIf(!hasSmallDisks)('a hub whose disk is full (needs root, to mount a small one)', () => {
+  let disk: SmallDisk;
+  let hub: SpawnedHub;
+  beforeEach(async () => {
+    disk = openSmallDisk(8);
+    hub = await spawnHub({ DATAHUB_DATA_DIR: disk.path });
+  });
+  afterEach(async () => {
+    await hub.close();
+    disk.close();
+  });
+
+  async function listed(path: string): Promise<any[]> {
+    const found: any[] = [];
+    for (;;) {
+      const page = await hub.api.ok(hub.api.get(`${path}offset=${found.length}&limit=20`));
+      if (page.length === 0) return found;
+      found.push(...page);
+    }
+  }
+  const audited = async (action: string) =>
+    (await listed(`/v1/audit?action=${action}&`)).map(({ resourceId }) => resourceId as string);
+
+  it('makes nothing that it refuses to have made, and nothing without its entry in the audit', async () => {
+    const { api } = hub;
+    const made: string[] = [];
+    let refused = 0;
+    for (let round = 0; round < rounds; round++) {
+      // Room for a few commits, and for a part of the next one.
+      disk.fill(round);
+      for (let i = 0; i < 12; i++) {
+        const { status, body } = await api.post('/v1/hubs', { label: `hub ${round} ${i}` });
+        if (status === 200) {
+          made.push(body.hubId);
+          continue;
+        }
+        expect([status, body.code, body.retryable]).toEqual([503, 'UNAVAILABLE', true]);
+        refused++;
+      }
+      disk.free();
+      await api.ok(api.post('/v1/classifiers', { name: 'room again' }));
+    }
+    console.log(`${refused} refused, ${made.length} made`);
+    expect(refused).toBeGreaterThan(rounds);
+    expect(made.length).toBeGreaterThan(10);
+    const hubs = (await listed('/v1/hubs?')).map(({ hubId }) => hubId);
+    expect(hubs.sort()).toEqual(made.sort());
+    expect((await audited('hub.create')).sort()).toEqual(made);
+  }, 120_000);
+});
