@@ -17,15 +17,20 @@ async function start() {
     say(`Your API key, shown this once and kept in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`);
   }
   if (!hub.demo) return hub;
-  const key =
-    process.env.DATAHUB_API_KEY?.trim() || (await readFile(join(hub.dataDir, 'api-key'), 'utf8')).trim();
+  const keyFile = join(hub.dataDir, 'api-key');
+  const given = process.env.DATAHUB_API_KEY?.trim();
+  const key = given || (await readFile(keyFile, 'utf8')).trim();
+  // Terminals and logs are kept: only where the key lies is shown again.
+  const shownKey = given ? '$DATAHUB_API_KEY' : `$(cat '${keyFile}')`;
   say('Starting the demo database …');
   const demo = await startDemo({ url, key, dataDir: hub.dataDir });
   say('Try it:\n');
-  say(`    curl -s ${url}/v1/queries/execute -H 'x-service-api-key: ${key}' \\`);
+  say(`    curl -s ${url}/v1/queries/execute -H "x-service-api-key: ${shownKey}" \\`);
   say(`      -H 'content-type: application/json' \\`);
   say(`      -d '{"queryId":"${demo.queryId}","context":{"region":"north"}}'\n`);
-  say(`    curl -s ${url}/v1/classifiers/${demo.classifierId}/predict -H 'x-service-api-key: ${key}' \\`);
+  say(
+    `    curl -s ${url}/v1/classifiers/${demo.classifierId}/predict -H "x-service-api-key: ${shownKey}" \\`,
+  );
   say(`      -H 'content-type: application/json' -d '{"context":"my parcel has not arrived"}'\n`);
   return {
     stopLog: hub.stopLog,

@@ -36,24 +36,38 @@ export function refuseExpectation(_request: unknown, response: ServerResponse): 
   response.writeHead(unexpected.status, headers).end(body);
 }
 
-const hostless = {
+const badHost = (message: string, detail: string): Broken => ({
   status: 400,
-  err: new HubError('VALIDATION', 'The request is malformed: it has no Host header.', {
-    errors: [{ pointer: 'header/host', detail: 'is missing' }],
+  err: new HubError('VALIDATION', `The request is malformed: ${message}.`, {
+    errors: [{ pointer: 'header/host', detail }],
   }),
-};
+});
+const hostless = badHost('it has no Host header', 'is missing');
+const manyHosts = badHost('it has more than one Host header', 'must be sent once');
 
 /**
- * The same listener for requests that name their host, as those of HTTP/1.1 must (RFC 9112, 3.2). Node would refuse them
- * itself, without a word; so it is told not to, and this stands before everything else.
+ * The same listener for requests that name their host once, as those of HTTP/1.1 must (RFC 9112, 3.2). Node refuses a
+ * request without a Host itself, with an empty answer, and takes the first of several; so that check is off, and this
+ * one comes before everything else.
  */
 export function requireHost(listener: RequestListener): RequestListener {
   return (request, response) => {
-    if (request.headers.host !== undefined || request.httpVersion !== '1.1')
-      return listener(request, response);
-    const { headers, body } = toAnswer(hostless);
-    response.writeHead(hostless.status, headers).end(body);
+    const hosts = countHosts(request.rawHeaders);
+    if (hosts === 1 || (hosts === 0 && request.httpVersion !== '1.1')) return listener(request, response);
+    const broken = hosts === 0 ? hostless : manyHosts;
+    const { headers, body } = toAnswer(broken);
+    response.writeHead(broken.status, headers).end(body);
   };
+}
+
+/** `headers` keeps the first of several, and `headersDistinct` costs each request a copy of all of them. */
+function countHosts(rawHeaders: string[]): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
 }
 
 interface Broken {

@@ -121,6 +121,11 @@ describe('the listener of the app', () => {
       `POST /v1/hubs HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}${head('GET /healthz HTTP/1.1', close)}`,
       '400 Bad Request',
     ],
+    [
+      'two hosts',
+      ['GET /healthz HTTP/1.1', 'Host: a.example', 'host: b.example', '', ''].join('\r\n'),
+      'more than one Host header',
+    ],
     ['no host where none is needed', 'GET /healthz HTTP/1.0\r\n\r\n', '200 OK'],
     ['no HTTP', 'hello\r\n\r\n', '400 Bad Request'],
     [

@@ -21,6 +21,20 @@ function open() {
   };
 }
 
+it('is kept by no cache, but for the contract, which is asked for again only where it changed', async () => {
+  open();
+  for (const url of ['/healthz', '/readyz'])
+    expect([url, (await app.inject(url)).headers['cache-control']]).toEqual([url, 'no-store']);
+  const { headers, body } = await app.inject('/openapi.json');
+  expect([body, headers.etag]).toEqual(['{}', expect.stringMatching(/^"[\w-]{22}"$/)]);
+  const again = (etag: string) => app.inject({ url: '/openapi.json', headers: { 'if-none-match': etag } });
+  for (const etag of [headers.etag, `"x", W/${headers.etag}`, '*']) {
+    const answer = await again(String(etag));
+    expect([answer.statusCode, answer.body, answer.headers.etag]).toEqual([304, '', headers.etag]);
+  }
+  expect((await again('"x"')).statusCode).toBe(200);
+});
+
 it('is not ready before it has met every part', async () => {
   const ask = open();
   expect(await ask(['ml'])).toEqual([503, { status: 'not ready', missing: ['ml'] }]);

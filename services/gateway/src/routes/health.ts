@@ -1,6 +1,8 @@
 /** Liveness, readiness and the contract as a document: without a key. */
 
-import type { FastifyInstance } from 'fastify';
+import { hash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { unstoredHeaders } from '../problems.ts';
 
 export interface Readiness {
   /** Names of all parts that the gateway needs. */
@@ -14,10 +16,16 @@ export interface Readiness {
 export const openPaths = ['/healthz', '/readyz', '/openapi.json'];
 
 export function registerHealth(app: FastifyInstance, readiness: Readiness, openApi: () => object): void {
-  let document: string | undefined;
+  let document: { text: string; etag: string } | undefined;
   let met = false;
-  app.get('/healthz', async () => ({ status: 'ok' }));
-  app.get('/readyz', async (_request, reply) => {
+  const unstored = {
+    onRequest: (_request: unknown, reply: FastifyReply, done: () => void) => {
+      reply.headers(unstoredHeaders);
+      done();
+    },
+  };
+  app.get('/healthz', unstored, async () => ({ status: 'ok' }));
+  app.get('/readyz', unstored, async (_request, reply) => {
     const missing = readiness.draining?.() ? ['gateway'] : await readiness.missing();
     if (missing.length === 0) {
       met = true;
@@ -29,8 +37,19 @@ export function registerHealth(app: FastifyInstance, readiness: Readiness, openA
     if (met && reachesSome && !readiness.draining?.()) return { status: 'ready', missing };
     return reply.code(503).header('retry-after', '1').send({ status: 'not ready', missing });
   });
-  app.get('/openapi.json', async (_request, reply) => {
-    document ??= JSON.stringify(openApi());
-    return reply.header('content-type', 'application/json; charset=utf-8').send(document);
+  app.get('/openapi.json', async (request, reply) => {
+    document ??= withETag(JSON.stringify(openApi()));
+    const { text, etag } = document;
+    reply.headers({ etag, 'cache-control': 'no-cache' });
+    if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+    return reply.header('content-type', 'application/json; charset=utf-8').send(text);
   });
+}
+
+const withETag = (text: string) => ({ text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` });
+
+/** Compared weakly, as RFC 9110 (13.1.2) wants it. */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  const known = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+  return known.includes(etag) || known.includes('*');
 }
