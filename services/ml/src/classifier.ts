@@ -39,6 +39,9 @@ const calibrations = 4;
 const heldOutEnough = 50;
 const calibratedFrom = 200;
 
+/** Of an example that is kept: a row and a weight. */
+const bytesPerFeature = 8;
+
 interface State {
   format: number;
   tables: TablesState;
@@ -100,6 +103,10 @@ class Classifier implements Learner {
       few: this.#few?.toState() ?? null,
     };
     return serialize(state);
+  }
+
+  get size(): number {
+    return this.#model.tables.size + bytesPerFeature * this.#memory.features + (this.#few?.size ?? 0);
   }
 
   learn(classId: string, text: string): Score | undefined {
@@ -177,11 +184,15 @@ class Classifier implements Learner {
     return index;
   }
 
-  /** Rows for all features, made where there are none. */
-  #keep({ hashes, weights, words }: Features, classIndex: number): Kept {
+  /** Rows for all features, made where there are none and the tables have room. */
+  #keep(features: Features, classIndex: number): Kept {
+    const { hashes, weights, words } = features;
     const rows = new Int32Array(hashes.length);
     for (let i = 0; i < hashes.length; i++) rows[i] = this.#model.tables.findOrAdd(hashes[i] as number);
-    return { rows, weights, words, classIndex };
+    if (!this.#model.tables.isFull) return { rows, weights, words, classIndex };
+    const known = this.#look(features);
+    // Copies, for the arrays that it looked into are as long as the text.
+    return { ...known, rows: known.rows.slice(), weights: known.weights.slice(), classIndex };
   }
 
   /** Rows of the features that are known. */

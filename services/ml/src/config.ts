@@ -11,8 +11,9 @@ export interface MlConfig {
   namespace: string;
   /** Classifiers of one account; 0 for no bound. */
   accountQuota: number;
-  /** Classifiers in memory at the same time, and how long an unused one stays. */
+  /** Classifiers in memory at the same time, their bytes together, and how long an unused one stays. */
   classifiersHeldMax: number;
+  classifiersHeldBytesMax: number;
   classifierIdleMs: number;
   /** Threads for summaries of long texts; with two or more, one of them is left to those of medium length. */
   summaryThreads: number;
@@ -32,6 +33,11 @@ export function readMlConfig(reader: SettingsReader): MlConfig {
       fallback: 200,
       min: 1,
       max: 100_000,
+    }),
+    classifiersHeldBytesMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_BYTES_MAX', {
+      fallback: 256 * 1024 * 1024,
+      min: 16 * 1024 * 1024,
+      max: 1024 ** 4,
     }),
     classifierIdleMs: reader.integer('DATAHUB_CLASSIFIER_IDLE_MS', {
       fallback: 600_000,

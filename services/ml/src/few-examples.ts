@@ -41,6 +41,11 @@ export class FewExamples {
     this.#cursor = from?.cursor ?? 0;
   }
 
+  /** In bytes: each feature has an input here, and an entry in the machine's postings. */
+  get size(): number {
+    return 16 * this.#features;
+  }
+
   toState(): FewExamplesState {
     return {
       supports: this.#machine.supports,

@@ -16,5 +16,7 @@ export interface Learner {
   predict(text: string, top?: number): Score[];
   /** Takes a class out; what it left in the numbers of the others stays until these are learnt again. */
   forget(classId: string): void;
+  /** About the memory it takes, in bytes. */
+  readonly size: number;
   toBytes(): Uint8Array;
 }

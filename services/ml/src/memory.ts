@@ -34,13 +34,18 @@ export interface Memory {
   drop(classIndex: number): void;
   /** Examples in the ring. */
   readonly heldOut: number;
+  /** Features of all examples, kept and held out. */
+  readonly features: number;
   readonly state: MemoryState;
 }
 
 const keptMax = 4_000;
 const keptPerClassMin = 20;
-/** Features of all kept examples together: 8 bytes each. */
+/** Features of all kept examples together: 8 bytes each. Where classes are many, the least of each goes beyond it … */
 const featuresMax = 1_000_000;
+/** … up to here; the ring has a bound of its own. What is kept makes way for no longer example then. */
+const featuresAtMost = 2_000_000;
+const heldOutFeaturesMax = 1_000_000;
 const heldOutMax = 400;
 const heldOutPerClassMin = 2;
 /** Often, so that the ring turns over and what is fitted to it has seen many, but never more of all, or of a class. */
@@ -56,17 +61,18 @@ export function createMemory(from?: MemoryState): Memory {
   const state: MemoryState = from ?? { random: 0x2545f491, reservoirs: new Map(), heldOut: new Map() };
   const { reservoirs, heldOut } = state;
   /** Sums over the reservoirs. */
-  const all = { seen: 0, kept: 0, features: 0 };
+  const all = { seen: 0, kept: 0, features: 0, heldOut: 0 };
   let inOrder: Reservoir[] = [];
 
   const sumUp = (): void => {
-    Object.assign(all, { seen: 0, kept: 0, features: 0 });
+    Object.assign(all, { seen: 0, kept: 0, features: 0, heldOut: 0 });
     inOrder = [...reservoirs.values()];
     for (const { seen, kept } of inOrder) {
       all.seen += seen;
       all.kept += kept.length;
       for (const { rows } of kept) all.features += rows.length;
     }
+    for (const ring of heldOut.values()) for (const { rows } of ring) all.heldOut += rows.length;
   };
   sumUp();
 
@@ -100,7 +106,8 @@ export function createMemory(from?: MemoryState): Memory {
       all.features -= kept.pop()?.rows.length ?? 0;
       all.kept--;
     }
-    if (kept.length < room) {
+    const hasRoom = all.features + example.rows.length <= featuresAtMost;
+    if (kept.length < room && hasRoom) {
       kept.push(example);
       all.features += example.rows.length;
       all.kept++;
@@ -108,7 +115,7 @@ export function createMemory(from?: MemoryState): Memory {
     }
     const at = random(reservoir.seen);
     const old = kept[at];
-    if (old === undefined) return;
+    if (old === undefined || (!hasRoom && example.rows.length > old.rows.length)) return;
     all.features += example.rows.length - old.rows.length;
     kept[at] = example;
   };
@@ -120,18 +127,26 @@ export function createMemory(from?: MemoryState): Memory {
       for (const ring of heldOut.values()) count += ring.length;
       return count;
     },
+    get features() {
+      return all.features + all.heldOut;
+    },
     add: (example, number) => {
-      if (number < heldOutFrom || number % heldOutEvery !== heldOutFrom % heldOutEvery) {
+      const isTurn = number >= heldOutFrom && number % heldOutEvery === heldOutFrom % heldOutEvery;
+      if (!isTurn || all.heldOut + example.rows.length > heldOutFeaturesMax) {
         keep(example);
         return { learn: [example] };
       }
       const ring = heldOut.get(example.classIndex) ?? [];
       heldOut.set(example.classIndex, ring);
       ring.push(example);
+      all.heldOut += example.rows.length;
       const share = Math.min(heldOutMax, heldOutShareMax * all.seen) / heldOut.size;
       const room = Math.max(heldOutPerClassMin, Math.floor(Math.min(share, heldOutShareOfClassMax * number)));
       const learn = ring.splice(0, Math.min(leavingMax, ring.length - room));
-      for (const one of learn) keep(one);
+      for (const one of learn) {
+        all.heldOut -= one.rows.length;
+        keep(one);
+      }
       return { learn };
     },
     draw: (evenly) => {

@@ -22,6 +22,7 @@ export function countExample(model: Model, { rows, weights, words, classIndex }:
     documents[row] = (documents[row] as number) + sign;
     if (i >= words) continue;
     const pair = bayes.findOrAdd(row, classIndex);
+    if (pair < 0) continue;
     const before = bayes.values[pair] as number;
     bayes.values[pair] = before + (weights[i] as number) * scale;
     // What a 32-bit sum really took, so that the totals always agree with it.

@@ -13,6 +13,11 @@ export interface PairsState {
 }
 
 const startRoom = 1_024;
+/**
+ * Pairs of all rows: a bound on memory, and on what one prediction can read. Counted without the room that rows leave,
+ * which depends on what moved where: every replica must come to the same numbers.
+ */
+export const pairsMax = 1_500_000;
 /** What arrays grow by. */
 export const growth = 1.25;
 
@@ -25,6 +30,7 @@ export class Pairs {
   /** Sums of squared gradients, where they are kept. */
   squares: Float32Array;
   #taken = 0;
+  #count = 0;
   /** Where rows have moved out, by the room that they had. */
   readonly #freed = new Map<number, number[]>();
 
@@ -45,6 +51,7 @@ export class Pairs {
       pairs.sizes[row] = size;
       for (let i = 0; i < size; i++) copyPair(state, from++, { target: pairs, to: pairs.#taken + i });
       pairs.#taken += roomFor(size);
+      pairs.#count += size;
     }
     return pairs;
   }
@@ -84,7 +91,13 @@ export class Pairs {
     this.sizes = grown(this.sizes, new Uint16Array(rows));
   }
 
-  /** The pair of row and class; rows may move for it. */
+  /** In bytes. */
+  get size(): number {
+    const { starts, sizes, classes, values, squares } = this;
+    return [starts, sizes, classes, values, squares].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+
+  /** The pair of row and class, or -1 where there is no room for another; rows may move for it. */
   findOrAdd(row: number, classIndex: number): number {
     const { classes } = this;
     const from = this.starts[row] as number;
@@ -93,10 +106,12 @@ export class Pairs {
     return this.add(row, classIndex);
   }
 
-  /** For a class that the row has no pair of. */
+  /** For a class that the row has no pair of; -1 where there is no room for another. */
   add(row: number, classIndex: number): number {
     const size = this.sizes[row] as number;
+    if (this.#count >= pairsMax) return -1;
     if (size === roomFor(size)) this.#move(row);
+    this.#count++;
     const pair = (this.starts[row] as number) + size;
     this.sizes[row] = size + 1;
     this.classes[pair] = classIndex;

@@ -120,7 +120,8 @@ function descend(
     for (let j = 0; left > 0; j++) {
       const c = moving[j] as number;
       if (found[c] === row) continue;
-      stepPair(pairs, pairs.add(row, c), { slope: (gradients[c] as number) * input, rate });
+      const added = pairs.add(row, c);
+      if (added >= 0) stepPair(pairs, added, { slope: (gradients[c] as number) * input, rate });
       left--;
     }
   }

@@ -1,6 +1,7 @@
 /** Calls to train that wait for their turn: which of them one event takes. */
 
 import { HubError } from '@datahub/service-kit/error';
+import type { EventDoc, TrainCall } from './documents.ts';
 import type { CallResult, ReplicaState } from './replica-state.ts';
 
 export interface TrainExample {
@@ -60,4 +61,29 @@ export function takeFitting(
     for (const label of added) fresh.add(label);
     return true;
   });
+}
+
+export type EventContent = Omit<EventDoc, 'id' | 'accountId' | 'version'>;
+
+/** The event of these calls; labels that the state does not know become new classes. */
+export function toEvent(
+  batch: Waiting[],
+  state: Pick<ReplicaState, 'classIdOf'>,
+  { createClassId, nowMs }: { createClassId: () => string; nowMs: () => number },
+): EventContent {
+  const fresh = new Map<string, string>();
+  const classIdOf = (label: string): string => {
+    const known = state.classIdOf(label) ?? fresh.get(label);
+    if (known !== undefined) return known;
+    const classId = createClassId();
+    fresh.set(label, classId);
+    return classId;
+  };
+  const calls: TrainCall[] = batch.map(({ eventId, examples }) => ({
+    eventId,
+    examples: examples.map(({ label, text }) => ({ classId: classIdOf(label), text })),
+  }));
+  const newClasses = [...fresh].map(([label, classId]) => ({ classId, label }));
+  const characters = batch.reduce((sum, call) => sum + charactersOf(call), 0);
+  return { at: nowMs(), characters, calls, ...(newClasses.length > 0 ? { newClasses } : {}) };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call-signal';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { learners } from './classifier.ts';
+import { createFairTurn } from './fair-turn.ts';
 import { topDefault } from './predict-bounds.ts';
 import { Replica } from './replica.ts';
 import { createSlices } from './slices.ts';
@@ -33,6 +34,7 @@ describe('predictions of a classifier with many classes', () => {
         },
       },
       slices: createSlices(),
+      loading: createFairTurn(),
       createClassId: () => `class-${String(++made).padStart(5, '0')}`,
       nowMs: Date.now,
       onFailure: (err) => {

@@ -50,6 +50,8 @@ const format = 2;
 /** Train calls remembered by their event id, and their results together; the last call is always remembered. */
 const recentMax = 1_000;
 const recentResultsMax = 50_000;
+const bytesPerResult = 64;
+const bytesPerClass = 512;
 
 export class ReplicaState {
   /** The number of the last event that is in here; 0 for none. */
@@ -102,6 +104,11 @@ export class ReplicaState {
     } catch {
       return undefined;
     }
+  }
+
+  /** About the memory it takes, in bytes. */
+  get size(): number {
+    return this.#learner.size + bytesPerResult * this.#recentResults + bytesPerClass * this.classes.size;
   }
 
   /** 1 before the first event; of the state that the log makes, so the same on every replica. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call-signal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { learners } from './classifier.ts';
+import { createFairTurn } from './fair-turn.ts';
 import { Replica } from './replica.ts';
 import { createSlices } from './slices.ts';
 import { type MlStore, openMlStore } from './store.ts';
@@ -23,6 +24,7 @@ describe('replicas of one classifier', () => {
       store,
       learners,
       slices: createSlices(),
+      loading: createFairTurn(),
       createClassId: () => `class-${++made}`,
       nowMs: Date.now,
       onFailure: (err) => {
@@ -135,6 +137,7 @@ describe('replicas of one classifier', () => {
       store,
       learners,
       slices: createSlices(),
+      loading: createFairTurn(),
       createClassId: () => `class-${++made}`,
       nowMs: Date.now,
       onFailure: () => {},

@@ -7,24 +7,20 @@ import { randomUUID } from 'node:crypto';
 import type { CallSignal } from '@datahub/service-kit/call-signal';
 import { HubError } from '@datahub/service-kit/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/version';
-import { type EventDoc, eventIdOf, type TrainCall } from './documents.ts';
+import { type EventDoc, eventIdOf } from './documents.ts';
 import { type LogPart, readLog } from './event-log.ts';
 import { createLabelCount, requireAffordable } from './predict-bounds.ts';
-import { charactersOf, type TrainExample, takeBatch, takeFitting, type Waiting } from './replica-batch.ts';
-import { type CallResult, type LearnerFactory, type Prediction, ReplicaState } from './replica-state.ts';
-import { cancelled, inSlices, type Slices } from './slices.ts';
-import type { MlStore } from './store.ts';
-
-export interface ReplicaDeps {
-  store: MlStore;
-  learners: LearnerFactory;
-  slices: Slices;
-  createClassId: () => string;
-  nowMs: () => number;
-  onFailure: (err: unknown) => void;
-  /** Classes that a classifier may have. */
-  classesMax?: number;
-}
+import {
+  type EventContent,
+  type TrainExample,
+  takeBatch,
+  takeFitting,
+  toEvent,
+  type Waiting,
+} from './replica-batch.ts';
+import type { ReplicaDeps } from './replica-deps.ts';
+import { type CallResult, type Prediction, ReplicaState } from './replica-state.ts';
+import { cancelled, inSlices } from './slices.ts';
 
 export interface PredictOptions {
   /** Scores of each text. */
@@ -52,6 +48,15 @@ export class Replica {
     this.#accountId = accountId;
     this.#classifierId = classifierId;
     this.#deps = deps;
+  }
+
+  get accountId(): string {
+    return this.#accountId;
+  }
+
+  /** About the memory it takes, in bytes. */
+  get size(): number {
+    return this.#state?.size ?? 0;
   }
 
   /** Durable when it resolves, with one result an example. */
@@ -116,7 +121,7 @@ export class Replica {
   }
 
   async #current(): Promise<ReplicaState> {
-    const state = this.#state ?? (await this.#load());
+    const state = this.#state ?? (await this.#deps.loading(this.#accountId, () => this.#load()));
     try {
       await this.#catchUp(state);
     } catch (err) {
@@ -124,7 +129,9 @@ export class Replica {
       this.#state = undefined;
       throw err;
     }
+    const isLoaded = this.#state !== state;
     this.#state = state;
+    if (isLoaded) this.#deps.onLoaded?.(this);
     if (state.stale) this.#rebuild(state);
     return state;
   }
@@ -157,10 +164,7 @@ export class Replica {
   }
 
   /** False when the number was taken by another replica meanwhile. */
-  async #append(
-    state: ReplicaState,
-    content: Omit<EventDoc, 'id' | 'accountId' | 'version'>,
-  ): Promise<boolean> {
+  async #append(state: ReplicaState, content: EventContent): Promise<boolean> {
     const id = eventIdOf(this.#classifierId, state.applied + 1);
     const event: EventDoc = { id, accountId: this.#accountId, version: 1, ...content };
     try {
@@ -201,31 +205,13 @@ export class Replica {
         state,
         this.#deps.classesMax,
       );
-      if (open.length === 0 || (await this.#append(state, this.#toEvent(state, open)))) {
+      if (open.length === 0 || (await this.#append(state, toEvent(open, state, this.#deps)))) {
         for (const call of batch) call.resolve(state.resultOf(call.eventId) ?? []);
         return;
       }
       await this.#catchUp(state);
     }
     throw contended();
-  }
-
-  #toEvent(state: ReplicaState, batch: Waiting[]): Omit<EventDoc, 'id' | 'accountId' | 'version'> {
-    const fresh = new Map<string, string>();
-    const classIdOf = (label: string): string => {
-      const known = state.classIdOf(label) ?? fresh.get(label);
-      if (known !== undefined) return known;
-      const classId = this.#deps.createClassId();
-      fresh.set(label, classId);
-      return classId;
-    };
-    const calls: TrainCall[] = batch.map(({ eventId, examples }) => ({
-      eventId,
-      examples: examples.map(({ label, text }) => ({ classId: classIdOf(label), text })),
-    }));
-    const newClasses = [...fresh].map(([label, classId]) => ({ classId, label }));
-    const characters = batch.reduce((sum, call) => sum + charactersOf(call), 0);
-    return { at: this.#deps.nowMs(), characters, calls, ...(newClasses.length > 0 ? { newClasses } : {}) };
   }
 
   /**
@@ -249,7 +235,7 @@ export class Replica {
         await this.#follow(fresh);
         fresh.stale = false;
         this.#state = fresh;
-        await this.#deps.store.snapshots.put(this.#accountId, this.#classifierId, fresh.toBytes());
+        await this.#save(fresh);
       });
     };
     run().then(
@@ -276,6 +262,13 @@ export class Replica {
     return readLog(this.#deps.store, classifier, applied);
   }
 
+  #save(state: ReplicaState): Promise<void> {
+    const { store, loading } = this.#deps;
+    return loading(this.#accountId, () =>
+      store.snapshots.put(this.#accountId, this.#classifierId, state.toBytes()),
+    );
+  }
+
   /** In the background: the log is what counts, a snapshot only shortens the way. */
   #snapshot(state: ReplicaState): void {
     if (this.#snapshotting) return;
@@ -283,7 +276,7 @@ export class Replica {
     this.#learntSinceSnapshot = 0;
     // Between events, so that no half of one is in it.
     this.#inTurn(async () => {
-      await this.#deps.store.snapshots.put(this.#accountId, this.#classifierId, state.toBytes());
+      await this.#save(state);
     })
       .catch(this.#deps.onFailure)
       .finally(() => {

@@ -11,6 +11,7 @@ import type { Logger } from '@datahub/service-kit/logger';
 import { openOperatorSocket } from '@datahub/service-kit/operator-socket';
 import { learners } from './classifier.ts';
 import type { MlConfig } from './config.ts';
+import { createFairTurn } from './fair-turn.ts';
 import { createGenerator } from './generator.ts';
 import { createReplicas } from './replicas.ts';
 import { createClassifierCalls } from './rpc/classifiers.ts';
@@ -37,13 +38,18 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
   const replicas = createReplicas(
     {
       slices,
+      loading: createFairTurn(),
       store,
       learners,
       createClassId: () => createId('clfc', Date.now()),
       nowMs: Date.now,
       onFailure: (err) => logger.warn({ event: 'classifier.failed', err }, 'upkeep of a classifier failed'),
     },
-    { heldMax: config.classifiersHeldMax, idleMs: config.classifierIdleMs },
+    {
+      heldMax: config.classifiersHeldMax,
+      heldBytesMax: config.classifiersHeldBytesMax,
+      idleMs: config.classifierIdleMs,
+    },
   );
   const quota = createQuota(config.accountQuota);
   const summarizer = createSummarizer(config, logger);

@@ -14,6 +14,8 @@ export interface TablesState {
 }
 
 const startRows = 1_024;
+/** Features of one classifier; what comes up after so many is not learnt. */
+export const rowsMax = 1_000_000;
 /** Slots for a row: so many of them are never taken that searches are short. */
 const slotsPerRow = 1.6;
 
@@ -57,10 +59,11 @@ export class Tables {
     return this.#slots[this.#slotOf(hash)] as number;
   }
 
+  /** The row of a hash, made where there is none; -1 when the tables are full. */
   findOrAdd(hash: number): number {
     const slot = this.#slotOf(hash);
     const known = this.#slots[slot] as number;
-    if (known >= 0) return known;
+    if (known >= 0 || this.isFull) return known;
     const row = this.rows++;
     if (row < this.keys.length) {
       this.keys[row] = hash;
@@ -71,6 +74,18 @@ export class Tables {
     this.keys[row] = hash;
     this.#rehash();
     return row;
+  }
+
+  get isFull(): boolean {
+    return this.rows >= rowsMax;
+  }
+
+  /** In bytes. */
+  get size(): number {
+    const { byteLength } = this.#slots;
+    return (
+      this.keys.byteLength + this.documents.byteLength + byteLength + this.bayes.size + this.regression.size
+    );
   }
 
   /** Takes a class out of every row. That examples of it held a feature stays counted. */
