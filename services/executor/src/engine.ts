@@ -5,6 +5,7 @@
  */
 
 import type { Socket } from 'node:net';
+import { HubError } from '@datahub/service-kit/error';
 import type { RowSink } from './rows/row-sink.ts';
 
 export type EngineName = 'postgres' | 'mysql' | 'mariadb' | 'mongodb';
@@ -135,6 +136,16 @@ export interface Connection {
   readSchema(): Promise<Schema>;
   /** Closes at once; idempotent. */
   close(): void;
+}
+
+/**
+ * The connection died before the server answered anything to what was sent, so a read may be repeated. Whether a write
+ * was carried out is unknown all the same.
+ */
+export class NeverAnswered extends HubError {
+  constructor(cause?: unknown) {
+    super('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+  }
 }
 
 export interface Engine {

@@ -1,6 +1,6 @@
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { describe, expect, test, vi } from 'vitest';
-import type { Statement } from '../engine.ts';
+import { NeverAnswered, type Statement } from '../engine.ts';
 import {
   answerNow,
   broken,
@@ -15,7 +15,7 @@ import {
 describe('a connection found dead', () => {
   const dies: Run = async function () {
     this.broken = true;
-    throw broken();
+    throw new NeverAnswered();
   };
 
   test('is replaced once for a read, and its idle neighbours with it', async () => {
@@ -24,6 +24,13 @@ describe('a connection found dead', () => {
     await call();
     expect(chunks).toEqual(['end', 'end']);
     expect(connections).toHaveLength(2);
+  });
+
+  test('is not replaced when it had begun to answer', async () => {
+    const { call, connections } = setup({ runs: [answerNow, () => Promise.reject(broken()), answerNow] });
+    await call();
+    await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
+    expect(connections).toHaveLength(1);
   });
 
   test('is not tried a third time', async () => {

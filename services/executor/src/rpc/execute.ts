@@ -5,7 +5,7 @@ import { requirePrincipal } from '@datahub/service-kit/call';
 import { HubError } from '@datahub/service-kit/error';
 import type { Tracing } from '@datahub/service-kit/tracing';
 import type { Definitions, SourceDefinition } from '../definitions.ts';
-import type { RunOptions, Statement } from '../engine.ts';
+import { NeverAnswered, type RunOptions, type Statement } from '../engine.ts';
 import type { ExecutorEvents } from '../events.ts';
 import type { Pool } from '../pool.ts';
 import type { PoolRegistry } from '../pool-registry.ts';
@@ -127,9 +127,8 @@ function toUnknownOutcome(err: unknown): unknown {
   );
 }
 
-/** True for a read on a pooled connection that turned out dead before anything was answered: it is safe to repeat. */
+/** True for a read on a pooled connection that had died before it answered anything: it is safe to repeat. */
 function isStale(err: unknown, run: Execution, statement: Statement): boolean {
-  if (!(err instanceof HubError) || (err.code !== 'SOURCE_BROKEN' && err.code !== 'SOURCE_UNREACHABLE'))
-    return false;
+  if (!(err instanceof NeverAnswered)) return false;
   return statement.kind === 'read' && run.isReused && run.bytes === 0 && !run.ctx.signal.aborted;
 }

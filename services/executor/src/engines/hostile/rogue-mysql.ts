@@ -35,6 +35,11 @@ export function greeting({ plugin = 'mysql_native_password', version = '8.0.30',
 }
 
 export const ok = (sequence: number) => packet(sequence, [0, 0, 0, 2, 0, 0, 0]);
+/** In a read-only transaction. */
+const begun = packet(1, [0, 0, 0, 3, 0x20, 0, 0]);
+/** As any server answers one of the hub's own commands. */
+export const answerCommand = (socket: Socket, text: string) =>
+  socket.write(text.includes('READ ONLY') ? begun : ok(1));
 const eof = packet(3, [0xfe, 0, 0, 2, 0]);
 const switchTo = (sequence: number, plugin: string) => packet(sequence, [0xfe], `${plugin}\0${scramble}\0`);
 const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
@@ -63,7 +68,10 @@ export function perform(script: Script): Step {
     let turned = false;
     const commands: Record<number, (text: string) => void> = {
       1: () => socket.end(),
-      3: (text) => (script.command ? script.command(socket, text) : socket.write(ok(1))),
+      3: (text) => {
+        if (script.command) script.command(socket, text);
+        else answerCommand(socket, text);
+      },
       22: () => (script.prepare ? script.prepare(socket) : socket.write(prepared)),
       23: () => {
         turned = script.execute !== undefined;

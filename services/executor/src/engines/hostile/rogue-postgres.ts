@@ -20,7 +20,8 @@ const field = (name: string, type: number) =>
 const value = (text: string) => Buffer.concat([int32(text.length), Buffer.from(text)]);
 
 const ready = message('Z', 'I');
-const complete = message('C', 'SELECT 1\0');
+const completeAs = (tag: string) => message('C', `${tag}\0`);
+const complete = completeAs('SELECT 1');
 const columns = (types: number[]) =>
   message('T', int16(types.length), ...types.map((type, i) => field(`c${i}`, type)));
 const row = (...texts: string[]) => message('D', int16(texts.length), ...texts.map(value));
@@ -48,6 +49,7 @@ function perform(script: Script): Step {
   return (socket) => {
     let started = false;
     const marked = new Set<string>();
+    const tags = new Map<string, string>();
     let current = '';
     let turned = false;
     const lengthOf = (bytes: Buffer) =>
@@ -77,7 +79,11 @@ function perform(script: Script): Step {
       },
       P: (bytes) => {
         current = nameAt(bytes, 5);
+        // The unnamed statement is another one each time.
+        marked.delete(current);
         if (bytes.includes('hostile')) marked.add(current);
+        const verb = nameAt(bytes, 6 + current.length).split(' ')[0] as string;
+        tags.set(current, verb === 'SELECT' ? 'SELECT 1' : verb);
         socket.write(message('1'));
       },
       D: () => {
@@ -95,7 +101,7 @@ function perform(script: Script): Step {
         if (marked.has(current) && script.execute) {
           turned = !script.goesOn;
           script.execute(socket);
-        } else socket.write(complete);
+        } else socket.write(completeAs(tags.get(current) ?? ''));
       },
       S: () => socket.write(ready),
       C: () => socket.write(message('3')),
@@ -233,6 +239,6 @@ export const postgresPlays: Play[] = [
   {
     name: 'asks for a file in the middle of a statement',
     play: perform({ goesOn: true, execute: send(message('G', Buffer.from([0]), int16(0))) }),
-    codes: ['OK'],
+    codes: ['SOURCE_BROKEN'],
   },
 ];

@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { BSON, type Document } from 'bson';
+import { NeverAnswered } from '../../engine.ts';
 import { logInBytesMax } from '../bounds.ts';
 import { documentEnd } from './bson-reader.ts';
 import { brokenError } from './errors.ts';
@@ -67,7 +68,8 @@ export class Wire {
     this.closed = true;
     this.#socket.destroy();
     this.#chunks = [];
-    this.#waiting?.reject(brokenError(cause));
+    const answered = this.#bytes > 0;
+    this.#waiting?.reject(cause === undefined && !answered ? new NeverAnswered() : brokenError(cause));
     this.#waiting = undefined;
     this.#onClose();
   }

@@ -1,11 +1,16 @@
 /** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows straight into the sink. */
 
-import type { Socket } from 'node:net';
-import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import { rowsLeftError } from '../stopped.ts';
-import { brokenError, controlError } from './errors.ts';
+import {
+  brokenError,
+  ConnectionEnds,
+  controlError,
+  stoppedError,
+  toCancelled,
+  tooLargeError,
+} from './errors.ts';
 import * as packets from './packets.ts';
 import { createPrepareReader, type Prepared } from './prepared.ts';
 import { createResultReader } from './results.ts';
@@ -18,29 +23,30 @@ import {
   showWarnings,
 } from './rollback.ts';
 import { readSchema } from './schema.ts';
-import { begin, Controls, commit, rollback, settings, tidy, track, usesSession } from './session.ts';
-import { type SideSession, Stopper } from './stopper.ts';
-import { createTextReader, type TextRow } from './texts.ts';
+import {
+  begin,
+  Controls,
+  commit,
+  rollback,
+  type Session,
+  settings,
+  tidy,
+  track,
+  usesSession,
+} from './session.ts';
+import { Stopper } from './stopper.ts';
+import { createTextReader } from './texts.ts';
 import { typeName } from './values.ts';
-import { ok, type Response, Wire } from './wire.ts';
+import { beganReadOnly, ok, type Response, Wire } from './wire.ts';
 
 /** Statements kept prepared on one connection; the server's own bound is for all connections together. */
 const preparedMax = 50;
 
-export interface Session {
-  socket: Socket;
-  serverVersion: string;
-  isMariadb: boolean;
-  /** MariaDB tells formats of columns beside their types. */
-  hasExtended: boolean;
-  rowBytesMax: number | undefined;
-  /** Logs in beside it, to stop what runs here. */
-  openSide(signal: AbortSignal): Promise<SideSession>;
-}
-
 interface Run {
   sink: RowSink;
   options: RunOptions;
+  /** It runs in a transaction that was begun before. */
+  held: boolean;
 }
 
 export class MysqlConnection implements Connection {
@@ -101,9 +107,7 @@ export class MysqlConnection implements Connection {
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    this.#cancelling = false;
-    this.#discarding = false;
-    this.#hasDiscarded = false;
+    this.#cancelling = this.#discarding = this.#hasDiscarded = false;
     const exposed = !this.#prepared.has(statement.key) && usesSession(statement.text);
     try {
       if (exposed && this.#used) await this.#reset();
@@ -112,7 +116,7 @@ export class MysqlConnection implements Connection {
       if (this.#cancelling) throw stoppedError();
       const held =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
-      const run = { sink, options };
+      const run = { sink, options, held };
       const outcome = await (held
         ? this.#runHeld(prepared, statement, run)
         : this.#execute(prepared, statement, run));
@@ -121,6 +125,7 @@ export class MysqlConnection implements Connection {
       if (this.#cancelling && statement.kind === 'read') throw stoppedError();
       return outcome;
     } catch (err) {
+      if (err instanceof ConnectionEnds && this.#wire.closed) throw this.#wire.broken(err);
       throw this.#cancelling ? toCancelled(err) : err;
     } finally {
       // An error in the middle of rows may have found the socket paused for a reader who never says that he caught up.
@@ -147,10 +152,9 @@ export class MysqlConnection implements Connection {
   }
 
   /** The hub's own commands around the statement are sent together with it, so that they cost no round trip. */
-  async #execute(prepared: Prepared, statement: Statement, { sink, options }: Run): Promise<Outcome> {
+  async #execute(prepared: Prepared, statement: Statement, { sink, options, held }: Run): Promise<Outcome> {
     const body = packets.execute(prepared.id, statement.params);
-    if (body.length > packets.commandBytesMax)
-      throw new HubError('TOO_LARGE', 'The values are too large for the database.');
+    if (body.length > packets.commandBytesMax) throw tooLargeError();
     const isRead = statement.kind === 'read';
     const before = this.#controls.before(statement.kind, options.statementTimeoutMs);
     // The command after a failed write clears what the server has to say of it.
@@ -158,26 +162,31 @@ export class MysqlConnection implements Connection {
     this.#wire.send(Buffer.concat([...before, body, ...after]));
 
     const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
+    let inTransaction = false;
     const reader = createResultReader({
       sink,
       outcome,
       hasExtended: this.#session.hasExtended,
       rowsMax: options.maxRows,
       discarding: () => this.#discards(),
-      onSessionChanged: () => {
-        this.#changed = true;
+      onStatus: (status) => {
+        this.#changed ||= status.sessionChanged;
+        inTransaction = status.inTransaction;
       },
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
     const warnings = createWarningsReader(this.#session.hasExtended);
-    const tidied = this.#tidy.map(() => this.#followUp);
     const { begun, ran } = await this.#wire.settle({
-      before: before.map(() => ok),
+      before: before.map((_, i) => (isRead && i === before.length - 1 ? beganReadOnly : ok)),
       main: reader,
-      after: isRead ? [this.#followUp, ...tidied] : [warnings.response, ...tidied, ok],
+      after: [isRead ? this.#followUp : warnings.response, ...after.slice(1).map(() => this.#followUp)],
     });
-    if (begun !== undefined && ran === undefined && !isRead) throw brokenError();
+    // It ran, in another transaction than it should have: one that was left open is undone with the session.
+    if (!isRead && ran === undefined && (begun !== undefined || inTransaction !== held)) {
+      this.close();
+      throw brokenError();
+    }
     if (begun !== undefined) throw controlError(begun);
     if (ran === undefined) return outcome;
     // A failed statement does not report what it had changed by then.
@@ -186,7 +195,11 @@ export class MysqlConnection implements Connection {
   }
 
   async #runHeld(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
-    await requireTransactional(statement.text, (query) => this.#texts(query));
+    await requireTransactional(statement.text, async (query) => {
+      const { rows, response } = createTextReader(this.#session.hasExtended);
+      await this.#command(packets.query(query), response);
+      return rows;
+    });
     const session: HeldSession = {
       begin: () => this.#command(begin.write, ok),
       execute: () => this.#execute(prepared, statement, run),
@@ -204,12 +217,6 @@ export class MysqlConnection implements Connection {
     const { begun, ran } = await this.#wire.settle({ before: [ok], main: warnings.response, after: [] });
     if (begun !== undefined || ran !== undefined) throw begun ?? ran;
     return !warnings.incomplete();
-  }
-
-  async #texts(query: string): Promise<TextRow[]> {
-    const { rows, response } = createTextReader(this.#session.hasExtended);
-    await this.#command(packets.query(query), response);
-    return rows;
   }
 
   async #prepare(statement: Pick<Statement, 'key' | 'text' | 'kind'>): Promise<Prepared> {
@@ -266,8 +273,8 @@ export class MysqlConnection implements Connection {
 
   async describe(statement: Statement): Promise<Signature> {
     // What a function left in the session while it was prepared is told by nobody.
-    const prepared = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
-    const { columns, parameterCount } = await prepared;
+    const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
+    const { columns, parameterCount } = await preparing;
     return {
       columns: columns.map((column) => ({ name: column.name, type: typeName(column) })),
       // The protocol does not tell types of parameters.
@@ -291,10 +298,3 @@ export class MysqlConnection implements Connection {
     return this.#discarding;
   }
 }
-
-function toCancelled(err: unknown): unknown {
-  if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
-  return stoppedError(err);
-}
-
-const stoppedError = (cause?: unknown) => new HubError('CANCELLED', 'The statement was stopped.', { cause });

@@ -1,6 +1,7 @@
 /** What MySQL and MariaDB say → our errors. Their own words pass only where the statement's text caused them, without values. */
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/error';
+import { NeverAnswered } from '../../engine.ts';
 import { logInRefused } from '../log-in.ts';
 import { noTlsError, tlsError } from '../tls.ts';
 
@@ -20,6 +21,11 @@ const contention: Rule = {
   text: 'The database could not finish the statement beside others. Try again.',
 };
 const busy: Rule = { code: 'SOURCE_BUSY', retryable: true, text: 'The database takes no more connections.' };
+const full: Rule = {
+  code: 'SQL_REJECTED',
+  retryable: true,
+  text: 'The database takes no more statements for now.',
+};
 const readOnly: Rule = {
   code: 'SQL_REJECTED',
   retryable: false,
@@ -27,22 +33,36 @@ const readOnly: Rule = {
 };
 const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
 const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };
-const broken: Rule = { code: 'SOURCE_BROKEN', retryable: false, text: 'The connection to the source broke.' };
 
-const rules = new Map<number, Rule>([
-  ...[1044, 1045, 1049, 1251, 1275, 1698, 1820, 1862, 3118, 3955, 4151].map(
-    (number) => [number, auth] as const,
+const numbered = (numbers: number[], rule: Rule) => numbers.map((number) => [number, rule] as const);
+
+/**
+ * Of a statement they never tell anything about the connection: SQL may raise any number, and a server that ends a
+ * connection says so by ending it.
+ */
+const statementRules = new Map<number, Rule>([
+  ...numbered(
+    [1022, 1048, 1062, 1169, 1216, 1217, 1451, 1452, 1557, 1586, 1761, 1762, 3819, 4025],
+    constraint,
   ),
-  ...[1022, 1048, 1062, 1169, 1216, 1217, 1451, 1452, 1557, 1586, 1761, 1762, 3819, 4025].map(
-    (number) => [number, constraint] as const,
-  ),
-  ...[1205, 1213, 1020].map((number) => [number, contention] as const),
-  ...[1040, 1203, 1226, 1461].map((number) => [number, busy] as const),
-  ...[1792, 1290, 1836].map((number) => [number, readOnly] as const),
-  ...[1969, 3024].map((number) => [number, timeout] as const),
+  ...numbered([1205, 1213, 1020], contention),
+  ...numbered([1226, 1461], full),
+  ...numbered([1792, 1290, 1836], readOnly),
+  ...numbered([1969, 3024], timeout),
   [1317, stopped],
-  ...[1053, 1927, 1152, 1153, 1158, 1159, 1160, 1161].map((number) => [number, broken] as const),
 ]);
+
+/** Before a log-in is done no SQL of the users has run. */
+const logInRules = new Map<number, Rule>([
+  ...numbered([1044, 1045, 1049, 1251, 1275, 1698, 1820, 1862, 3118, 3955, 4151], auth),
+  ...numbered([1040, 1203, 1226, 1461], busy),
+]);
+
+/** With these a server says that it ends the connection. */
+const endings = new Set([1053, 1927, 1152, 1153, 1158, 1159, 1160, 1161]);
+
+/** The server says that it ends the connection, if it is the server that says it: then the connection is closed. */
+export class ConnectionEnds extends HubError {}
 
 /** An ERR packet at `start`. */
 export function toHubError(source: Buffer, start: number, end: number): HubError {
@@ -50,9 +70,10 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   const hasState = source[start + 3] === 0x23;
   const state = hasState ? source.toString('latin1', start + 4, start + 9) : undefined;
   const message = source.toString('utf8', start + (hasState ? 9 : 3), end);
-  const rule = rules.get(number) ?? refused;
+  const rule = statementRules.get(number) ?? refused;
   const line = /at line (\d+)/.exec(message)?.[1];
-  return new HubError(rule.code, rule.text ?? mask(number, message), {
+  const Failure = endings.has(number) ? ConnectionEnds : HubError;
+  return new Failure(rule.code, rule.text ?? mask(number, message), {
     retryable: rule.retryable,
     sql: {
       ...(state === undefined ? {} : { state }),
@@ -94,7 +115,7 @@ export function toConnectError(err: unknown): HubError {
   // Before the log-in is done nothing can have run.
   if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
   const { code = '', errno } = (err ?? {}) as { code?: string; errno?: number };
-  const rule = errno === undefined ? undefined : rules.get(errno);
+  const rule = errno === undefined ? undefined : logInRules.get(errno);
   if (rule?.text !== undefined)
     return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return noTlsError();
@@ -131,6 +152,7 @@ export function toConnectError(err: unknown): HubError {
 
 /** A command of the hub's own failed at a session, before the statement could change anything. */
 export function controlError(cause: unknown): HubError {
+  if (cause instanceof ConnectionEnds) return cause;
   if (cause instanceof HubError && cause.code !== 'SQL_REJECTED') return cause;
   return new HubError(
     'SOURCE_UNREACHABLE',
@@ -143,7 +165,18 @@ export function controlError(cause: unknown): HubError {
 }
 
 /** What a connection died of: what is said of it already, else that it broke. */
-export function brokenError(cause?: unknown): HubError {
-  if (cause instanceof HubError) return cause;
+export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
+  if (cause instanceof HubError && !(cause instanceof ConnectionEnds)) return cause;
+  if (unanswered) return new NeverAnswered(cause);
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
 }
+
+export function toCancelled(err: unknown): unknown {
+  if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
+  return stoppedError(err);
+}
+
+export const stoppedError = (cause?: unknown) =>
+  new HubError('CANCELLED', 'The statement was stopped.', { cause });
+
+export const tooLargeError = () => new HubError('TOO_LARGE', 'The values are too large for the database.');

@@ -221,9 +221,14 @@ export interface OkPacket {
   moreResults: boolean;
   /** The statement, or a function in it, changed something of the session. */
   sessionChanged: boolean;
+  inTransaction: boolean;
+  /** Of the transaction. */
+  isReadOnly: boolean;
 }
 
+const inTransactionFlag = 0x0001;
 const moreResultsFlag = 0x0008;
+const readOnlyFlag = 0x2000;
 const sessionChangedFlag = 0x4000;
 
 export function readOk(source: Buffer, start: number, end: number): OkPacket {
@@ -231,13 +236,9 @@ export function readOk(source: Buffer, start: number, end: number): OkPacket {
   const first = source[affected.next] as number;
   const insert = readLength(source, affected.next);
   const insertId = first === 0xfe ? String(source.readBigUInt64LE(affected.next + 1)) : String(insert.value);
-  const { moreResults, sessionChanged } = readStatus(source.readUInt16LE(insert.next));
-  return {
-    affectedRows: affected.value,
-    insertId,
-    moreResults,
-    sessionChanged: sessionChanged && reportsState(source, insert.next + 4, end),
-  };
+  const status = readStatus(source.readUInt16LE(insert.next));
+  const sessionChanged = status.sessionChanged && reportsState(source, insert.next + 4, end);
+  return { affectedRows: affected.value, insertId, ...status, sessionChanged };
 }
 
 /** MySQL sets the flag for transactions too. What it lists after the message tells them from changes that last. */
@@ -261,7 +262,11 @@ function reportsState(source: Buffer, at: number, end: number): boolean {
 
 export const readEof = (source: Buffer, start: number) => readStatus(source.readUInt16LE(start + 3));
 
-const readStatus = (status: number): Pick<OkPacket, 'moreResults' | 'sessionChanged'> => ({
+export type Status = Omit<OkPacket, 'affectedRows' | 'insertId'>;
+
+const readStatus = (status: number): Status => ({
   moreResults: (status & moreResultsFlag) !== 0,
   sessionChanged: (status & sessionChangedFlag) !== 0,
+  inTransaction: (status & inTransactionFlag) !== 0,
+  isReadOnly: (status & readOnlyFlag) !== 0,
 });

@@ -2,7 +2,7 @@
 
 import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
-import { ColumnReader, readEof, readLength, readOk } from './packets.ts';
+import { ColumnReader, readEof, readLength, readOk, type Status } from './packets.ts';
 import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
@@ -13,7 +13,8 @@ export interface ResultOptions {
   hasExtended: boolean;
   rowsMax: number | undefined;
   discarding: () => boolean;
-  onSessionChanged: () => void;
+  /** At the end of each result. */
+  onStatus: (status: Status) => void;
   pause: () => void;
   resume: () => void;
 }
@@ -36,8 +37,9 @@ export function createResultReader(options: ResultOptions): Response {
 
   const readHead = (source: Buffer, start: number, end: number): boolean => {
     if (source[start] === okHeader) {
-      const { affectedRows, insertId, moreResults, sessionChanged } = readOk(source, start, end);
-      if (sessionChanged) options.onSessionChanged();
+      const status = readOk(source, start, end);
+      const { affectedRows, insertId, moreResults } = status;
+      options.onStatus(status);
       if (!outcome.hasRows) {
         outcome.affectedRows = affectedRows;
         if (insertId !== '0') outcome.insertId = insertId;
@@ -100,9 +102,9 @@ export function createResultReader(options: ResultOptions): Response {
           if (isAnswer) outcome.affectedRows = rowsSeen;
           // Rows are what is held back, and there are no more.
           options.resume();
-          const { moreResults, sessionChanged } = readEof(source, start);
-          if (sessionChanged) options.onSessionChanged();
-          return !moreResults;
+          const status = readEof(source, start);
+          options.onStatus(status);
+          return !status.moreResults;
         }
         row(source, start, end);
         return false;

@@ -1,7 +1,20 @@
 /** What sessions are set to, and which statements look at them. */
 
+import type { Socket } from 'node:net';
 import type { Statement } from '../../engine.ts';
 import * as packets from './packets.ts';
+import type { SideSession } from './stopper.ts';
+
+export interface Session {
+  socket: Socket;
+  serverVersion: string;
+  isMariadb: boolean;
+  /** MariaDB tells formats of columns beside their types. */
+  hasExtended: boolean;
+  rowBytesMax: number | undefined;
+  /** Logs in beside it, to stop what runs here. */
+  openSide(signal: AbortSignal): Promise<SideSession>;
+}
 
 /** What every session of the hub is set to. */
 export const settings = [

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ask, dial, settingsOf } from '../engine-fixture.ts';
 import { type Rogue, startRogue } from '../hostile/rogue.ts';
-import { ok, perform } from '../hostile/rogue-mysql.ts';
+import { answerCommand, ok, perform } from '../hostile/rogue-mysql.ts';
 import { connectMysql } from './connect.ts';
 import type { MysqlConnection } from './connection.ts';
 
@@ -23,7 +23,7 @@ describe('stopping at a server that is slow to stop', () => {
       execute: executed,
       command: (socket, text) => {
         if (text.startsWith('KILL')) kills.push({ text, socket });
-        else socket.write(ok(1));
+        else answerCommand(socket, text);
       },
     });
     server = await startRogue(play);

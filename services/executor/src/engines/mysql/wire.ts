@@ -1,10 +1,11 @@
 /** Commands out, responses in, in the same order: several commands may be on their way at once. */
 
 import type { Socket } from 'node:net';
+import type { HubError } from '@datahub/service-kit/error';
 import { defaultRowBytesMax } from '../bounds.ts';
 import { readInPlace } from '../reading.ts';
 import { brokenError, toHubError } from './errors.ts';
-import { PacketReader } from './packets.ts';
+import { PacketReader, readOk } from './packets.ts';
 
 /** Takes the packets of one response; true when it was the last. */
 export type Response = (source: Buffer, start: number, end: number) => boolean;
@@ -25,6 +26,13 @@ export const ok: Response = (source, start) => {
   return true;
 };
 
+/** The OK to START TRANSACTION READ ONLY: the server itself says what the read behind it runs in. */
+export const beganReadOnly: Response = (source, start, end) => {
+  if (ok(source, start, end) && !readOk(source, start, end).isReadOnly)
+    throw new RangeError('The server did not begin a read-only transaction.');
+  return true;
+};
+
 /** Waits for all of them; resolves with the first failure, or undefined. */
 async function firstFailure(answers: Promise<unknown>[]): Promise<unknown> {
   const results = await Promise.allSettled(answers);
@@ -36,6 +44,8 @@ export class Wire {
   readonly #socket: Socket;
   readonly #reader: PacketReader;
   readonly #waiting: Waiting[] = [];
+  /** True once anything but an error came for what was sent since nothing was under way. */
+  #answered = false;
   #onClose: () => void = () => {};
 
   constructor(socket: Socket, rowBytesMax = defaultRowBytesMax) {
@@ -61,7 +71,10 @@ export class Wire {
   expect(take: Response): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.closed) reject(brokenError());
-      else this.#waiting.push({ take, resolve, reject });
+      else {
+        if (this.#waiting.length === 0) this.#answered = false;
+        this.#waiting.push({ take, resolve, reject });
+      }
     });
   }
 
@@ -92,8 +105,13 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#socket.destroy();
-    for (const { reject } of this.#waiting.splice(0)) reject(brokenError(cause));
+    for (const { reject } of this.#waiting.splice(0)) reject(this.broken(cause));
     this.#onClose();
+  }
+
+  /** What the connection died of, and whether it had answered by then. */
+  broken(cause?: unknown): HubError {
+    return brokenError(cause, { unanswered: !this.#answered });
   }
 
   #read(bytes: Buffer): void {
@@ -114,9 +132,11 @@ export class Wire {
     if (source[start] === errorHeader) {
       this.#waiting.shift();
       first.reject(toHubError(source, start, end));
-    } else if (first.take(source, start, end)) {
-      this.#waiting.shift();
-      first.resolve();
+      return;
     }
+    this.#answered = true;
+    if (!first.take(source, start, end)) return;
+    this.#waiting.shift();
+    first.resolve();
   }
 }

@@ -4,14 +4,14 @@ import { HubError } from '@datahub/service-kit/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../rows/row-sink.ts';
 import { rowsLeftError } from '../stopped.ts';
-import { toHubError } from './errors.ts';
+import { brokenError, isGone, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
-import { prepareSession, undo, unlock } from './session.ts';
+import { afterRead, beforeRead, once, prepareSession, readTags, undo } from './session.ts';
 import { type Prepared, Statements } from './statements.ts';
 import { typeName } from './values.ts';
-import type { Wire } from './wire.ts';
+import type { ExchangeResult, Wire } from './wire.ts';
 
 export interface Session {
   /** Logged in. */
@@ -29,9 +29,6 @@ export class PostgresConnection implements Connection {
   readonly #session: Session;
   readonly #statements: Statements;
   #sessionReset = '';
-  /** The messages around every read, made once. */
-  #beforeRead: Buffer = Buffer.alloc(0);
-  #afterRead: Buffer = Buffer.alloc(0);
   #timeoutMs = -1;
   #broken = false;
   #cancelling = false;
@@ -54,17 +51,9 @@ export class PostgresConnection implements Connection {
     this.#wire.onClose(listener);
   }
 
-  /** What every session of the hub is set to, and the statements around every read. */
+  /** What every session of the hub is set to. */
   async initialize(): Promise<void> {
     this.#sessionReset = await prepareSession(this.#wire, this.#statements);
-    const call = async (text: string) => [
-      protocol.bind(await this.#statements.own(text), []),
-      protocol.execute(0),
-    ];
-    this.#beforeRead = Buffer.concat(await call('BEGIN READ ONLY'));
-    // Locks of the session outlive a transaction, and a function can take them unseen. Given back within the
-    // transaction they cost none of their own.
-    this.#afterRead = Buffer.concat([...(await call(unlock)), ...(await call('ROLLBACK')), protocol.sync]);
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
@@ -76,14 +65,15 @@ export class PostgresConnection implements Connection {
       try {
         outcome = await this.#runPrepared(statement, sink, options);
       } catch (err) {
-        if (!(err instanceof StalePlan)) throw err;
-        await this.#prepareAnew(err, statement);
+        if (!(err instanceof RefusedPlan)) throw err;
+        // It has not run, and it only reads.
         outcome = await this.#runPrepared(statement, sink, options);
       }
       if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
       return outcome;
     } catch (err) {
-      throw this.#cancelling ? toCancelled(err) : err;
+      const told = err instanceof RefusedPlan ? toHubError(err.body, statement.text) : err;
+      throw this.#cancelling ? toCancelled(told) : told;
     } finally {
       // An error in the middle of rows may have found the socket paused for a reader who never says that he caught up.
       this.#wire.resume();
@@ -92,18 +82,13 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  /** Nothing was sent yet. A function of the database's own may have dropped all that was prepared. */
-  async #prepareAnew({ isGone }: StalePlan, { key }: Statement): Promise<void> {
-    if (!isGone) return this.#statements.forget(key);
-    this.#statements.clear();
-    return this.initialize();
-  }
-
   async #runPrepared(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    const { key, text } = statement;
-    const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text));
+    const { key, text, kind } = statement;
+    const isRead = kind === 'read';
+    const prepared =
+      this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text, { named: isRead }));
     const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
-    const held = statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
+    const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const before = this.#setTimeout(options.statementTimeoutMs);
     const reader = new ResultReader({
       prepared,
@@ -111,7 +96,8 @@ export class PostgresConnection implements Connection {
       outcome,
       serverTypes: this.#statements.serverTypes,
       checksTexts: this.#session.checksTexts,
-      commandsBefore: before.length + (statement.kind === 'read' || held ? 1 : 0),
+      commandsBefore: before.length + (isRead || held ? 1 : 0),
+      tags: isRead ? readTags : noTags,
       rowsMax: options.maxRows,
       discarding: () => this.#discards(),
       pause: () => this.#wire.pause(),
@@ -121,34 +107,17 @@ export class PostgresConnection implements Connection {
       (type, source, start, end) => reader.read(type, source, start, end),
       before.length + 1,
     );
-    const messages = [...before, ...this.#around(statement, prepared, { held, options })];
-    const resets = statement.kind !== 'read' && !held;
+    const messages = [...before, ...around(statement, prepared, { held, options })];
+    const resets = !isRead && !held;
     const cleaned = resets ? this.#expectReset() : undefined;
     if (resets) messages.push(this.#resetQuery());
     this.#wire.send(Buffer.concat(messages));
     const result = cleaned === undefined ? await sent : (await Promise.all([sent, cleaned]))[0];
-    const stale = result.error === undefined || reader.begun ? undefined : toStalePlan(result.error);
-    if (stale !== undefined) {
-      if (result.status !== 'I') await this.#simple(undo);
-      throw stale;
-    }
-    const isOver = result.error === undefined && result.status === 'I' && !held;
-    if (!isOver) await this.#settle(result, statement, { held, options, outcome });
+    const isOver = result.error === undefined && result.status === 'I' && !held && reader.tagsMissing === 0;
+    if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome });
+    if (reader.isOutdated) await this.#statements.forget(key);
     if (reader.failure !== undefined) throw reader.failure;
     return outcome;
-  }
-
-  /** The statement's own messages, between those that open and close its transaction. */
-  #around(
-    statement: Statement,
-    { name }: Prepared,
-    { held, options }: { held: boolean; options: RunOptions },
-  ): Buffer[] {
-    const limit = options.maxRows === undefined ? protocol.executeAll : protocol.execute(options.maxRows + 1);
-    const own = [protocol.bind(name, statement.params), limit];
-    if (statement.kind === 'read') return [this.#beforeRead, ...own, this.#afterRead];
-    const begin = held ? [protocol.parse('', 'BEGIN'), protocol.bind('', []), protocol.executeAll] : [];
-    return [...begin, ...own, protocol.sync];
   }
 
   /**
@@ -166,19 +135,19 @@ export class PostgresConnection implements Connection {
   }
 
   /** Leaves no transaction open, whatever came. */
-  async #settle(
-    result: Awaited<ReturnType<Wire['exchange']>>,
-    statement: Statement,
-    { held, options, outcome }: { held: boolean; options: RunOptions; outcome: Outcome },
-  ): Promise<void> {
+  async #settle(result: ExchangeResult, statement: Statement, run: Settled): Promise<void> {
+    const { held, options, outcome } = run;
     if (result.error !== undefined) {
       if (held) await this.#end('ROLLBACK');
       else if (result.status !== 'I') await this.#simple(undo);
+      await this.#forgetStale(result.error, statement, run);
       throw toHubError(result.error, statement.text);
     }
-    if (!held) {
-      if (result.status !== 'I') this.close();
-      return;
+    // Something between here and the server, or SQL that ran, has changed the transaction: of a write nobody knows the
+    // outcome, and a read may not have been read-only.
+    if (result.status !== (held ? 'T' : 'I') || run.reader.tagsMissing > 0) {
+      this.close();
+      throw brokenError(new Error(`The session is in the state ${result.status}.`));
     }
     const affected = outcome.affectedRows ?? outcome.rowCount;
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
@@ -192,12 +161,29 @@ export class PostgresConnection implements Connection {
     }
   }
 
+  /** Has a statement prepared anew whose plan is stale. Throws RefusedPlan if the statement is a read that did not run. */
+  async #forgetStale(error: Buffer, { key, kind }: Statement, { prepared, reader }: Settled): Promise<void> {
+    const staleness = kind === 'read' && !reader.begun ? stalenessOf(error, prepared.name) : undefined;
+    if (staleness === undefined) return;
+    const refused = staleness === 'refused' && !reader.bound;
+    // Where SQL dropped this one, it may have dropped others.
+    if (refused && isGone(error)) await this.#statements.clear();
+    else await this.#statements.forget(key);
+    if (refused) throw new RefusedPlan(error);
+  }
+
   async #end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
-    const ended = this.#wire.expect(() => {});
+    let tag = '';
+    const ended = this.#wire.expect((type, source, start, end) => {
+      if (type === commandComplete) tag = source.toString('latin1', start, end - 1);
+    });
     const cleaned = this.#expectReset();
     this.#wire.send(Buffer.concat([protocol.query(how), this.#resetQuery()]));
-    const [{ error }] = await Promise.all([ended, cleaned]);
+    const [{ error, status }] = await Promise.all([ended, cleaned]);
     if (error !== undefined) throw toHubError(error, undefined);
+    if (tag === how && status === 'I') return;
+    this.close();
+    throw brokenError(new Error(`${how} ended as ${tag}.`));
   }
 
   /** The second net under the executor's own deadline; sent only when it changes. */
@@ -226,8 +212,7 @@ export class PostgresConnection implements Connection {
   }
 
   async describe(statement: Statement): Promise<Signature> {
-    const { name, fields, parameterTypes } = await this.#statements.parse(statement.text);
-    await this.#statements.close(name);
+    const { fields, parameterTypes } = await this.#statements.parse(statement.text);
     const toName = (id: number) => typeName(id, this.#statements.serverTypes);
     return {
       columns: (fields ?? []).map((field) => ({ name: field.name, type: toName(field.typeId) })),
@@ -250,22 +235,46 @@ export class PostgresConnection implements Connection {
   }
 }
 
-/** A table changed under a prepared statement, or it is gone; nothing was sent yet, so it is prepared anew. */
-class StalePlan extends Error {
-  readonly isGone: boolean;
-  constructor(isGone: boolean) {
+interface Settled {
+  held: boolean;
+  options: RunOptions;
+  outcome: Outcome;
+  prepared: Prepared;
+  reader: ResultReader;
+}
+
+const commandComplete = 'C'.charCodeAt(0);
+const noTags = {};
+
+/**
+ * The statement's own messages, between those that open and close its transaction. What writes is parsed in the same
+ * trip: SQL that ran in the session before can neither drop nor replace it, and no plan of it can be stale.
+ */
+function around(
+  { kind, text, params }: Statement,
+  { name, fields }: Prepared,
+  { held, options }: { held: boolean; options: RunOptions },
+): Buffer[] {
+  const { maxRows, maxAffected } = options;
+  // To count what it touched, a write is read to its end.
+  const all = maxRows === undefined || maxAffected !== undefined;
+  const limit = all ? protocol.executeAll : protocol.execute(maxRows + 1);
+  if (kind === 'read') return [beforeRead, protocol.bind(name, params), limit, afterRead];
+  const described = fields === undefined ? [] : [protocol.describePortal];
+  const own = [protocol.parse('', text), protocol.bind('', params), ...described, limit];
+  return [...(held ? once('BEGIN') : []), ...own, protocol.sync];
+}
+
+/** The prepared statement of a read was sent back before it ran. */
+class RefusedPlan extends Error {
+  readonly body: Buffer;
+  constructor(body: Buffer) {
     super('The prepared statement is stale.');
-    this.isGone = isGone;
+    this.body = body;
   }
 }
 
-function toStalePlan(error: Buffer): StalePlan | undefined {
-  const fields = protocol.readFields(error);
-  const isGone = fields.get('C') === '26000';
-  return isGone || fields.get('R') === 'RevalidateCachedQuery' ? new StalePlan(isGone) : undefined;
-}
-
 function toCancelled(err: unknown): unknown {
-  if (!(err instanceof HubError) || err.sql?.state !== '57014') return err;
+  if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
   return new HubError('CANCELLED', 'The statement was stopped.', { cause: err });
 }

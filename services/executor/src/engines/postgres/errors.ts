@@ -1,6 +1,7 @@
 /** What PostgreSQL says → our errors. Its own words pass only where the statement's text caused them, without values. */
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/error';
+import { NeverAnswered } from '../../engine.ts';
 import { logInRefused } from '../log-in.ts';
 import { tlsError } from '../tls.ts';
 import { readFields } from './protocol.ts';
@@ -14,9 +15,11 @@ interface Rule {
 
 const tryAgain = 'The database could not finish the statement beside others. Try again.';
 
-/** By SQLSTATE, else by its class. */
-const rules: Record<string, Rule> = {
-  '57014': { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' },
+/**
+ * By SQLSTATE, else by its class. Of a statement it never tells anything about the connection: SQL may raise any state,
+ * and a server that ends a connection says so by ending it.
+ */
+const statementRules: Record<string, Rule> = {
   '25006': {
     code: 'SQL_REJECTED',
     retryable: false,
@@ -25,30 +28,66 @@ const rules: Record<string, Rule> = {
   '40001': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
   '40P01': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
   '55P03': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
-  '42501': { code: 'SQL_REJECTED', retryable: false },
+  '23': { code: 'CONSTRAINT', retryable: false },
+};
+
+/** What the server itself says, outside of any code of the users. */
+const ownRules: Record<string, Rule> = {
+  '57014': { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' },
+  '53': { code: 'SOURCE_BUSY', retryable: true, text: 'The database is short of resources.' },
+};
+
+/** Before a log-in is done no code of the users has run. */
+const logInRules: Record<string, Rule> = {
   '53300': { code: 'SOURCE_BUSY', retryable: true, text: 'The database takes no more connections.' },
   '57P03': { code: 'SOURCE_UNREACHABLE', retryable: true, text: 'The source cannot be reached.' },
   '3D000': { code: 'SOURCE_AUTH', retryable: false, text: logInRefused },
-  '08': { code: 'SOURCE_BROKEN', retryable: true, text: 'The connection to the source broke.' },
-  '22': { code: 'SQL_REJECTED', retryable: false },
-  '23': { code: 'CONSTRAINT', retryable: false },
   '28': { code: 'SOURCE_AUTH', retryable: false, text: logInRefused },
-  '42': { code: 'SQL_REJECTED', retryable: false },
-  '53': { code: 'SOURCE_BUSY', retryable: true, text: 'The database is short of resources.' },
-  '57': { code: 'SOURCE_BROKEN', retryable: true, text: 'The database ended the connection.' },
+  '53': ownRules['53'] as Rule,
 };
+
+const ruleOf = (rules: Record<string, Rule>, state: string): Rule | undefined =>
+  rules[state] ?? rules[state.slice(0, 2)];
 
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
 export function toHubError(body: Buffer, statement: string | undefined): HubError {
   const fields = readFields(body);
   const state = fields.get('C') ?? '';
-  const rule = rules[state] ?? rules[state.slice(0, 2)] ?? refused;
+  const rule =
+    (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ?? ruleOf(statementRules, state) ?? refused;
   return new HubError(rule.code, rule.text ?? mask(fields.get('M') ?? ''), {
     retryable: rule.retryable,
     sql: { state, ...placeOf(statement, Number(fields.get('P'))) },
   });
 }
+
+/** The server's function that stops a statement. */
+const stopRoutine = 'ProcessInterrupts';
+
+/**
+ * True where the server says it of itself. Within a function, a trigger or another server the error has a context, and
+ * what stops a statement is one routine, in a function or not.
+ */
+function isOwn(fields: ReadonlyMap<string, string>): boolean {
+  return fields.get('C') === '57014' ? fields.get('R') === stopRoutine : !fields.has('W');
+}
+
+/**
+ * What an error says of the plan that a prepared statement had: `refused` when the statement was sent back before it
+ * ran; `doubtful` when code of the users may have raised it, so that nothing may be repeated.
+ */
+export function stalenessOf(body: Buffer, name: string): 'refused' | 'doubtful' | undefined {
+  const fields = readFields(body);
+  const [state, routine] = [fields.get('C'), fields.get('R')];
+  if (state !== '26000' && routine !== 'RevalidateCachedQuery') return undefined;
+  if (fields.has('W')) return 'doubtful';
+  const isGone = routine === 'FetchPreparedStatement' && fields.get('M')?.includes(name) === true;
+  return isGone || routine === 'RevalidateCachedQuery' ? 'refused' : 'doubtful';
+}
+
+/** True when there is no such prepared statement. */
+export const isGone = (body: Buffer): boolean => readFields(body).get('C') === '26000';
 
 /** Quoted names are the statement's own; what stands in quotes after a colon is a value. */
 function mask(message: string): string {
@@ -96,8 +135,8 @@ const optionsRefused = /unsupported startup parameter|support command-line optio
 /** Poolers give one state, that of a protocol error, for whatever is wrong with a log-in: their words tell. */
 const poolerState = '08P01';
 const poolerRules: [RegExp, Rule | undefined][] = [
-  [/password|authentication|no such (user|database)/i, rules['28']],
-  [/no more connections/i, rules['53300']],
+  [/password|authentication|no such (user|database)/i, logInRules['28']],
+  [/no more connections/i, logInRules['53300']],
 ];
 
 /** What the server says at the log-in, in our own words: its own hold hosts and users. */
@@ -113,13 +152,14 @@ export function logInError(body: Buffer): HubError {
   }
   if (optionsRefused.test(message)) return new OptionsRefused(options.cause);
   const byWords = state === poolerState ? poolerRules.find(([words]) => words.test(message))?.[1] : undefined;
-  const rule = byWords ?? rules[state] ?? rules[state.slice(0, 2)];
-  if (rule?.text === undefined || rule.code === 'SOURCE_BROKEN') return toConnectError(options.cause);
+  const rule = byWords ?? ruleOf(logInRules, state);
+  if (rule?.text === undefined) return toConnectError(options.cause);
   return new HubError(rule.code, rule.text, { ...options, retryable: rule.retryable });
 }
 
 /** What a connection died of: what is said of it already, else that it broke. */
-export function brokenError(cause?: unknown): HubError {
+export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
   if (cause instanceof HubError) return cause;
+  if (unanswered) return new NeverAnswered(cause);
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
 }

@@ -19,6 +19,8 @@ export const query = (text: string) => message('Q', [cString(text)]);
 export const parse = (name: string, text: string) =>
   message('P', [cString(name), cString(text), noParameterTypes]);
 export const describeStatement = (name: string) => message('D', [Buffer.from('S'), cString(name)]);
+/** Of the unnamed portal. */
+export const describePortal = message('D', [Buffer.from('P'), cString('')]);
 export const closeStatement = (name: string) => message('C', [Buffer.from('S'), cString(name)]);
 export const sync = message('S', []);
 export const copyFail = message('f', [cString('The hub moves no files.')]);

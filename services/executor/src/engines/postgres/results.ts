@@ -1,8 +1,9 @@
 /** Reads the response to an execution: rows into the sink, the count of what was done, and what went wrong on the way. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Outcome } from '../../engine.ts';
 import type { RowSink, SinkColumn } from '../../rows/row-sink.ts';
-import type { FieldDescription } from './protocol.ts';
+import { type FieldDescription, readRowDescription } from './protocol.ts';
 import type { Prepared } from './statements.ts';
 import { checked, encoderOf, isJson, type ServerType, typeName } from './values.ts';
 
@@ -16,6 +17,8 @@ export interface ResultOptions {
   checksTexts: boolean;
   /** Commands that complete before the statement’s own. */
   commandsBefore: number;
+  /** What commands must complete as, by their place counted from the statement's own, which is 0. */
+  tags: Readonly<Record<number, string>>;
   rowsMax: number | undefined;
   discarding: () => boolean;
   pause: () => void;
@@ -26,20 +29,31 @@ const code = (letter: string) => letter.charCodeAt(0);
 const dataRow = code('D');
 const commandComplete = code('C');
 const portalSuspended = code('s');
+const bindComplete = code('2');
+const rowDescription = code('T');
 
 /** A class, because one is made for every execution: closures and accessors of its own would cost each a third more. */
 export class ResultReader {
   /** True once the sink was told its columns. */
   begun = false;
+  /** True once the server took the statement and its values: from then on it may have run. */
+  bound = false;
+  /** True when its columns are no longer those that it was prepared with. */
+  isOutdated = false;
+  /** Tags that are still to be seen. */
+  tagsMissing: number;
   /** Why a row could not be written; the rows after it were left. */
   failure: unknown;
   readonly #options: ResultOptions;
-  readonly #offsets: Int32Array;
+  #prepared: Prepared;
+  #offsets: Int32Array;
   readonly #rowsMax: number;
   #completed: number;
 
   constructor(options: ResultOptions) {
     this.#options = options;
+    this.#prepared = options.prepared;
+    this.tagsMissing = Object.keys(options.tags).length;
     this.#offsets = new Int32Array((options.prepared.fields?.length ?? 0) * 2);
     this.#rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
     this.#completed = -options.commandsBefore;
@@ -55,15 +69,32 @@ export class ResultReader {
         // Rows are what is held back, and there are no more.
         this.#options.resume();
       }
-      const { outcome } = this.#options;
-      if (this.#completed === 0 && type === commandComplete && !outcome.hasRows)
-        outcome.affectedRows = affectedBy(source.toString('latin1', start, end - 1));
+      if (type === commandComplete) this.#complete(source.toString('latin1', start, end - 1));
       this.#completed++;
+    } else if (type === bindComplete) {
+      this.bound ||= this.#completed === 0;
+    } else if (type === rowDescription && this.#completed === 0) {
+      this.#describe(source.subarray(start, end));
     }
   }
 
+  #complete(tag: string): void {
+    const { outcome, tags } = this.#options;
+    if (tags[this.#completed] === tag) this.tagsMissing--;
+    if (this.#completed === 0) outcome.affectedRows = affectedBy(tag);
+  }
+
+  /** A table may have changed since the statement was prepared, and with it the columns. */
+  #describe(body: Buffer): void {
+    const fields = readRowDescription(body);
+    if (isDeepStrictEqual(fields, this.#prepared.fields)) return;
+    this.isOutdated = true;
+    this.#prepared = { ...this.#prepared, fields, columns: {} };
+    this.#offsets = new Int32Array(fields.length * 2);
+  }
+
   #begin(): void {
-    if (!this.begun) beginRows(this.#options);
+    if (!this.begun) beginRows(this.#prepared, this.#options);
     this.begun = true;
   }
 
@@ -86,8 +117,8 @@ export class ResultReader {
   }
 }
 
-function beginRows(options: ResultOptions): void {
-  const { prepared, sink } = options;
+function beginRows(prepared: Prepared, options: ResultOptions): void {
+  const { sink } = options;
   if (prepared.fields === undefined) return;
   prepared.columns[sink.numbers] ??= toColumns(prepared.fields, options);
   sink.begin(prepared.columns[sink.numbers] as SinkColumn[]);

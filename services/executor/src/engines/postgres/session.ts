@@ -20,6 +20,17 @@ export const sessionSettings = {
 
 export const unlock = 'SELECT pg_advisory_unlock_all()';
 
+/** Parsed where it is run: a named statement could be replaced by SQL that ran in the session before. */
+export const once = (text: string) => [protocol.parse('', text), protocol.bind('', []), protocol.executeAll];
+
+/** The messages around every read, made once. */
+export const beforeRead = Buffer.concat(once('BEGIN READ ONLY'));
+// Locks of the session outlive a transaction, and a function can take them unseen. Given back within the transaction
+// they cost none of their own.
+export const afterRead = Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]);
+/** The tags of the commands around a read, by the number of commands that completed since its own began. */
+export const readTags: Record<number, string> = { [-1]: 'BEGIN', 2: 'ROLLBACK' };
+
 /** After an error the server skipped what should have ended the transaction. */
 export const undo = `ROLLBACK;${unlock}`;
 

@@ -9,6 +9,7 @@ import { isKnownType, type ServerType } from './values.ts';
 import type { Wire } from './wire.ts';
 
 export interface Prepared {
+  /** Empty where it is parsed again for each run. */
   name: string;
   /** Undefined when the statement returns no rows. */
   fields: protocol.FieldDescription[] | undefined;
@@ -42,13 +43,6 @@ export class Statements {
     this.#wire = wire;
   }
 
-  /** A statement of our own, under a name of this session. */
-  async own(text: string): Promise<string> {
-    const name = `${this.#prefix}${++this.#named}`;
-    await this.#require(Buffer.concat([protocol.parse(name, text), protocol.sync]), text);
-    return name;
-  }
-
   /** Undefined when `prepare` is to be asked. */
   prepared(key: string): Prepared | undefined {
     const known = this.#prepared.get(key);
@@ -59,8 +53,9 @@ export class Statements {
     return known;
   }
 
-  async prepare(key: string, text: string): Promise<Prepared> {
-    const prepared = await this.parse(text);
+  /** Without `named` the server keeps nothing of it. */
+  async prepare(key: string, text: string, { named }: { named: boolean }): Promise<Prepared> {
+    const prepared = await this.parse(text, named ? `${this.#prefix}${++this.#named}` : '');
     this.#prepared.set(key, prepared);
     this.#newest = key;
     const [oldest] = this.#prepared.keys();
@@ -68,8 +63,7 @@ export class Statements {
     return prepared;
   }
 
-  async parse(text: string): Promise<Prepared> {
-    const name = `${this.#prefix}${++this.#named}`;
+  async parse(text: string, name = ''): Promise<Prepared> {
     const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: {} };
     const bytes = Buffer.concat([
       protocol.parse(name, text),
@@ -91,16 +85,15 @@ export class Statements {
     const prepared = this.#prepared.get(key);
     if (prepared === undefined) return;
     this.#prepared.delete(key);
-    await this.close(prepared.name);
+    if (prepared.name === '') return;
+    const close = Buffer.concat([protocol.closeStatement(prepared.name), protocol.sync]);
+    await this.#wire.exchange(close, () => {});
   }
 
-  /** For when the server has forgotten them all. */
-  clear(): void {
+  /** The server forgets them too. */
+  async clear(): Promise<void> {
     this.#prepared.clear();
-  }
-
-  async close(name: string): Promise<void> {
-    await this.#wire.exchange(Buffer.concat([protocol.closeStatement(name), protocol.sync]), () => {});
+    await this.rows('DEALLOCATE ALL');
   }
 
   /** Rows of a statement of our own, as texts. */

@@ -34,6 +34,8 @@ export class Wire {
   readonly #socket: Socket;
   readonly #reader = new FrameReader(logInBytesMax);
   readonly #exchanges: Exchange[] = [];
+  /** True once anything but an error came for what was sent since nothing was under way. */
+  #answered = false;
   /** Of messages that nobody had asked for, since the last one that somebody had. */
   #unaskedBytes = 0;
   #onClose: () => void = () => {};
@@ -68,7 +70,10 @@ export class Wire {
   expect(onMessage: OnMessage, readies = 1): Promise<ExchangeResult> {
     return new Promise((resolve, reject) => {
       if (this.closed) reject(brokenError());
-      else this.#exchanges.push({ onMessage, readies, error: undefined, resolve, reject });
+      else {
+        if (this.#exchanges.length === 0) this.#answered = false;
+        this.#exchanges.push({ onMessage, readies, error: undefined, resolve, reject });
+      }
     });
   }
 
@@ -88,7 +93,9 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#socket.destroy();
-    for (const { reject, error } of this.#exchanges.splice(0)) reject(brokenError(error ?? cause));
+    const unanswered = !this.#answered;
+    for (const { reject, error } of this.#exchanges.splice(0))
+      reject(brokenError(error ?? cause, { unanswered }));
     this.#onClose();
   }
 
@@ -113,6 +120,7 @@ export class Wire {
       return;
     }
     this.#unaskedBytes = 0;
+    if (type !== errorResponse) this.#answered = true;
     if (type === errorResponse) exchange.error ??= Buffer.from(source.subarray(start, end));
     else if (type === copyIn) this.#socket.write(copyFail);
     else if (type !== readyForQuery) exchange.onMessage(type, source, start, end);
