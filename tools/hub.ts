@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { checkStatement } from '@datahub/catalog/check-statement';
 import { readCatalogConfig } from '@datahub/catalog/config';
 import { openCatalog } from '@datahub/catalog/service';
+import { hasSealed } from '@datahub/catalog/store-file';
 import { compileQuery } from '@datahub/executor/compile-query';
 import { readExecutorConfig } from '@datahub/executor/config';
 import { watchCatalog } from '@datahub/executor/definitions-watch';
 import { createEngines } from '@datahub/executor/engines/index';
+import { requireOpenable } from '@datahub/executor/openable';
 import { startResealing } from '@datahub/executor/reseal';
 import { createAnswers } from '@datahub/executor/rows/answer';
 import { openExecutor } from '@datahub/executor/service';
@@ -73,14 +75,18 @@ async function open(
   const logger = createLogger({ service: 'hub', ...settings.log });
   const tracing = await openTracing(settings.env, 'hub');
   if (tracing) closers.add(tracing);
-  const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
+  const keyFile = join(dataDir, 'sealing-keys');
+  const { storeUrl } = settings.catalog;
+  const waiting = { logger, isAwaited: isAwaited(storeUrl) };
+  const mayMake = async () => !(await openWithStore(() => hasSealed(storeUrl), waiting));
+  const privateKeys = await loadKeyFile(keyFile, mayMake);
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
 
   const seal = await createSealer(publicKeys);
   const deps = { logger, nowMs: Date.now, seal, checkStatement };
-  const waiting = { logger, isAwaited: isAwaited(settings.catalog.storeUrl) };
   const catalog = await openWithStore(() => openCatalog(settings.catalog, deps), waiting);
   closers.add(catalog);
+  await requireOpenable(catalog.internal, privateKeys, keyFile);
   const opener = await createOpener(privateKeys);
   const executor = openExecutor(settings.executor, {
     logger,

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hasSmallDisks, openSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
@@ -53,4 +54,35 @@ describe.skipIf(!hasSmallDisks)('a hub whose disk is full (needs root, to mount 
     expect(hubs.sort()).toEqual(made.sort());
     expect((await audited('hub.create')).sort()).toEqual(made);
   }, 120_000);
+
+  it('starts again, reads, and changes things once there is room', async () => {
+    const { key: DATAHUB_API_KEY, api } = hub;
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'before' }));
+    disk.fill();
+    await hub.close();
+    hub = await spawnHub({ DATAHUB_DATA_DIR: disk.path, DATAHUB_API_KEY });
+    expect((await hub.api.get(`/v1/hubs/${hubId}`)).status).toBe(200);
+    // The start has emptied the log.
+    disk.fill();
+    expect((await hub.api.post('/v1/hubs', { label: 'full' })).body).toMatchObject({
+      code: 'UNAVAILABLE',
+      retryable: true,
+    });
+    disk.free();
+    expect((await hub.api.post('/v1/hubs', { label: 'after' })).status).toBe(200);
+  });
+
+  it('leaves no draft of its keys behind where the first start had no room', async () => {
+    const other = openSmallDisk(8);
+    try {
+      other.fill();
+      await expect(spawnHub({ DATAHUB_DATA_DIR: other.path })).rejects.toThrow('did not start');
+      expect(readdirSync(other.path).filter((name) => name.startsWith('sealing-keys'))).toEqual([]);
+      other.free();
+      const started = await spawnHub({ DATAHUB_DATA_DIR: other.path });
+      await started.close();
+    } finally {
+      other.close();
+    }
+  });
 });

@@ -25,7 +25,7 @@ const readyTimeoutMs = 20_000;
 
 export async function spawnHub(settings: Record<string, string>): Promise<SpawnedHub> {
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-spawned-'));
-  const key = `test-key-${randomBytes(24).toString('hex')}`;
+  const key = settings.DATAHUB_API_KEY ?? `test-key-${randomBytes(24).toString('hex')}`;
   const port = await freePort();
   const child = spawn(process.execPath, [...v8Flags, program], {
     stdio: 'ignore',

@@ -28,7 +28,7 @@ const logBytesMax = 4_096_000;
 
 export const syncFile: Sync = promisify(fdatasync);
 
-/** Takes a database that has just been written to, and so has its log's file. */
+/** Takes a database that has just been read, and so has its log's file. */
 export function openLog(db: DatabaseSync, path: string, sync: Sync): Log {
   if (path === ':memory:') return { ...inMemory, close: (closeDatabase) => closeDatabase() };
   let emptiesAt = logBytesMax;

@@ -34,6 +34,8 @@ export function indexOf(shape: Shape, field: string | undefined): string {
  */
 export function prepareSchema(db: DatabaseSync, shapes: readonly Shape[]): void {
   checkFormat(db);
+  // A full disk stops no start over a store that is as it should be.
+  if (isPrepared(db, shapes)) return;
   db.exec(`BEGIN IMMEDIATE;
     PRAGMA application_id = ${applicationId};
     PRAGMA user_version = ${formatVersion};
@@ -46,6 +48,18 @@ export function prepareSchema(db: DatabaseSync, shapes: readonly Shape[]): void 
     if (db.isTransaction) db.exec('ROLLBACK');
     throw err;
   }
+}
+
+function isPrepared(db: DatabaseSync, shapes: readonly Shape[]): boolean {
+  if (pragma(db, 'user_version') !== formatVersion || pragma(db, 'application_id') !== applicationId)
+    return false;
+  const known = new Map(
+    db
+      .prepare('SELECT name, spec FROM collections')
+      .all()
+      .map((row) => [row.name, row.spec]),
+  );
+  return shapes.every((shape) => known.get(shape.name) === JSON.stringify(shape));
 }
 
 function checkFormat(db: DatabaseSync): void {

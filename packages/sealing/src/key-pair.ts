@@ -1,7 +1,8 @@
 /** Sealing keys as texts: `<key id>:<base64url>`, the id made from the public key, so that a pair always agrees. */
 
 import { createHash, randomUUID } from 'node:crypto';
-import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, link, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HubError } from '@datahub/service-kit/error';
 import { toArrayBuffer } from './array-buffer.ts';
@@ -39,10 +40,21 @@ export async function readKeyFile(path: string): Promise<string[]> {
   return lines.filter((line) => line !== '');
 }
 
-/** The same; where there is no file yet, one is made with a new key, readable by its owner alone. */
-export async function loadKeyFile(path: string): Promise<string[]> {
-  await makeKeyFile(path);
-  await chmod(path, 0o600);
+/**
+ * The same; where there is no file yet, one is made with a new key, readable by its owner alone, unless `mayMake` finds
+ * that something is sealed already. Without need nothing is written, so a full disk stops no start.
+ */
+export async function loadKeyFile(path: string, mayMake = async () => true): Promise<string[]> {
+  if (!existsSync(path)) {
+    if (!(await mayMake())) {
+      throw new HubError(
+        'VALIDATION',
+        `${path} is missing, and credentials in the store are sealed to its keys. Put the file back. Without it, remove the store as well to begin anew.`,
+      );
+    }
+    await makeKeyFile(path);
+  }
+  if (((await stat(path)).mode & 0o777) !== 0o600) await chmod(path, 0o600);
   const keys = await readKeyFile(path);
   const fault =
     keys.length === 0 ? 'It holds no key.' : keys.map(faultOfKey).find((one) => one !== undefined);
@@ -50,18 +62,33 @@ export async function loadKeyFile(path: string): Promise<string[]> {
   return keys;
 }
 
-/** Whole or not at all, and never over a file that is there: whoever starts beside us reads the same keys. */
+/**
+ * Whole or not at all, and never over a file that is there: whoever starts beside us reads the same keys. On disk, with
+ * its name, before anything is sealed: what is sealed to a lost key is lost as well.
+ */
 async function makeKeyFile(path: string): Promise<void> {
   const { privateKey } = await generateKeyPair();
   const draft = `${path}.${randomUUID()}`;
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(draft, `${privateKey}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    await link(draft, path);
-  } catch (err) {
-    if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
+    await writeFile(draft, `${privateKey}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    await link(draft, path).catch((err) => {
+      if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
+    });
   } finally {
-    await rm(draft);
+    await rm(draft, { force: true });
+  }
+  await syncDirectory(dirname(path));
+}
+
+/** Windows opens no directories, and keeps names by itself. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
   }
 }
 

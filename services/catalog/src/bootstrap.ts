@@ -37,8 +37,9 @@ export async function bootstrap(store: CatalogStore, options: BootstrapOptions):
   const hasKey = (await store.keys.count({ accountId: account.id })) > 0;
   if (hasKey || options.keyFile === undefined) return { accountId: account.id, addedKey: false };
   const { doc, secret } = makeKey({ name: 'first key', scopes: ['*'], limits: {}, expiresAt: null }, context);
-  await store.keys.insert(doc);
+  // First: a key that is in the store and in no file is known to nobody, and there would be no other one.
   await keep(options.keyFile, secret);
+  await store.keys.insert(doc);
   return { accountId: account.id, madeKey: secret, addedKey: false };
 }
 
@@ -77,6 +78,6 @@ async function addGivenKey(store: CatalogStore, apiKey: string, context: MakeCon
 
 async function keep(path: string, secret: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writeFile(path, `${secret}\n`, { mode: 0o600 });
+  await writeFile(path, `${secret}\n`, { mode: 0o600, flush: true });
   await chmod(path, 0o600);
 }

@@ -25,6 +25,7 @@ import { createQueryCalls } from './rpc/queries.ts';
 import { createSourceCalls } from './rpc/sources.ts';
 import { createWindowCalls } from './rpc/windows.ts';
 import { openCatalogStore } from './store.ts';
+import { requireWhole } from './store-file.ts';
 import { createLeftovers, sweepLeftovers } from './sweep.ts';
 import { startUpkeep } from './upkeep.ts';
 
@@ -48,6 +49,7 @@ export interface CatalogService {
 }
 
 export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Promise<CatalogService> {
+  requireWhole(config.storeUrl);
   const store = await openCatalogStore(config.storeUrl);
   const createId = createIdFactory({ namespace: config.namespace });
   const changes = createChangeFeed({
