@@ -17,6 +17,7 @@ const all = [
   'ml/classify',
   'ml/service',
   'ml/summaries',
+  'ml/tenants',
 ];
 const needServers = new Set(['small-execution', 'half-rate', 'edge', 'rows', 'tenants']);
 

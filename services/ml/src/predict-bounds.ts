@@ -4,8 +4,8 @@ import { HubError } from '@datahub/service-kit/error';
 
 /** Contexts times classes: each context has a score computed for every class. */
 export const scoresComputedMax = 1_000_000;
-/** Contexts times the scores that each is answered with. */
-export const scoresAnsweredMax = 100_000;
+/** Contexts times the scores that each is answered with: an answer is encoded in one go, a microsecond a score. */
+export const scoresAnsweredMax = 50_000;
 /** Bytes of the labels in one answer; labels have up to 200 characters. */
 export const labelBytesMax = 8 * 1024 * 1024;
 

@@ -43,7 +43,7 @@ describe('predictions of a classifier with many classes', () => {
     });
     const examples = Array.from({ length: classCount }, (_, i) => ({ label: `${i}`, text: `word${i} both` }));
     await replica.train(examples);
-  });
+  }, 60_000);
   afterAll(() => store.close());
 
   it('hold the best classes and the rest in one number', async () => {
@@ -60,7 +60,7 @@ describe('predictions of a classifier with many classes', () => {
 
   it.each([
     ['contexts times classes', 1_000, 1, /1000000\. Send at most 833 contexts/],
-    ['contexts times scores', 101, 1_000, /100000\. Send at most 100 contexts/],
+    ['contexts times scores', 51, 1_000, /50000\. Send at most 50 contexts/],
   ])(
     'are refused over the bound on %s, before any of them is made',
     async (_name, contexts, top, message) => {

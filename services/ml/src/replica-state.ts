@@ -49,7 +49,7 @@ export interface CallResult {
 const format = 2;
 /** Train calls remembered by their event id, and their results together; the last call is always remembered. */
 const recentMax = 1_000;
-const recentResultsMax = 50_000;
+const recentResultsMax = 20_000;
 const bytesPerResult = 64;
 const bytesPerClass = 512;
 

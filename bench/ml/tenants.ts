@@ -1,0 +1,183 @@
+/**
+ * What another account sees of the ml service while one account predicts over thousands of classes, trains long batches
+ * or asks for long summaries: p99 alone and beside it, and the most memory that the service took. The service runs with
+ * the heap that Node gives it in a container of the chart's limit.
+ * `npm run bench -- ml/tenants`
+ */
+
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { createCallContext } from '@datahub/service-kit/call';
+import { HubError } from '@datahub/service-kit/error';
+import { createGrpcClient } from '@datahub/service-kit/grpc-client';
+import { createHealthProbe } from '@datahub/service-kit/grpc-health';
+import { freePort } from '../../tools/databases/process.ts';
+import { printHead, printRow, quantile } from '../support/table.ts';
+
+const main = fileURLToPath(new URL('../../services/ml/src/main.ts', import.meta.url));
+const seconds = Number(process.env.BENCH_SECONDS ?? 8);
+const classCount = Number(process.env.BENCH_CLASSES ?? 10_000);
+/** What Node takes for itself in a container of 1 GiB. */
+const heapFlags = ['--max-old-space-size=512'];
+const limitMb = 1_024;
+const trainTimeoutMs = 600_000;
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const context = (accountId: string, timeoutMs = 60_000) =>
+  createCallContext({ timeoutMs, principal: { accountId, keyId: 'key', scopes: ['*'], limits: undefined } });
+const connect = (address: string, serviceToken: string) =>
+  createGrpcClient(MlServiceService, { address, serviceToken });
+type Calls = ReturnType<typeof connect>['calls'];
+
+const sentence = (i: number) => `Ship ${i} of line ${i % 13} came late to harbour ${(i * 7_919) % 10_007}. `;
+const textOf = (characters: number) => {
+  let text = '';
+  for (let i = 0; text.length < characters; i++) text += sentence(i);
+  return text.slice(0, characters);
+};
+const examplesOf = (count: number, classes: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => ({
+    label: `label ${(from + i) % classes}`,
+    context: `word${(from + i) % classes} ${sentence(i)}`,
+  }));
+const long = textOf(4_000_000);
+
+/** The attacks, each one call of many at once. */
+const attacks: Record<
+  string,
+  { atOnce: number; call: (calls: Calls, classifierId: string) => Promise<unknown> }
+> = {
+  predict: {
+    atOnce: 20,
+    call: (calls, classifierId) =>
+      calls.predict(
+        { classifierId, contexts: Array.from({ length: 50 }, () => 'a'), top: 1_000 },
+        context('greedy'),
+      ),
+  },
+  train: {
+    atOnce: 8,
+    call: (calls, classifierId) =>
+      calls.train(
+        { classifierId, examples: examplesOf(2_000, 500), eventId: '' },
+        context('greedy', trainTimeoutMs),
+      ),
+  },
+  summarize: {
+    atOnce: 70,
+    call: (calls) => calls.summarize({ documents: [{ passages: [long] }] }, context('greedy')),
+  },
+};
+
+/** Runs in a process of its own until it is killed; says every second what its calls were answered. */
+async function attack([name, address, token, classifierId]: string[]): Promise<void> {
+  const { atOnce, call } = attacks[name as string] as (typeof attacks)[string];
+  const { calls } = connect(address as string, token as string);
+  const answers: Record<string, number> = {};
+  setInterval(() => process.send?.(answers), 500);
+  const loop = async () => {
+    for (;;) {
+      const answer = await call(calls, classifierId as string).then(
+        () => 'answered',
+        (err) => (err instanceof HubError ? err.code : 'failed'),
+      );
+      answers[answer] = (answers[answer] ?? 0) + 1;
+      if (answer !== 'answered') await sleep(50);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, loop));
+}
+
+async function steady(call: () => Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  const endsAt = performance.now() + seconds * 1_000;
+  for (let at = performance.now(); at < endsAt; at = performance.now()) {
+    await call();
+    times.push(performance.now() - at);
+    await sleep(10);
+  }
+  return times;
+}
+
+/** The most that the process has had in memory, in MiB. */
+const peakMb = ({ pid }: ChildProcess) =>
+  Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
+
+async function startMl(dir: string, serviceToken: string) {
+  const port = await freePort();
+  const child = spawn(process.execPath, [...heapFlags, main], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      DATAHUB_GRPC_PORT: String(port),
+      DATAHUB_METRICS_PORT: '0',
+      DATAHUB_SERVICE_TOKEN: serviceToken,
+      DATAHUB_STORE_URL: `sqlite:${join(dir, 'ml.db')}`,
+      DATAHUB_LOG_LEVEL: 'fatal',
+    },
+  });
+  const address = `127.0.0.1:${port}`;
+  const probe = createHealthProbe({ address });
+  while (!(await probe.serving(500))) await sleep(50);
+  probe.close();
+  return { child, address };
+}
+
+async function measure(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'datahub-bench-'));
+  const serviceToken = randomBytes(24).toString('hex');
+  const { child, address } = await startMl(dir, serviceToken);
+  const { calls, close } = connect(address, serviceToken);
+  const create = async (accountId: string, count: number, classes: number) => {
+    const { classifier } = await calls.createClassifier({ name: accountId }, context(accountId));
+    const classifierId = classifier?.classifierId ?? '';
+    for (let at = 0; at < count; at += 1_000) {
+      const examples = examplesOf(Math.min(1_000, count - at), classes, at);
+      await calls.train({ classifierId, examples, eventId: '' }, context(accountId, trainTimeoutMs));
+    }
+    return classifierId;
+  };
+  const theirs = await create('greedy', classCount, classCount);
+  const own = await create('victim', 600, 6);
+  const medium = textOf(20_000);
+  const victims = {
+    predict: () => calls.predict({ classifierId: own, contexts: ['word3 came late'] }, context('victim')),
+    summarize: () => calls.summarize({ documents: [{ passages: [medium] }] }, context('victim')),
+  };
+  printHead('Another account beside one that asks ml for long work');
+  for (const name of Object.keys(attacks)) {
+    const classifierId = name === 'train' ? await create('greedy', 1_000, 500) : theirs;
+    for (const [what, call] of Object.entries(victims)) {
+      await call();
+      const alone = await steady(call);
+      const attacker = fork(fileURLToPath(import.meta.url), [name, address, serviceToken, classifierId]);
+      let answers = {};
+      attacker.on('message', (message) => {
+        answers = message as object;
+      });
+      await sleep(2_000);
+      const beside = await steady(call);
+      attacker.kill('SIGKILL');
+      await once(attacker, 'close');
+      const pairs = [{ ours: quantile(beside, 0.99), baseline: quantile(alone, 0.99) }];
+      printRow({ name: `${what}, p99 beside ${name}`, unit: 'ms', pairs, better: 'lower', goal: 2 });
+      const medians = `p50 ${quantile(beside, 0.5).toFixed(1)} ms, alone ${quantile(alone, 0.5).toFixed(1)} ms`;
+      process.stdout.write(
+        `  ${medians}; the attack: ${JSON.stringify(answers)}; peak ${peakMb(child).toFixed(0)} MiB of ${limitMb}\n`,
+      );
+    }
+  }
+  close();
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  rmSync(dir, { recursive: true, force: true });
+}
+
+if (process.argv.length > 2) await attack(process.argv.slice(2));
+else await measure();
