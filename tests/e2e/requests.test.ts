@@ -94,7 +94,9 @@ describe('bodies', () => {
 
   it.each([
     ['/v1/classifiers', { name: 1 }, '/name must be a string or null.'],
-    ['/v1/classifiers', [], 'The body must be an object or null.'],
+    ['/v1/classifiers', [], 'The body must be an object.'],
+    ['/v1/classifiers', null, 'The body must be an object.'],
+    ['/v1/hubs', null, 'The body must be an object.'],
     ['/v1/classifiers', { nam: 'x' }, '/nam is not known here.'],
     ['/v1/hubs', { label: '' }, '/label must have at least 1 character.'],
     ['/v1/ai/summarize', { context: [[1]] }, '/context/0/0 must be a string.'],

@@ -18,6 +18,8 @@ export interface ExecutionReply {
   onDrain(listener: () => void): void;
   /** Said before the answer is whole: a bound cut the rows. For formats that have no place to say it in their bytes. */
   truncated?(): void;
+  /** Said before the first chunk: names in the context that the query does not know, percent-encoded and bounded. */
+  unknownContext?(names: string): void;
 }
 
 export interface Executor

@@ -107,9 +107,10 @@ export function openSession(
     }
   };
 
-  const take = ({ sequence, chunk, done, error, truncated }: SessionReply) => {
+  const take = ({ sequence, chunk, done, error, truncated, unknownContext }: SessionReply) => {
     const call = pending.get(sequence);
     if (call === undefined) return;
+    if (unknownContext !== undefined) call.reply.unknownContext?.(unknownContext);
     if (chunk.length > 0) deliver(call, chunk, done);
     if (truncated) call.reply.truncated?.();
     if (error !== undefined) call.settle(fromErrorDetail(error));

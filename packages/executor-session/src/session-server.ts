@@ -215,6 +215,10 @@ class LastChunk implements ExecutionReply {
     this.#call.onDrain = listener;
   }
 
+  unknownContext(unknownContext: string): void {
+    this.#replies.push({ sequence: this.#call.sequence, chunk: nothing, done: false, unknownContext });
+  }
+
   truncated(): void {
     this.cut = { truncated: true };
   }
@@ -240,36 +244,37 @@ export async function* serveExecute(
   request: ExecuteRequest,
   ctx: CallContext,
 ): AsyncIterable<ExecuteResponse> {
-  const chunks = createTurnQueue<Buffer>();
+  const messages = createTurnQueue<ExecuteResponse>();
   let outstanding = 0;
   let onDrain = () => {};
   let truncated = false;
   const reply: ExecutionReply = {
     chunk: (bytes) => {
-      chunks.push(bytes);
+      messages.push({ chunk: bytes });
       outstanding += bytes.length;
       return outstanding < windowBytes;
     },
     onDrain: (listener) => {
       onDrain = listener;
     },
+    unknownContext: (unknownContext) => messages.push({ chunk: nothing, unknownContext }),
     truncated: () => {
       truncated = true;
     },
   };
   let failure: unknown;
   executor.execute(request, ctx, reply).then(
-    () => chunks.close(),
+    () => messages.close(),
     (err) => {
       failure = err;
-      chunks.close();
+      messages.close();
     },
   );
-  for (let batch = await chunks.take(false); batch !== undefined; batch = await chunks.take(false)) {
-    for (const chunk of batch) {
-      yield { chunk };
+  for (let batch = await messages.take(false); batch !== undefined; batch = await messages.take(false)) {
+    for (const message of batch) {
+      yield message;
       const wasFull = outstanding >= windowBytes;
-      outstanding -= chunk.length;
+      outstanding -= message.chunk.length;
       if (wasFull && outstanding < windowBytes) onDrain();
     }
   }

@@ -89,6 +89,7 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
   const { verb, kind, uncounted, tokens } = checkShape(text, all, options);
   const names = variableNames(text, tokens);
   const declarations = names.map((name) => declare(name, declared.get(name)));
+  const known = new Set([...names, ...declared.keys()]);
   const end = tokens.at(-1)?.end ?? 0;
   const source: Source = { text: text.slice(0, end), places: findPlaces(tokens, names), declarations };
   const write = options.dialect === 'postgres' ? writePostgres : writeMysql;
@@ -116,7 +117,7 @@ function compileSql(text: string, options: CompileOptions & { dialect: Dialect }
     verb,
     uncounted,
     variables: names,
-    bind: (given) => bindValues(resolveValues(declarations, given)),
+    bind: (given) => bindValues(resolveValues(declarations, given, known)),
     describable: () => ({
       ...bindValues(names.map(() => null)),
       placeholders:

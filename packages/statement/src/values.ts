@@ -73,12 +73,17 @@ export function declare(name: string, variable: Variable | undefined): Declarati
 export interface Given {
   pinnedJson: string;
   contextJson: string;
+  /** A name that the query does not know is a fault. */
+  strict?: boolean | undefined;
+  /** Hears of such names where they are none. */
+  onUnknown?: ((names: string[]) => void) | undefined;
 }
 
-/** One value a declaration, in order. Throws CONTEXT_INVALID with a fault for each variable that is missing or does not fit. */
+/** One value a declaration, in order; `known` are the names that the query uses or declares, where these are more. Throws CONTEXT_INVALID with a fault for each variable that is missing or does not fit. */
 export function resolveValues(
   declarations: readonly Declaration[],
-  { pinnedJson, contextJson }: Given,
+  { pinnedJson, contextJson, strict, onUnknown }: Given,
+  known: ReadonlySet<string> = new Set(declarations.map(({ name }) => name)),
 ): Value[] {
   const pinned = parseGiven(pinnedJson);
   const context = parseGiven(contextJson);
@@ -90,9 +95,18 @@ export function resolveValues(
     if (detail !== undefined) faults.push({ pointer: `/context/${declaration.name}`, detail });
     return value ?? null;
   });
+  const unknown = Object.keys(context ?? {}).filter((name) => !known.has(name));
+  if (strict) {
+    for (const name of unknown.slice(0, faultsMax))
+      faults.push({ pointer: toPointer(name), detail: 'is not a variable of this query' });
+  } else if (unknown.length > 0) onUnknown?.(unknown);
   if (faults.length === 0) return values;
   throw contextInvalid(faults);
 }
+
+/** RFC 6901; the name is the caller's own, shortened so that the answer stays small. */
+const toPointer = (name: string): string =>
+  `/context/${name.slice(0, 100).toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
 function contextInvalid(faults: Fault[]): HubError {
   const [first] = faults;

@@ -98,6 +98,7 @@ export interface KeyLimitsDoc {
   contextJson?: string;
   ratePerMinute?: number;
   maxRows?: number;
+  strict?: boolean;
 }
 
 export interface RateBudgetDoc {

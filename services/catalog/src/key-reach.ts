@@ -16,6 +16,7 @@ export function requireNoMore(maker: KeyReach, made: KeyReach): void {
   requireSamePinned(maker.limits, made.limits);
   requireAtMost(maker.limits.ratePerMinute, made.limits.ratePerMinute, 'ratePerMinute');
   requireAtMost(maker.limits.maxRows, made.limits.maxRows, 'maxRows');
+  if (maker.limits.strict && !made.limits.strict) throw refused('A strict key makes only strict keys.');
   if (maker.expiresAt !== null && (made.expiresAt ?? Number.POSITIVE_INFINITY) > maker.expiresAt) {
     throw refused('A key that ends makes only keys that end no later. Give expiresAt.');
   }

@@ -22,6 +22,7 @@ import { listRoutes, type Route, takesIdempotencyKey } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
 import type { Upstreams } from './upstreams.ts';
 import type { Usage } from './usage.ts';
+import { validationError } from './validation.ts';
 
 export interface AppDeps extends Admission {
   upstreams: Upstreams;
@@ -34,7 +35,7 @@ export interface AppDeps extends Admission {
 }
 
 const exposedHeaders =
-  'etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy';
+  'x-datahub-unknown-context, etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy';
 const allowedHeaders =
   'x-service-api-key, content-type, accept, if-match, idempotency-key, x-request-id, traceparent';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
@@ -198,7 +199,7 @@ function registerV1(
 function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfig) {
   return {
     url: route.url,
-    ...(route.body === undefined ? {} : { schema: { body: bodySchema(route) } }),
+    ...(route.body === undefined ? {} : { schema: { body: route.body } }),
     config: {
       scope: route.scope,
       idempotent: takesIdempotencyKey(route) && route.reads !== true,
@@ -207,22 +208,20 @@ function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfi
       executes: route.executes === true,
       counted: route.counted,
       secretAnswer: route.secretAnswer === true,
+      bodyOptional: route.bodyOptional === true,
       bodyBytesMax: route.largeBody ? largeBodyBytesMax : bodyBytesMax,
     },
   };
 }
 
-/** Fastify hands an absent body to the validator as null. */
-function bodySchema(route: Route): object {
-  return route.bodyOptional ? { ...route.body, type: ['object', 'null'] } : (route.body as object);
-}
-
-/** A body where one is needed, said in a plain sentence rather than the validator's. */
+/** A missing body, or one that is null, said in a plain sentence rather than the validator's. */
 function requireBody(request: FastifyRequest): void {
   if (request.body !== undefined && request.body !== null) return;
-  request.body = null;
-  const schema = request.context.route.schema?.body as { type?: unknown } | undefined;
-  if (schema === undefined || Array.isArray(schema.type)) return;
+  const { schema, config } = request.context.route;
+  request.body = {};
+  if (schema?.body === undefined) return;
+  if (request.parsed !== undefined) throw validationError([{ pointer: '', detail: 'must be an object' }]);
+  if (config.bodyOptional) return;
   throw new HubError('VALIDATION', 'This needs a JSON body.', {
     errors: [{ pointer: '', detail: 'is missing' }],
   });

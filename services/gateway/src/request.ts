@@ -122,6 +122,7 @@ declare module 'fastify' {
     /** The answer holds what is shown once. */
     secretAnswer?: boolean;
     bodyBytesMax?: number;
+    bodyOptional?: boolean;
   }
 }
 

@@ -161,6 +161,7 @@ export function toLimitsJson(limits: KeyLimits | undefined) {
     ...(limits?.contextJson ? { context: rawJson(limits.contextJson) } : {}),
     ...(limits?.ratePerMinute === undefined ? {} : { ratePerMinute: limits.ratePerMinute }),
     ...(limits?.maxRows === undefined ? {} : { maxRows: limits.maxRows }),
+    ...(limits?.strict ? { strict: true } : {}),
   };
 }
 

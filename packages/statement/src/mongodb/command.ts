@@ -50,6 +50,7 @@ export function compileCommand(
   const names = [...new Set(places.map(({ variable }) => variable))];
   const numbers = new Map(names.map((key, number) => [key, number]));
   const declarations = names.map((key) => declare(key, declared.get(key)));
+  const known = new Set([...names, ...declared.keys()]);
   const kind: StatementKind = verb === 'SELECT' ? 'read' : 'standalone';
 
   const write = (values: Value[]) => {
@@ -70,7 +71,7 @@ export function compileCommand(
     verb,
     uncounted: false,
     variables: names,
-    bind: (given) => write(resolveValues(declarations, given)),
+    bind: (given) => write(resolveValues(declarations, given, known)),
     describable: () => ({ ...write(names.map(() => null)), placeholders: names }),
     toStored: (_run, fault) => fault,
   };

@@ -149,6 +149,7 @@ function toLimits(limits: KeyLimitsDoc): KeyLimits {
     contextJson: limits.contextJson ?? '',
     ratePerMinute: limits.ratePerMinute,
     maxRows: limits.maxRows,
+    strict: limits.strict,
   };
 }
 
@@ -161,5 +162,6 @@ export function fromLimits(limits: KeyLimits | undefined): KeyLimitsDoc {
     ...(limits?.contextJson ? { contextJson: limits.contextJson } : {}),
     ...(limits?.ratePerMinute === undefined ? {} : { ratePerMinute: limits.ratePerMinute }),
     ...(limits?.maxRows === undefined ? {} : { maxRows: limits.maxRows }),
+    ...(limits?.strict ? { strict: true } : {}),
   };
 }

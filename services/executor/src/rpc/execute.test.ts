@@ -27,7 +27,7 @@ describe('a good execution', () => {
     const principal = { ...key, limits: { ...noLimits, contextJson: '{"a":1}' } };
     const { call, bound } = setup({ principal });
     await call({ contextJson: '{"b":2}' });
-    expect(bound).toEqual([{ pinnedJson: '{"a":1}', contextJson: '{"b":2}' }]);
+    expect(bound).toMatchObject([{ pinnedJson: '{"a":1}', contextJson: '{"b":2}' }]);
   });
 
   test('limits only go down', async () => {

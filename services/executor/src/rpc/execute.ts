@@ -9,6 +9,7 @@ import { NeverAnswered, type RunOptions, type Statement } from '../engine.ts';
 import type { ExecutorEvents } from '../events.ts';
 import type { Pool } from '../pool.ts';
 import type { PoolRegistry } from '../pool-registry.ts';
+import { toHeaderText } from '../unknown-context.ts';
 import { type ExecutionLimits, leastOf, requireAllowed, runOptionsOf, timeoutMsOf } from './admit.ts';
 import { type AnswerOptions, type AnswerSink, Execution } from './execution.ts';
 import { toFailure } from './failure.ts';
@@ -52,7 +53,12 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         rowsMax: leastOf(principal.limits?.maxRows, limits.rowsMax || undefined),
       });
       const pinnedJson = principal.limits?.contextJson ?? '';
-      const statement = prepared.bind({ pinnedJson, contextJson: request.contextJson });
+      const statement = prepared.bind({
+        pinnedJson,
+        contextJson: request.contextJson,
+        strict: request.options?.strict || principal.limits?.strict,
+        onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
+      });
       run.statement = statement;
       const pool = pools.pool(query.source);
       await runOn(run, { pool, statement, options, key: principal.keyId, deps });

@@ -9,6 +9,10 @@ export interface CallValues {
   /** Variables that the key pins: the caller cannot override them. */
   pinnedJson: string;
   contextJson: string;
+  /** A name in the context that the query does not know is CONTEXT_INVALID. */
+  strict?: boolean | undefined;
+  /** Hears of such names where they are allowed. */
+  onUnknown?: ((names: string[]) => void) | undefined;
 }
 
 export interface DescribedVariable {

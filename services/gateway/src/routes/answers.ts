@@ -185,8 +185,9 @@ const limits = answer(
     context: { type: 'object' },
     ratePerMinute: count,
     maxRows: count,
+    strict: { const: true },
   },
-  ['hubIds', 'queryIds', 'origins', 'context', 'ratePerMinute', 'maxRows'],
+  ['hubIds', 'queryIds', 'origins', 'context', 'ratePerMinute', 'maxRows', 'strict'],
 );
 const keyMembers = {
   keyId: text,

@@ -14,7 +14,7 @@ import type { Upstreams } from '../upstreams.ts';
 export const executeBody = object(
   {
     queryId: id,
-    context: { type: 'object' },
+    context: { type: ['object', 'null'] },
     options: object({
       timeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
       maxRows: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
@@ -22,6 +22,7 @@ export const executeBody = object(
       dryRun: { type: 'boolean' },
       meta: { type: 'boolean' },
       numbers: { type: 'string', enum: ['auto', 'string'] },
+      strict: { type: 'boolean' },
     }),
   },
   ['queryId'],
@@ -29,7 +30,7 @@ export const executeBody = object(
 
 interface ExecuteBody {
   queryId: string;
-  context?: object;
+  context?: object | null;
   options?: {
     timeoutMs?: number;
     maxRows?: number;
@@ -37,6 +38,7 @@ interface ExecuteBody {
     dryRun?: boolean;
     meta?: boolean;
     numbers?: 'auto' | 'string';
+    strict?: boolean;
   };
 }
 
@@ -131,7 +133,7 @@ async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstrea
 }
 
 function contextJson(request: FastifyRequest, body: ExecuteBody): string {
-  if (body.context === undefined) return '';
+  if (body.context === undefined || body.context === null) return '';
   if (request.parsed?.exactText === undefined) return JSON.stringify(body.context);
   return exactMember(request.parsed, ['context']) ?? '';
 }
@@ -187,6 +189,10 @@ class StreamedAnswer implements ExecutionReply {
 
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
+  }
+
+  unknownContext(names: string): void {
+    this.#reply.header('x-datahub-unknown-context', names);
   }
 
   truncated(): void {

@@ -31,6 +31,7 @@ export const createKeyBody = object(
       context: { type: 'object', maxProperties: 200 },
       ratePerMinute: { type: 'integer', minimum: 1, maximum: 100_000_000 },
       maxRows: { type: 'integer', minimum: 1, maximum: 4_294_967_295 },
+      strict: { type: 'boolean' },
     }),
     expiresAt: { type: ['string', 'null'], maxLength: 40 },
     ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
@@ -107,6 +108,7 @@ function toLimits(request: FastifyRequest): KeyLimits {
     contextJson: limits.context === undefined ? '' : (contextJson ?? ''),
     ratePerMinute: limits.ratePerMinute,
     maxRows: limits.maxRows,
+    strict: limits.strict,
   };
 }
 

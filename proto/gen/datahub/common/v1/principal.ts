@@ -48,7 +48,11 @@ export interface KeyLimits {
   /** A JSON object: variables that the caller cannot override. Empty for none. */
   contextJson: string;
   ratePerMinute?: number | undefined;
-  maxRows?: number | undefined;
+  maxRows?:
+    | number
+    | undefined;
+  /** Every execution has the option `strict`. */
+  strict?: boolean | undefined;
 }
 
 function createBasePrincipal(): Principal {
@@ -245,7 +249,15 @@ export const RateBudget: MessageFns<RateBudget> = {
 };
 
 function createBaseKeyLimits(): KeyLimits {
-  return { hubIds: [], queryIds: [], origins: [], contextJson: "", ratePerMinute: undefined, maxRows: undefined };
+  return {
+    hubIds: [],
+    queryIds: [],
+    origins: [],
+    contextJson: "",
+    ratePerMinute: undefined,
+    maxRows: undefined,
+    strict: undefined,
+  };
 }
 
 export const KeyLimits: MessageFns<KeyLimits> = {
@@ -267,6 +279,9 @@ export const KeyLimits: MessageFns<KeyLimits> = {
     }
     if (message.maxRows !== undefined) {
       writer.uint32(48).uint32(message.maxRows);
+    }
+    if (message.strict !== undefined) {
+      writer.uint32(56).bool(message.strict);
     }
     return writer;
   },
@@ -330,6 +345,14 @@ export const KeyLimits: MessageFns<KeyLimits> = {
             }
 
             message.maxRows = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.strict = reader.bool();
             continue;
           }
         }

@@ -42,6 +42,8 @@ export interface ExecuteOptions {
   meta: boolean;
   /** bigint and decimal always as strings. */
   numbersAsStrings: boolean;
+  /** A name in the context that the query does not know is an error. */
+  strict?: boolean | undefined;
 }
 
 export interface ExecuteRequest {
@@ -55,7 +57,14 @@ export interface ExecuteRequest {
 export interface ExecuteResponse {
   chunk: Buffer;
   /** In the last message, which has no chunk: a bound cut the rows, which CSV has no place to say. */
-  truncated?: boolean | undefined;
+  truncated?:
+    | boolean
+    | undefined;
+  /**
+   * In the first message, which has no chunk: names in the context that the query does not know, as in the header
+   * `x-datahub-unknown-context`.
+   */
+  unknownContext?: string | undefined;
 }
 
 /** Envelopes of one event-loop turn, or of a few. */
@@ -99,7 +108,11 @@ export interface SessionReply {
     | ErrorDetail
     | undefined;
   /** With `done`: a bound cut the rows, which CSV has no place to say. */
-  truncated?: boolean | undefined;
+  truncated?:
+    | boolean
+    | undefined;
+  /** Before the first chunk: names in the context that the query does not know. */
+  unknownContext?: string | undefined;
 }
 
 export interface TestSourceRequest {
@@ -157,6 +170,7 @@ function createBaseExecuteOptions(): ExecuteOptions {
     dryRun: false,
     meta: false,
     numbersAsStrings: false,
+    strict: undefined,
   };
 }
 
@@ -179,6 +193,9 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
     }
     if (message.numbersAsStrings !== false) {
       writer.uint32(48).bool(message.numbersAsStrings);
+    }
+    if (message.strict !== undefined) {
+      writer.uint32(56).bool(message.strict);
     }
     return writer;
   },
@@ -242,6 +259,14 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
             }
 
             message.numbersAsStrings = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.strict = reader.bool();
             continue;
           }
         }
@@ -337,7 +362,7 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
 };
 
 function createBaseExecuteResponse(): ExecuteResponse {
-  return { chunk: Buffer.alloc(0), truncated: undefined };
+  return { chunk: Buffer.alloc(0), truncated: undefined, unknownContext: undefined };
 }
 
 export const ExecuteResponse: MessageFns<ExecuteResponse> = {
@@ -347,6 +372,9 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
     }
     if (message.truncated !== undefined) {
       writer.uint32(16).bool(message.truncated);
+    }
+    if (message.unknownContext !== undefined) {
+      writer.uint32(26).string(message.unknownContext);
     }
     return writer;
   },
@@ -378,6 +406,14 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
             }
 
             message.truncated = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.unknownContext = reader.string();
             continue;
           }
         }
@@ -691,7 +727,14 @@ export const SessionResponse: MessageFns<SessionResponse> = {
 };
 
 function createBaseSessionReply(): SessionReply {
-  return { sequence: 0, chunk: Buffer.alloc(0), done: false, error: undefined, truncated: undefined };
+  return {
+    sequence: 0,
+    chunk: Buffer.alloc(0),
+    done: false,
+    error: undefined,
+    truncated: undefined,
+    unknownContext: undefined,
+  };
 }
 
 export const SessionReply: MessageFns<SessionReply> = {
@@ -710,6 +753,9 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.truncated !== undefined) {
       writer.uint32(40).bool(message.truncated);
+    }
+    if (message.unknownContext !== undefined) {
+      writer.uint32(50).string(message.unknownContext);
     }
     return writer;
   },
@@ -765,6 +811,14 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.truncated = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.unknownContext = reader.string();
             continue;
           }
         }
