@@ -1,7 +1,7 @@
 /** What Express Gateway in front costs: one small execution with it and without, apart, with memory and start time. */
 
 import { fileURLToPath } from 'node:url';
-import { v8Flags } from '../tools/distributed.ts';
+import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { type Server, startServer } from './support/child.ts';
 import { type Load, load, warmUp } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';

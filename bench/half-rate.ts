@@ -2,7 +2,7 @@
 
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { v8Flags } from '../tools/distributed.ts';
+import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { calmRounds } from './support/calm.ts';
 import { type Server, startServer } from './support/child.ts';
 import { load, once, warmUp } from './support/load.ts';

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { createApiKey } from '@datahub/service-kit/api-key';
-import { createAuth } from '../services/gateway/src/auth.ts';
+import { createAuth } from '../services/gateway/src/access/key-cache.ts';
 import { printHead, printRow } from './support/table.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import { v8Flags } from '../tools/distributed.ts';
+import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { startServer } from './support/child.ts';
 import { once } from './support/load.ts';
 import { printHead, printRow } from './support/table.ts';

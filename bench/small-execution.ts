@@ -1,7 +1,7 @@
 /** One indexed row, 32 in flight: CPU of all own processes for one request, and requests a second, against by hand. */
 
 import { fileURLToPath } from 'node:url';
-import { v8Flags } from '../tools/distributed.ts';
+import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { calmRounds } from './support/calm.ts';
 import { startServer } from './support/child.ts';
 import { type Load, load, warmUp } from './support/load.ts';

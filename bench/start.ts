@@ -7,14 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../tools/databases/process.ts';
-import { v8Flags } from '../tools/distributed.ts';
+import { freePort } from '@datahub/service-kit/process/free-port';
+import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { memoryOf } from './support/child.ts';
 import { type Pair, printHead, printRow } from './support/table.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const root = fileURLToPath(new URL('..', import.meta.url));
-const preload = ['--import', './tools/compile-cache.mjs'];
 const empty = `
 import Fastify from 'fastify';
 const app = Fastify();
@@ -70,7 +69,7 @@ else {
   const starts: Pair[] = [];
   const memory: Pair[] = [];
   const atRest: Pair[] = [];
-  const hub = [...v8Flags, ...preload, 'tools/demo.ts'];
+  const hub = [...v8Flags, 'packages/hub/src/main.ts'];
   await (await start(hub, dataDir)).stop();
   for (let round = 0; round < rounds; round++) {
     const both = {

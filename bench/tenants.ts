@@ -15,7 +15,7 @@ const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 6);
 /** Until 200 connections stand and the first answers are under way. */
 const settleMs = 1_000;
-const command = fileURLToPath(new URL('../tools/datahub.ts', import.meta.url));
+const command = fileURLToPath(new URL('../packages/hub/src/cli.ts', import.meta.url));
 const greedy = fileURLToPath(new URL('support/greedy.ts', import.meta.url));
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -8,6 +8,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { type Certificates, createCertificates } from './databases/certificates.ts';
 import { createInstaller, type Installer } from './databases/debian.ts';
 import { hasDocker, startInDocker } from './databases/docker.ts';
@@ -16,7 +17,7 @@ import { findMariadb, startMariadb } from './databases/mariadb.ts';
 import { canUnpackMysql, findMysql, startMysql, unpackMysql } from './databases/mysql.ts';
 import { findPgbouncer, type StartedPooler, startPgbouncer } from './databases/pgbouncer.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './databases/postgres.ts';
-import { findCommand, freePort } from './databases/process.ts';
+import { findCommand } from './databases/process.ts';
 
 export interface Databases {
   /**

@@ -30,37 +30,37 @@ const groups: Record<string, Group> = {
   keys: {
     files: [
       'packages/service-kit/src/api-key.ts',
-      'services/gateway/src/auth.ts',
-      'services/catalog/src/{key,key-reach}.ts',
+      'services/gateway/src/access/key-cache.ts',
+      'services/catalog/src/{key,key-delegation}.ts',
     ],
     tests: [
-      'packages/service-kit/src/api-key.test.ts',
-      'services/gateway/src/auth.test.ts',
-      'services/catalog/src/{key,key-reach}.test.ts',
+      'packages/service-kit/test/api-key.test.ts',
+      'services/gateway/test/access/key-cache.test.ts',
+      'services/catalog/test/{key,key-delegation}.test.ts',
     ],
   },
   tenancy: {
-    files: ['services/catalog/src/catalog.ts', 'services/catalog/src/check.ts'],
-    tests: ['services/catalog/src/catalog.test.ts', 'services/catalog/src/check.test.ts'],
+    files: ['services/catalog/src/documents-access.ts', 'services/catalog/src/check.ts'],
+    tests: ['services/catalog/test/documents-access.test.ts', 'services/catalog/test/check.test.ts'],
   },
   seal: {
     files: [
       'packages/sealing/src/{array-buffer,envelope,key-pair,opener,sealer,suite,x25519}.ts',
-      'services/executor/src/unseal.ts',
+      'services/executor/src/credentials/unseal.ts',
     ],
-    tests: ['packages/sealing/src/*.test.ts', 'services/executor/src/unseal.test.ts'],
+    tests: ['packages/sealing/test/*.test.ts', 'services/executor/test/credentials/unseal.test.ts'],
   },
   addresses: {
-    files: ['services/executor/src/{address-policy,address-policy-ranges,dial,dial-resolve}.ts'],
-    tests: ['services/executor/src/{address-policy,dial,dial-resolve}.test.ts'],
+    files: ['services/executor/src/network/{address-policy,reserved-ranges,dialer,resolver}.ts'],
+    tests: ['services/executor/test/network/{address-policy,dialer,resolver}.test.ts'],
   },
   binder: {
-    files: ['packages/statement/src/{lexer,statement,values,verb}.ts'],
-    tests: ['packages/statement/src/*.test.ts'],
+    files: ['packages/statement/src/{values,sql/lexer,sql/compile,sql/statement-kind}.ts'],
+    tests: ['packages/statement/test/**/*.test.ts'],
   },
   commands: {
     files: ['packages/statement/src/mongodb/{command,extended-json,positions,template}.ts'],
-    tests: ['packages/statement/src/mongodb/*.test.ts'],
+    tests: ['packages/statement/test/mongodb/*.test.ts'],
   },
 };
 

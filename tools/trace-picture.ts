@@ -8,10 +8,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startDistributed } from '../packages/hub/src/distributed.ts';
 import { createApi } from '../tests/support/api.ts';
 import { type CollectedSpan, startCollector } from '../tests/support/collector.ts';
 import { startDatabases } from './databases.ts';
-import { startDistributed } from './distributed.ts';
 
 const path = fileURLToPath(new URL('../docs/images/trace.svg', import.meta.url));
 const say = (line: string) => process.stdout.write(`· ${line}\n`);

@@ -4,8 +4,8 @@
  * `npm run bench -- ml/classify [set …]`
  */
 
-import { learners } from '../../services/ml/src/classifier.ts';
-import type { Learner } from '../../services/ml/src/learner.ts';
+import type { Learner } from '../../services/ml/src/classifiers/learner.ts';
+import { learners } from '../../services/ml/src/classifiers/model/online-learner.ts';
 import { heldBytes } from '../../tests/support/memory.ts';
 import { quantile } from '../support/table.ts';
 import { baselines, type Example, listSets, load, score } from './data.ts';

@@ -6,8 +6,8 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import { stopWordsOf } from '../../services/ml/src/summarize/stop-words.ts';
-import { summarize } from '../../services/ml/src/summarize.ts';
+import { stopWordsOf } from '../../services/ml/src/summaries/extractive/stop-words.ts';
+import { summarize } from '../../services/ml/src/summaries/extractive/summarize.ts';
 import { rouge } from './summaries-rouge.ts';
 
 interface Item {

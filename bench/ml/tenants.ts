@@ -13,11 +13,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { createCallContext } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
-import { createGrpcClient } from '@datahub/service-kit/grpc-client';
-import { createHealthProbe } from '@datahub/service-kit/grpc-health';
-import { freePort } from '../../tools/databases/process.ts';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createGrpcClient } from '@datahub/service-kit/grpc/client';
+import { createHealthProbe } from '@datahub/service-kit/grpc/health';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { printHead, printRow, quantile } from '../support/table.ts';
 
 const main = fileURLToPath(new URL('../../services/ml/src/main.ts', import.meta.url));

@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { tuneHeap } from '@datahub/service-kit/heap';
-import { startDistributed } from '../../tools/distributed.ts';
-import { openHub } from '../../tools/hub.ts';
+import { tuneHeap } from '@datahub/service-kit/process/heap';
+import { openHub } from '../../packages/hub/src/compose.ts';
+import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { serve } from './child.ts';
 
 tuneHeap();

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { errorCodes } from '../../packages/service-kit/src/error.ts';
-import { listRoutes } from '../../services/gateway/src/routes/index.ts';
+import { errorCodes } from '../../packages/service-kit/src/call/error.ts';
+import { listRoutes } from '../../services/gateway/src/routes/table.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

@@ -5,9 +5,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loopback, never, noHosts, oddForms, privates } from '@datahub/executor/address-policy-forms';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Hub, openHub } from '../../tools/hub.ts';
+import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
+import {
+  loopback,
+  never,
+  noHosts,
+  oddForms,
+  privates,
+} from '../../services/executor/test/cases/addresses.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { scaled } from '../support/scale.ts';
 

@@ -8,9 +8,9 @@ import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { createCallContext } from '@datahub/service-kit/call';
+import { createCallContext } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../tools/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createRawCaller, type Method, type RawCaller, type Status } from '../support/grpc.ts';
 
 const { POSTGRES_URL } = process.env;

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { checkStatement } from '@datahub/catalog/check-statement';
 import { readCatalogConfig } from '@datahub/catalog/config';
 import { type CatalogService, openCatalog } from '@datahub/catalog/service';
-import { createAuth } from '@datahub/gateway/auth';
+import { createAuth } from '@datahub/gateway/access/key-cache';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createApiKey } from '@datahub/service-kit/api-key';
-import { createLogger } from '@datahub/service-kit/logger';
-import { readSettings } from '@datahub/service-kit/settings';
+import { readSettings } from '@datahub/service-kit/process/settings';
+import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Hub, openHub } from '../../tools/hub.ts';
+import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { scaled } from '../support/scale.ts';
 

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePort } from '../../tools/databases/process.ts';
 import { type Api, createApi } from '../support/api.ts';
 
-const start = fileURLToPath(new URL('../../tools/demo.ts', import.meta.url));
+const start = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
 const key = 'chaos-key-0123456789-0123456789-0123456789';
 const rounds = 3;
 /** In each round, however slow the machine is. */

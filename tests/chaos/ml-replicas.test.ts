@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { createCallContext } from '@datahub/service-kit/call';
-import { createGrpcClient, type GrpcClient } from '@datahub/service-kit/grpc-client';
-import { createHealthProbe } from '@datahub/service-kit/grpc-health';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { createGrpcClient, type GrpcClient } from '@datahub/service-kit/grpc/client';
+import { createHealthProbe } from '@datahub/service-kit/grpc/health';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePort } from '../../tools/databases/process.ts';
 
 const server = process.env.MONGODB_URL;
 const serviceToken = randomBytes(24).toString('hex');

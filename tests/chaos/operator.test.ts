@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startDistributed } from '../../tools/distributed.ts';
-import { openHub } from '../../tools/hub.ts';
+import { openHub } from '../../packages/hub/src/compose.ts';
+import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
 import { scaled } from '../support/scale.ts';
 
-const command = fileURLToPath(new URL('../../tools/datahub.ts', import.meta.url));
+const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
 
 describe('the operator’s commands', () => {
   let dir: string;

@@ -9,8 +9,8 @@ import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog
 import { generateKeyPair, readKeyFile } from '@datahub/sealing/key-pair';
 import { keyIdOf } from '@datahub/sealing/opener';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../tools/distributed.ts';
-import { openHub } from '../../tools/hub.ts';
+import { openHub } from '../../packages/hub/src/compose.ts';
+import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { createRawCaller, type Method } from '../support/grpc.ts';
 import { scaled } from '../support/scale.ts';

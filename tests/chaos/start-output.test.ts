@@ -4,10 +4,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { freePort } from '../../tools/databases/process.ts';
 
-const program = fileURLToPath(new URL('../../tools/demo.ts', import.meta.url));
+const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'datahub-output-'));

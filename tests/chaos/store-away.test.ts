@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
-import { createHealthProbe } from '@datahub/service-kit/grpc-health';
+import { createHealthProbe } from '@datahub/service-kit/grpc/health';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freePort } from '../../tools/databases/process.ts';
-import { openHub } from '../../tools/hub.ts';
+import { openHub } from '../../packages/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
 
 const serverUrl = process.env.MONGODB_URL;

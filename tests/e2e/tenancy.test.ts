@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { listRoutes, type Route } from '../../services/gateway/src/routes/index.ts';
+import { listRoutes, type Route } from '../../services/gateway/src/routes/table.ts';
 import { api, sourceBody } from '../support/hub.ts';
 
 /** Things by the name under which a path or a body takes their id: of the first account, of the other one, and gone ones of both. */

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
-import { startDistributed } from '../../tools/distributed.ts';
-import { openHub } from '../../tools/hub.ts';
+import { openHub } from '../../packages/hub/src/compose.ts';
+import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { startBalancer } from './balancer.ts';
 import { createTestDatabases } from './databases.ts';
 import { losesUpdates } from './loses-updates.ts';
@@ -69,7 +69,7 @@ function mongoUrl(server: string | undefined, name: string): string {
 
 /** A second account, made as an operator makes it: from the command line, before the hub runs. */
 async function createOtherAccount(settings: Record<string, string>): Promise<string> {
-  const command = fileURLToPath(new URL('../../tools/datahub.ts', import.meta.url));
+  const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, [command, 'keys', 'create', ...args], {
       env: { ...process.env, ...settings, DATAHUB_URL: 'http://127.0.0.1:9' },

@@ -7,8 +7,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../tools/databases/process.ts';
-import { v8Flags } from '../../tools/distributed.ts';
+import { freePort } from '@datahub/service-kit/process/free-port';
+import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
 import { type Api, createApi } from './api.ts';
 
 export interface SpawnedHub {
@@ -20,7 +20,7 @@ export interface SpawnedHub {
   close(): Promise<void>;
 }
 
-const program = fileURLToPath(new URL('../../tools/demo.ts', import.meta.url));
+const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
 const readyTimeoutMs = 20_000;
 
 export async function spawnHub(settings: Record<string, string>): Promise<SpawnedHub> {

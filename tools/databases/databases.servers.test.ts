@@ -4,6 +4,7 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +12,6 @@ import { type Certificates, createCertificates } from './certificates.ts';
 import { findMariadb, startMariadb } from './mariadb.ts';
 import { findMysql, startMysql } from './mysql.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './postgres.ts';
-import { freePort } from './process.ts';
 
 const bin = await findPostgres();
 const commands = findMariadb();

@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { describe, expect, it } from 'vitest';
-import { findCommand, freePort, run, startServer } from './process.ts';
+import { findCommand, run, startServer } from './process.ts';
 
 const node = process.execPath;
 const listen = (port: number) => `require('node:net').createServer().listen(${port}, '127.0.0.1')`;

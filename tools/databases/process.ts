@@ -1,10 +1,9 @@
 /** Child processes: run one to its end, or keep one as a server until it is stopped. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { accessSync, constants, statSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 
 export interface RunOptions {
@@ -114,25 +113,4 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   const cut = setTimeout(() => child.kill('SIGKILL'), stopGraceMs);
   await ended;
   clearTimeout(cut);
-}
-
-/** Below the ports that systems give to connections that go out, one of which took what was free a moment ago. */
-const ports = { from: 10_000, to: 32_000 };
-const triesMax = 100;
-
-/** A port that nothing listens at, for whoever is started with it next. */
-export async function freePort(): Promise<number> {
-  for (let tries = 0; tries < triesMax; tries++) {
-    const port = randomInt(ports.from, ports.to);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-  throw new Error(`None of ${triesMax} ports between ${ports.from} and ${ports.to} is free.`);
 }

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startMlProcess } from '@datahub/ml/process';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { freePort } from '../databases/process.ts';
 import { summarize } from './grpc-client.ts';
 
 const serviceToken = randomBytes(24).toString('hex');

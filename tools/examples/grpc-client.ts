@@ -6,8 +6,8 @@
 
 import { pathToFileURL } from 'node:url';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { createCallContext } from '@datahub/service-kit/call';
-import { createGrpcClient } from '@datahub/service-kit/grpc-client';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { createGrpcClient } from '@datahub/service-kit/grpc/client';
 
 /** A summary in one sentence, on behalf of an account. Rejects with a `HubError`. */
 export async function summarize(

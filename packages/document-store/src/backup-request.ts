@@ -1,7 +1,7 @@
 /** What an operator asks a process for that holds a store: a copy of it. */
 
-import type { Logger } from '@datahub/service-kit/logger';
-import type { Asking } from '@datahub/service-kit/operator-socket';
+import type { Asking } from '@datahub/service-kit/process/operator-socket';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { DocumentStore } from './document-store.ts';
 
 export interface BackupRequest {

@@ -1,4 +1,4 @@
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Collection, CollectionSpec, Doc, DocumentStore } from './document-store.ts';
 
 /** In bytes. Small enough that reading one never holds up other work for long. */

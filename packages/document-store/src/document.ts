@@ -1,7 +1,7 @@
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Shape } from './collection-spec.ts';
 import type { Doc, Scalar } from './document-store.ts';
 import { documentSizeMax, idLengthMax } from './document-store.ts';
-import type { Shape } from './spec.ts';
 
 /**
  * A document as adapters keep it. `body` is the document as JSON text without counters and bytes: text gives back

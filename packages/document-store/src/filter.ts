@@ -1,6 +1,6 @@
+import type { Shape } from './collection-spec.ts';
 import { isAccountId, isId, refuse, toScalar } from './document.ts';
 import type { Filter, Page, Scalar } from './document-store.ts';
-import type { Shape } from './spec.ts';
 
 /** A filter after every value in it was checked; what remains cannot be anything but data. */
 export interface CheckedFilter {

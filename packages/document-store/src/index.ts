@@ -27,11 +27,11 @@ export async function openDocumentStore(
   collections: readonly CollectionSpec[],
 ): Promise<DocumentStore> {
   if (url.startsWith('sqlite:')) {
-    const { openSqliteStore } = await import('./sqlite.ts');
+    const { openSqliteStore } = await import('./sqlite/store.ts');
     return openSqliteStore(url.slice('sqlite:'.length), collections);
   }
   if (/^mongodb(\+srv)?:\/\//.test(url)) {
-    const { openMongodbStore } = await import('./mongodb.ts');
+    const { openMongodbStore } = await import('./mongodb/store.ts');
     return openMongodbStore(url, collections);
   }
   throw new TypeError('A store URL starts with sqlite: or mongodb://.');

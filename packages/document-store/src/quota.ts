@@ -1,6 +1,6 @@
 /** How many documents of a kind an account may have, so that nobody fills the store by making things. */
 
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Collection, Doc } from './document-store.ts';
 
 export interface Quota {

@@ -4,7 +4,7 @@
  */
 
 import type { ExecuteRequest, ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
-import type { CallContext, Calls } from '@datahub/service-kit/call';
+import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 
 /** Takes the bytes of one answer. */
 export interface ExecutionReply {

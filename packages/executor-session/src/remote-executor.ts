@@ -5,12 +5,12 @@
 
 import { lookup } from 'node:dns/promises';
 import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
-import type { Calls } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
-import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc-client';
+import type { Calls } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
+import { executorService } from './codec.ts';
 import type { Executor } from './executor.ts';
 import { NotSent, openSession, type Session } from './session-client.ts';
-import { executorService } from './session-wire.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
   /** `host:port` each; a name stands for all its addresses. */

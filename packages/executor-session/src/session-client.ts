@@ -11,14 +11,14 @@ import type {
   SessionRequest,
   SessionWindow,
 } from '@datahub/proto/executor/v1/executor';
-import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
-import { fromErrorDetail } from '@datahub/service-kit/error-wire';
-import { noteBuffers } from '@datahub/service-kit/heap';
-import { CallsUnderWay } from './calls-under-way.ts';
+import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { fromErrorDetail } from '@datahub/service-kit/grpc/error-status';
+import { noteBuffers } from '@datahub/service-kit/process/heap';
+import { createTurnQueue } from './batch-queue.ts';
 import type { ExecutionReply } from './executor.ts';
+import { CallsUnderWay } from './in-flight-calls.ts';
 import { pings, turnsFor, watchOver, windowBytes } from './session-server.ts';
-import { createTurnQueue } from './turn-queue.ts';
 
 export interface Session {
   /** Executions under way. */

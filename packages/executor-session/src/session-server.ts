@@ -12,15 +12,15 @@ import type {
   SessionRequest,
   SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
-import type { CallContext } from '@datahub/service-kit/call';
-import { CallStop } from '@datahub/service-kit/call-signal';
-import { type Deadline, Deadlines } from '@datahub/service-kit/deadlines';
-import { HubError, toHubError } from '@datahub/service-kit/error';
-import { toErrorDetail } from '@datahub/service-kit/error-wire';
-import { noteBuffers } from '@datahub/service-kit/heap';
-import { CallsUnderWay } from './calls-under-way.ts';
+import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { type Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
+import { noteBuffers } from '@datahub/service-kit/process/heap';
+import { createTurnQueue, type TurnQueue } from './batch-queue.ts';
 import type { ExecutionReply, Executor } from './executor.ts';
-import { createTurnQueue, type TurnQueue } from './turn-queue.ts';
+import { CallsUnderWay } from './in-flight-calls.ts';
 
 /** How often a session pings, with an empty message that is answered by one, and how long either side bears silence. */
 export const pings = { everyMs: 5_000, silenceMaxMs: 15_000 };

@@ -1,7 +1,7 @@
 /** The executor's side: the only one that can open what was sealed. */
 
 import type { webcrypto } from 'node:crypto';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { toArrayBuffer } from './array-buffer.ts';
 import { parseEnvelope, type SealBinding, sealingInfo, toAssociatedData, unpad } from './envelope.ts';
 import { parseKey, publicKeyOf } from './key-pair.ts';

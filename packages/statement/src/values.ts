@@ -1,7 +1,7 @@
 /** From JSON to the values of variables: pinned by the key, then the call's, then the default; checked by declared type. */
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
-import { type Fault, HubError } from '@datahub/service-kit/error';
+import { type Fault, HubError } from '@datahub/service-kit/call/error';
 
 /** A number whose digits a double would lose. */
 export class ExactNumber {

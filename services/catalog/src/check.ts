@@ -1,6 +1,6 @@
 /** Collects every fault of a request, so that the caller is told all of them at once. */
 
-import { type Fault, HubError } from '@datahub/service-kit/error';
+import { type Fault, HubError } from '@datahub/service-kit/call/error';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;

@@ -2,8 +2,12 @@
 
 import { faultOfPublicKey } from '@datahub/sealing/key-pair';
 import { isGivenKeyShape, isPossibleKey } from '@datahub/service-kit/api-key';
-import type { SettingsReader } from '@datahub/service-kit/settings';
-import { operatorSocketOf, readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
+import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import {
+  operatorSocketOf,
+  readAccountQuota,
+  readStoreUrl,
+} from '@datahub/service-kit/process/store-settings';
 
 export interface CatalogConfig {
   /** `sqlite:<file>` or `mongodb://…`. */

@@ -1,7 +1,7 @@
 /** How much the records and answers kept for `Idempotency-Key` take, account by account. */
 
 import type { Collection } from '@datahub/document-store';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { OperationDoc } from './documents.ts';
 
 /** What a record takes without its answer. */

@@ -14,7 +14,7 @@ import {
   tlsModes,
 } from './documents.ts';
 import type { MakeContext } from './hub.ts';
-import { looksLikeMask, maskKey, maskPassword, maskUser } from './mask.ts';
+import { looksLikeMask, maskKey, maskPassword, maskUser } from './secret-mask.ts';
 
 const bounds = {
   port: { min: 1, max: 65_535 },

@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { openCatalogStore } from './store.ts';
 
 /** True where the store keeps credentials that are sealed already: a key that is made now would open none of them. */

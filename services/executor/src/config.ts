@@ -1,12 +1,12 @@
 /** The executor's settings. */
 
 import { faultOfKey } from '@datahub/sealing/key-pair';
-import type { SettingsReader } from '@datahub/service-kit/settings';
-import { type AddressPolicySettings, faultOfEntry } from './address-policy.ts';
-import { defaultRowBytesMax } from './engines/bounds.ts';
-import { type ConnectionLimits, defaultConnectionLimits } from './limits.ts';
-import { defaultPoolSettings, type PoolSettings } from './pool-settings.ts';
-import type { ExecutionLimits } from './rpc/admit.ts';
+import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import { defaultRowBytesMax } from './engines/shared/bounds.ts';
+import type { ExecutionLimits } from './execution/authorize.ts';
+import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
+import { type ConnectionLimits, defaultConnectionLimits } from './pool/connection-budget.ts';
+import { defaultPoolSettings, type PoolSettings } from './pool/pool-types.ts';
 
 export interface ExecutorConfig {
   addresses: AddressPolicySettings;

@@ -5,8 +5,8 @@
  */
 
 import type { Socket } from 'node:net';
-import { HubError } from '@datahub/service-kit/error';
-import type { RowSink } from './rows/row-sink.ts';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { RowSink } from './row-sink.ts';
 
 export type EngineName = 'postgres' | 'mysql' | 'mariadb' | 'mongodb';
 

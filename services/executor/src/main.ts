@@ -1,10 +1,10 @@
 /** The executor as a process of its own. */
 
-import { runProcess } from '@datahub/service-kit/lifecycle';
-import { compileQuery } from './compile-query.ts';
+import { runProcess } from '@datahub/service-kit/process/lifecycle';
 import { createEngines } from './engines/index.ts';
+import { compileQuery } from './execution/compile-query.ts';
 import { startExecutorProcess } from './process.ts';
-import { createAnswers } from './rows/answer.ts';
+import { createAnswers } from './result/response-writer.ts';
 
 const parts = { engines: createEngines(), compile: compileQuery, createAnswer: createAnswers() };
 

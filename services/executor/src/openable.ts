@@ -2,8 +2,8 @@
 
 import { parseKey } from '@datahub/sealing/key-pair';
 import { keyIdOf } from '@datahub/sealing/opener';
-import { createCallContext } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from './service.ts';
 
 /** So many sources are looked at: a single one that cannot be opened stops nobody else. */

@@ -1,31 +1,31 @@
 /** The executor behind gRPC. */
 
 import { randomUUID } from 'node:crypto';
-import { executorService } from '@datahub/executor-session/session-wire';
+import { executorService } from '@datahub/executor-session/codec';
 import { faultOfPrivateKey, readKeyFile } from '@datahub/sealing/key-pair';
 import { createOpener } from '@datahub/sealing/opener';
-import { startGrpcServer } from '@datahub/service-kit/grpc-server';
+import { startGrpcServer } from '@datahub/service-kit/grpc/server';
 import {
   clientCredentialsOf,
   readAddresses,
   readGrpcSettings,
   serverCredentialsOf,
-} from '@datahub/service-kit/grpc-settings';
-import { createClosers, type RunningService } from '@datahub/service-kit/lifecycle';
-import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
-import { serveMetrics } from '@datahub/service-kit/metrics';
+} from '@datahub/service-kit/grpc/settings';
+import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
 import {
   type Environment,
   readSettings,
   SettingsError,
   type SettingsReader,
-} from '@datahub/service-kit/settings';
-import { createStopLog } from '@datahub/service-kit/stop-log';
-import { openTracing } from '@datahub/service-kit/tracing';
+} from '@datahub/service-kit/process/settings';
+import { createStopLog } from '@datahub/service-kit/process/stop-log';
+import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
+import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
+import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readExecutorConfig, readSealing, type SealingSettings } from './config.ts';
-import { openRemoteCatalog } from './definitions-replicas.ts';
-import { startResealing } from './reseal.ts';
-import { createHandlers } from './rpc/handlers.ts';
+import { startResealing } from './credentials/rotation.ts';
+import { openRemoteCatalog } from './definitions/remote-catalog.ts';
+import { createHandlers } from './execution/grpc-handlers.ts';
 import { type ExecutorDeps, openExecutor } from './service.ts';
 
 const portDefault = 7072;

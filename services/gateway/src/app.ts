@@ -1,28 +1,28 @@
 /** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
 
 import { createServer, type RequestListener } from 'node:http';
-import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/error';
-import type { Tracing } from '@datahub/service-kit/tracing';
+import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
+import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type Admission, authenticate, requireScope } from './admission.ts';
-import { createBodies } from './bodies.ts';
-import { createBodyValidators } from './body-validator.ts';
-import { answerBroken, refuseExpectation, requireHost } from './broken-requests.ts';
+import { type Admission, authenticate, requireScope } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
-import type { GatewayEvents } from './events.ts';
-import { createIdempotency, type Idempotency } from './idempotency.ts';
-import { problemHeaders, toProblem, unstoredHeaders } from './problems.ts';
-import { createRefusedBodies, isIgnoredBody } from './refused-bodies.ts';
-import { RequestContext, requestIdOf } from './request.ts';
-import { endSpan, startSpan } from './request-span.ts';
+import { createBodies } from './http/bodies.ts';
+import { createBodyValidators } from './http/body-validator.ts';
+import { createIdempotency, type Idempotency } from './http/idempotency.ts';
+import { answerBroken, refuseExpectation, requireHost } from './http/malformed-requests.ts';
+import { problemHeaders, toProblem, unstoredHeaders } from './http/problem-details.ts';
+import { createRefusedBodies, isIgnoredBody } from './http/refused-bodies.ts';
+import { RequestContext, requestIdOf } from './http/request-context.ts';
+import { validationError } from './http/validation-errors.ts';
 import { consolePaths, registerConsole } from './routes/console.ts';
 import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
-import { listRoutes, type Route, takesIdempotencyKey } from './routes/index.ts';
 import { buildOpenApi } from './routes/openapi.ts';
+import { listRoutes, type Route, takesIdempotencyKey } from './routes/table.ts';
+import type { GatewayEvents } from './telemetry/events.ts';
+import { endSpan, startSpan } from './telemetry/traces.ts';
+import type { Usage } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
-import type { Usage } from './usage.ts';
-import { validationError } from './validation.ts';
 
 export interface AppDeps extends Admission {
   upstreams: Upstreams;

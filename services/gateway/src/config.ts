@@ -2,8 +2,8 @@
 
 import { fileURLToPath } from 'node:url';
 import { isAddressRange } from '@datahub/service-kit/address-range';
-import type { Environment, SettingsReader } from '@datahub/service-kit/settings';
-import { isOrigin } from './origins.ts';
+import type { Environment, SettingsReader } from '@datahub/service-kit/process/settings';
+import { isOrigin } from './access/origins.ts';
 
 export interface GatewayConfig {
   host: string;

@@ -1,21 +1,21 @@
 /** The composition of the gateway: app, listener, metrics port. */
 
 import type { Server } from 'node:http';
-import type { Logger } from '@datahub/service-kit/logger';
-import { serveMetrics } from '@datahub/service-kit/metrics';
-import { cannotListen } from '@datahub/service-kit/start-failure';
-import { createStopLog, type StopLog } from '@datahub/service-kit/stop-log';
-import type { Tracing } from '@datahub/service-kit/tracing';
+import { cannotListen } from '@datahub/service-kit/process/start-failure';
+import { createStopLog, type StopLog } from '@datahub/service-kit/process/stop-log';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
+import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
+import { createAuth } from './access/key-cache.ts';
+import { createLimits } from './access/rate-limiter.ts';
+import { createSharedLimits } from './access/shared-rate-limiter.ts';
 import { createApp } from './app.ts';
-import { createAuth } from './auth.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Edge } from './edge/edge.ts';
-import { createGatewayEvents } from './events.ts';
-import { createLimits } from './limits.ts';
 import type { Readiness } from './routes/health.ts';
-import { createSharedLimits } from './shared-limits.ts';
+import { createGatewayEvents } from './telemetry/events.ts';
+import { createUsage } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
-import { createUsage } from './usage.ts';
 
 export interface GatewayDeps {
   logger: Logger;

@@ -3,7 +3,7 @@
 import type { Executor } from '@datahub/executor-session/executor';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import type { Calls } from '@datahub/service-kit/call';
+import type { Calls } from '@datahub/service-kit/call/call';
 
 export interface Upstreams {
   catalog: Calls<typeof CatalogServiceService>;

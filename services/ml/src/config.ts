@@ -1,7 +1,11 @@
 /** The ml service's settings. */
 
-import type { SettingsReader } from '@datahub/service-kit/settings';
-import { operatorSocketOf, readAccountQuota, readStoreUrl } from '@datahub/service-kit/store-settings';
+import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import {
+  operatorSocketOf,
+  readAccountQuota,
+  readStoreUrl,
+} from '@datahub/service-kit/process/store-settings';
 
 export interface MlConfig {
   /** `sqlite:<file>` or `mongodb://…`. */

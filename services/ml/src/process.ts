@@ -1,13 +1,13 @@
 /** The ml service behind gRPC. */
 
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { readGrpcSettings } from '@datahub/service-kit/grpc-settings';
-import type { RunningService } from '@datahub/service-kit/lifecycle';
-import { createLogger, readLoggerSettings } from '@datahub/service-kit/logger';
-import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings';
-import { lateService } from '@datahub/service-kit/store-wait';
-import { startStoredService } from '@datahub/service-kit/stored-service';
-import { openTracing } from '@datahub/service-kit/tracing';
+import { readGrpcSettings } from '@datahub/service-kit/grpc/settings';
+import type { RunningService } from '@datahub/service-kit/process/lifecycle';
+import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/process/settings';
+import { lateService } from '@datahub/service-kit/process/store-wait';
+import { startStoredService } from '@datahub/service-kit/process/stored-service';
+import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
+import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readMlConfig } from './config.ts';
 import { openMl } from './service.ts';
 

@@ -4,9 +4,9 @@
  */
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
-import { type Fault, HubError } from '@datahub/service-kit/error';
-import { lineAndColumn } from '../lexer.ts';
-import type { CompiledStatement, StatementKind } from '../statement.ts';
+import { type Fault, HubError } from '@datahub/service-kit/call/error';
+import type { CompiledStatement, StatementKind } from '../sql/compile.ts';
+import { lineAndColumn } from '../sql/lexer.ts';
 import { declare, faultsMax, parseValue, resolveValues, type Value } from '../values.ts';
 import { type Misfit, valueText } from './extended-json.ts';
 import { isObject, Positions, type Walk } from './positions.ts';

@@ -3,7 +3,7 @@
  * meant), so a value that is put between two pieces is a value whatever is in it.
  */
 
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { ExactNumber, type Value } from '../values.ts';
 import { numberText } from './extended-json.ts';
 

@@ -3,13 +3,13 @@
 import { createHash } from 'node:crypto';
 import type { Beside } from '@datahub/document-store';
 import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
-import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import { createFixedId, operationIdOf } from '@datahub/service-kit/id';
-import type { Catalog } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
-import { countedMs } from '../upkeep.ts';
-import { listPage } from './page.ts';
+import type { Catalog } from '../documents-access.ts';
+import { countedMs } from '../maintenance/expiry-sweep.ts';
+import { listPage } from './pagination.ts';
 
 type CatalogCalls = Calls<typeof CatalogServiceService>;
 

@@ -2,9 +2,10 @@
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
-import { type Expected, requireVersion } from '@datahub/service-kit/version';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
+import type { FolderDoc } from '../documents.ts';
 import {
   type Catalog,
   findFolder,
@@ -15,10 +16,9 @@ import {
   makeContext,
   notFound,
   update,
-} from '../catalog.ts';
-import type { FolderDoc } from '../documents.ts';
+} from '../documents-access.ts';
 import { categoryOf, heightOf, isAbove, levelOf, levelsMax, makeFolder, patchFolder } from '../folder.ts';
-import { unmarkFolder } from '../sweep.ts';
+import { unmarkFolder } from '../maintenance/deletion-sweep.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toFolder } from './to-proto.ts';
 

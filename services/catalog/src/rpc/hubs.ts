@@ -1,16 +1,16 @@
 /** Hubs and their trees. */
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
-import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError, outcomeUnknown } from '@datahub/service-kit/error';
-import { type Expected, requireVersion } from '@datahub/service-kit/version';
-import { type Catalog, isQueryAllowed, loadHub, makeContext, update } from '../catalog.ts';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
+import { type Catalog, isQueryAllowed, loadHub, makeContext, update } from '../documents-access.ts';
 import { makeHub, patchHub } from '../hub.ts';
-import { sweepHub } from '../sweep.ts';
+import { sweepHub } from '../maintenance/deletion-sweep.ts';
 import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
-import { listNamed, listPage } from './page.ts';
+import { listNamed, listPage } from './pagination.ts';
 import { toHub } from './to-proto.ts';
 
 type HubCalls = Pick<

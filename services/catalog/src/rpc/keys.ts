@@ -3,15 +3,21 @@
 import type { Beside } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError, outcomeUnknown } from '@datahub/service-kit/error';
-import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { createChecker } from '../check.ts';
 import type { KeyDoc, KeyLimitsDoc } from '../documents.ts';
+import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../documents-access.ts';
 import { type MadeKey, makeKey } from '../key.ts';
-import { budgetsOf, inheritBudgets, type KeyReach, requireNoMore, requireNoStronger } from '../key-reach.ts';
+import {
+  budgetsOf,
+  inheritBudgets,
+  type KeyReach,
+  requireNoMore,
+  requireNoStronger,
+} from '../key-delegation.ts';
 import { auditEntry } from './audit.ts';
-import { listPage } from './page.ts';
+import { listPage } from './pagination.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
 type KeyCalls = Pick<

@@ -8,11 +8,11 @@ import {
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
-import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
-import { isReading } from '@datahub/statement/verb';
-import type { Catalog } from '../catalog.ts';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { isReading } from '@datahub/statement/sql/statement-kind';
 import type { AuditDoc, OperationDoc } from '../documents.ts';
+import type { Catalog } from '../documents-access.ts';
 import { recordBytes } from '../kept-bytes.ts';
 import { entryIdOf } from './audit.ts';
 

@@ -2,8 +2,9 @@
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { QueryDoc, SourceDoc } from '../documents.ts';
 import {
   type Catalog,
   findParent,
@@ -14,11 +15,10 @@ import {
   makeContext,
   remove,
   update,
-} from '../catalog.ts';
-import type { QueryDoc, SourceDoc } from '../documents.ts';
+} from '../documents-access.ts';
 import { makeQuery, patchQuery } from '../query.ts';
 import { auditEntry, undoEntry } from './audit.ts';
-import { listNamed, listPage } from './page.ts';
+import { listNamed, listPage } from './pagination.ts';
 import { toQuery } from './to-proto.ts';
 
 type QueryCalls = Pick<

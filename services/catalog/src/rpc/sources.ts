@@ -1,8 +1,9 @@
 /** Sources: connections to the users' databases, their secrets sealed before anything is stored. */
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { HubError } from '@datahub/service-kit/error';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { SourceDoc } from '../documents.ts';
 import {
   type Catalog,
   findParent,
@@ -12,11 +13,10 @@ import {
   makeContext,
   remove,
   update,
-} from '../catalog.ts';
-import type { SourceDoc } from '../documents.ts';
+} from '../documents-access.ts';
 import { makeSource, patchSource } from '../source.ts';
 import { auditEntry, undoEntry } from './audit.ts';
-import { listPage } from './page.ts';
+import { listPage } from './pagination.ts';
 import { toSource } from './to-proto.ts';
 
 type SourceCalls = Pick<

@@ -8,10 +8,10 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { HubError, toHubError } from '@datahub/service-kit/error';
-import type { Logger } from '@datahub/service-kit/logger';
-import { problemHeaders, toProblem } from '../problems.ts';
-import { requestIdOf } from '../request.ts';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { problemHeaders, toProblem } from '../http/problem-details.ts';
+import { requestIdOf } from '../http/request-context.ts';
 import { type ExpressGateway, loadExpressGateway } from './express-gateway.ts';
 import { invalid, parsePipeline, terminalPolicy, watchText } from './pipeline-file.ts';
 import type { PipelineConfig, Plugin, RequestHandler } from './pipeline-types.ts';

@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import type { Logger } from '@datahub/service-kit/logger';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { withoutSecrets } from './log-secrets.ts';
 import type { Condition, EdgeContext, PipelineConfig, Policy, RequestHandler } from './pipeline-types.ts';
 

@@ -1,7 +1,7 @@
 /** Reads the pipeline from its file, and tells when the file has another text. */
 
 import { readFile } from 'node:fs/promises';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { parse } from 'yaml';
 import type { PipelineConfig } from './pipeline-types.ts';
 

@@ -1,11 +1,11 @@
 /** Who did what in the caller's account. */
 
 import type { AuditEntry } from '@datahub/proto/catalog/v1/catalog';
-import { readText } from '../flags.ts';
-import { readPage, setPageHeaders } from '../paging.ts';
-import type { Handler } from '../request.ts';
-import { toTimestamp } from '../to-json.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readText } from '../http/query-params.ts';
+import type { Handler } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { toTimestamp } from './to-json.ts';
 
 const paging = { limitDefault: 100, limitMax: 1_000 };
 

@@ -2,15 +2,15 @@
 
 import { hash } from 'node:crypto';
 import type { Prediction } from '@datahub/proto/ml/v1/ml';
-import { type Fault, HubError } from '@datahub/service-kit/error';
+import { type Fault, HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
-import { expectedVersions } from '../if-match.ts';
-import { readPage, setPageHeaders } from '../paging.ts';
-import { type Handler, setVersion } from '../request.ts';
-import { object, readOnly } from '../schemas.ts';
-import { toClassifierJson, toListedClassifierJson } from '../to-json.ts';
+import { expectedVersions } from '../http/if-match.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { type Handler, setVersion } from '../http/request-context.ts';
+import { type ItemRule, pointerTo, requireItems, texts, validationError } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type ItemRule, pointerTo, requireItems, texts, validationError } from '../validation.ts';
+import { object, readOnly } from './request-schemas.ts';
+import { toClassifierJson, toListedClassifierJson } from './to-json.ts';
 
 const paging = { limitMax: 10_000 };
 const batchMax = 10_000;

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance } from 'fastify';
 
 interface File {

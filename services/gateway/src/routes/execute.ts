@@ -3,13 +3,13 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { Format } from '@datahub/proto/executor/v1/executor';
-import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/error';
+import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { answerBytesMax, type Idempotency } from '../idempotency.ts';
-import { exactMember } from '../json-body.ts';
-import type { Handler } from '../request.ts';
-import { id, object } from '../schemas.ts';
+import { answerBytesMax, type Idempotency } from '../http/idempotency.ts';
+import { exactMember } from '../http/json-parser.ts';
+import type { Handler } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { id, object } from './request-schemas.ts';
 
 export const executeBody = object(
   {

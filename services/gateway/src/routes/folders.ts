@@ -2,10 +2,10 @@
 
 import type { Folder } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
-import { expectedVersions } from '../if-match.ts';
-import { type Handler, setVersion } from '../request.ts';
-import { id, label, object, readOnly } from '../schemas.ts';
+import { expectedVersions } from '../http/if-match.ts';
+import { type Handler, setVersion } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { id, label, object, readOnly } from './request-schemas.ts';
 
 const members = {
   label,

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { unstoredHeaders } from '../problems.ts';
+import { unstoredHeaders } from '../http/problem-details.ts';
 
 export interface Readiness {
   /** Names of all parts that the gateway needs. */

@@ -1,13 +1,13 @@
 /** Hubs and their trees. */
 
 import type { FastifyRequest } from 'fastify';
-import { readFlag } from '../flags.ts';
-import { expectedVersions } from '../if-match.ts';
-import { readPage, setPageHeaders } from '../paging.ts';
-import { type Handler, setVersion } from '../request.ts';
-import { label, object, readOnly } from '../schemas.ts';
-import { toHubJson, toNodeJson } from '../to-json.ts';
+import { expectedVersions } from '../http/if-match.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readFlag } from '../http/query-params.ts';
+import { type Handler, setVersion } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { label, object, readOnly } from './request-schemas.ts';
+import { toHubJson, toNodeJson } from './to-json.ts';
 
 const paging = { limitDefault: 10, limitMax: 20 };
 

@@ -2,14 +2,14 @@
 
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
-import { exactMember } from '../json-body.ts';
-import { isOrigin, nearestOrigin } from '../origins.ts';
-import { readPage, setPageHeaders } from '../paging.ts';
-import type { Handler } from '../request.ts';
-import { id, label, object, origin, readOnly } from '../schemas.ts';
-import { toKeyJson, toTimestamp } from '../to-json.ts';
+import { isOrigin, nearestOrigin } from '../access/origins.ts';
+import { exactMember } from '../http/json-parser.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import type { Handler } from '../http/request-context.ts';
+import { type ItemRule, requireItems, validationError } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type ItemRule, requireItems, validationError } from '../validation.ts';
+import { id, label, object, origin, readOnly } from './request-schemas.ts';
+import { toKeyJson, toTimestamp } from './to-json.ts';
 
 const paging = { limitMax: 10_000 };
 const ids = { type: 'array', minItems: 1, maxItems: 200, items: id } as const;

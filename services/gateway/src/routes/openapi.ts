@@ -1,9 +1,9 @@
 /** OpenAPI 3.1, built from the very list that the routes are registered from. */
 
-import { flagWords } from '../flags.ts';
-import { kinds } from '../problems.ts';
-import { execution, node } from './answers.ts';
-import { type Route, takesIdempotencyKey } from './index.ts';
+import { kinds } from '../http/problem-details.ts';
+import { flagWords } from '../http/query-params.ts';
+import { execution, node } from './response-schemas.ts';
+import { type Route, takesIdempotencyKey } from './table.ts';
 
 export function buildOpenApi(routes: Route[]): object {
   const paths: Record<string, Record<string, object>> = {};

@@ -2,15 +2,15 @@
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
-import { createDescriber } from '../describe.ts';
-import { readFlag, requireText } from '../flags.ts';
-import { expectedVersions } from '../if-match.ts';
-import { parseExact } from '../json-body.ts';
-import { readPage, setPageHeaders } from '../paging.ts';
-import { type Handler, setVersion } from '../request.ts';
-import { id, label, object, readOnly } from '../schemas.ts';
-import { toQueryJson } from '../to-json.ts';
+import { expectedVersions } from '../http/if-match.ts';
+import { parseExact } from '../http/json-parser.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readFlag, requireText } from '../http/query-params.ts';
+import { type Handler, setVersion } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { createDescriber } from './describe-on-save.ts';
+import { id, label, object, readOnly } from './request-schemas.ts';
+import { toQueryJson } from './to-json.ts';
 
 const paging = { limitMax: 10_000 };
 const text = { type: 'string', minLength: 1, maxLength: 262_144 } as const;

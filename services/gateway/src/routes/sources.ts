@@ -2,13 +2,13 @@
 
 import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
-import { requireText } from '../flags.ts';
-import { expectedVersions } from '../if-match.ts';
-import { readPage, setPageHeaders } from '../paging.ts';
-import { type Handler, setVersion } from '../request.ts';
-import { engine, id, label, object, readOnly } from '../schemas.ts';
-import { toCreatedSourceJson, toListedSourceJson, toSourceJson } from '../to-json.ts';
+import { expectedVersions } from '../http/if-match.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { requireText } from '../http/query-params.ts';
+import { type Handler, setVersion } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { engine, id, label, object, readOnly } from './request-schemas.ts';
+import { toCreatedSourceJson, toListedSourceJson, toSourceJson } from './to-json.ts';
 
 const paging = { limitMax: 10_000 };
 

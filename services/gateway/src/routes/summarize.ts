@@ -1,10 +1,10 @@
 /** Summaries of one or several texts. */
 
-import { HubError } from '@datahub/service-kit/error';
-import type { Handler } from '../request.ts';
-import { object } from '../schemas.ts';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Handler } from '../http/request-context.ts';
+import { type ItemRule, requireItems, texts, validationError } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type ItemRule, requireItems, texts, validationError } from '../validation.ts';
+import { object } from './request-schemas.ts';
 
 const passagesMax = 100_000;
 const list = { type: 'array', minItems: 1 } as const;

@@ -1,11 +1,11 @@
 /** Summaries of one or several documents. */
 
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call';
-import { toAbortSignal } from '@datahub/service-kit/call-signal';
-import { countCharacters } from '../summarize/request.ts';
-import type { Summarizer } from '../summarizer.ts';
-import type { TextBudget } from '../text-budget.ts';
+import { toAbortSignal } from '@datahub/service-kit/call/abort-signal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import type { TextBudget } from '../classifiers/text-budget.ts';
+import { countCharacters } from '../summaries/extractive/validate.ts';
+import type { Summarizer } from '../summaries/summarizer.ts';
 
 type SummaryCalls = Pick<Calls<typeof MlServiceService>, 'summarize'>;
 

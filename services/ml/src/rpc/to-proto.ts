@@ -1,8 +1,8 @@
 /** What the service keeps → messages. */
 
 import type { Classifier } from '@datahub/proto/ml/v1/ml';
+import type { ClassState } from '../classifiers/classifier-state.ts';
 import type { ClassifierDoc } from '../documents.ts';
-import type { ClassState } from '../replica-state.ts';
 
 export function toClassifier(
   doc: ClassifierDoc,

@@ -1,12 +1,12 @@
 /** Opens sessions: TLS, greeting and log-in (SCRAM-SHA-256); and the side connections that cancel. */
 
 import type { Socket } from 'node:net';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { Binary, BSON, type Document } from 'bson';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
-import { defaultRowBytesMax } from '../bounds.ts';
-import { createScram, scramMechanism } from '../scram.ts';
-import { startTls } from '../tls.ts';
+import { startTls } from '../../network/tls.ts';
+import { defaultRowBytesMax } from '../shared/bounds.ts';
+import { createScram, scramMechanism } from '../shared/scram.ts';
 import { MongodbConnection } from './connection.ts';
 import { errorOf, logInError, toConnectError } from './errors.ts';
 import { Wire } from './wire.ts';

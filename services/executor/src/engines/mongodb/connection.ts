@@ -1,10 +1,10 @@
 /** One session at MongoDB: commands, and what their cursors give, straight into the sink. */
 
 import { randomBytes } from 'node:crypto';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { Binary, BSON, type Document, EJSON, ObjectId } from 'bson';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
-import type { RowSink } from '../../rows/row-sink.ts';
+import type { RowSink } from '../../row-sink.ts';
 import { findElement, types } from './bson-reader.ts';
 import { brokenError, errorOf, toHubError, unknownOutcome } from './errors.ts';
 import { DocumentRows } from './results.ts';

@@ -1,8 +1,8 @@
 /** What MongoDB says → our errors. Its own words pass only where the command's text caused them, without values. */
 
-import { type ErrorCode, HubError } from '@datahub/service-kit/error';
+import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import type { Document } from 'bson';
-import { logInRefused } from '../log-in.ts';
+import { logInRefused } from '../shared/login-guard.ts';
 
 interface Rule {
   code: ErrorCode;

@@ -1,10 +1,10 @@
 /** Replies → rows. JSON and NDJSON write each document as it is; CSV has the fields that the command names, else the first document's. */
 
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Document } from 'bson';
 import type { Outcome } from '../../engine.ts';
-import type { RowSink, SinkColumn } from '../../rows/row-sink.ts';
-import { rowTooLargeError } from '../bounds.ts';
+import type { RowSink, SinkColumn } from '../../row-sink.ts';
+import { rowTooLargeError } from '../shared/bounds.ts';
 import { type Element, eachElement, findElement, misfit, nameOf, typeNames, types } from './bson-reader.ts';
 import { DocumentWriter } from './values.ts';
 

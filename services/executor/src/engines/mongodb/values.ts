@@ -1,9 +1,9 @@
 /** BSON → JSON bytes, the same JSON that the values of the other engines become. */
 
 import { isUtf8 } from 'node:buffer';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { Decimal128 } from 'bson';
-import type { ByteWriter } from '../../rows/byte-writer.ts';
+import type { ByteWriter } from '../../result/byte-writer.ts';
 import {
   writeAscii,
   writeBase64,
@@ -14,7 +14,7 @@ import {
   writeQuoted,
   writeString,
   writeText,
-} from '../../rows/encode.ts';
+} from '../../result/json-encoder.ts';
 import { documentEnd, textEnd, types, valueEnd } from './bson-reader.ts';
 
 /** MongoDB itself stops at less. */

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import { BSON, type Document } from 'bson';
 import { NeverAnswered } from '../../engine.ts';
-import { logInBytesMax } from '../bounds.ts';
+import { logInBytesMax } from '../shared/bounds.ts';
 import { documentEnd } from './bson-reader.ts';
 import { brokenError } from './errors.ts';
 

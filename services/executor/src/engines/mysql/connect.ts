@@ -1,15 +1,15 @@
 /** Opens sessions: the driver does greeting and log-in on a socket of ours, TLS is ours, then the socket is ours again. */
 
 import type { Socket } from 'node:net';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import mysql, { type Connection as DriverConnection } from 'mysql2';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
-import { guardLogIn } from '../log-in.ts';
-import { plainBytesError, startTls } from '../tls.ts';
+import { plainBytesError, startTls } from '../../network/tls.ts';
+import { guardLogIn } from '../shared/login-guard.ts';
 import { limitCapabilities, type Negotiating } from './capabilities.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
-import type { SideSession } from './stopper.ts';
+import type { SideSession } from './kill.ts';
 
 /** What the driver keeps of a session that its types do not tell. */
 interface Driver extends Negotiating {

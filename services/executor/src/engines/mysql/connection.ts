@@ -1,8 +1,8 @@
 /** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows straight into the sink. */
 
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
-import type { RowSink } from '../../rows/row-sink.ts';
-import { rowsLeftError } from '../stopped.ts';
+import type { RowSink } from '../../row-sink.ts';
+import { rowsLeftError } from '../shared/cancelled-error.ts';
 import {
   brokenError,
   ConnectionEnds,
@@ -11,8 +11,8 @@ import {
   toCancelled,
   tooLargeError,
 } from './errors.ts';
-import * as packets from './packets.ts';
-import { createPrepareReader, type Prepared } from './prepared.ts';
+import { Stopper } from './kill.ts';
+import * as packets from './protocol.ts';
 import { createResultReader } from './results.ts';
 import {
   createWarningsReader,
@@ -34,7 +34,7 @@ import {
   track,
   usesSession,
 } from './session.ts';
-import { Stopper } from './stopper.ts';
+import { createPrepareReader, type Prepared } from './statements.ts';
 import { createTextReader } from './texts.ts';
 import { typeName } from './values.ts';
 import { beganReadOnly, ok, type Response, Wire } from './wire.ts';

@@ -1,9 +1,9 @@
 /** What MySQL and MariaDB say → our errors. Their own words pass only where the statement's text caused them, without values. */
 
-import { type ErrorCode, HubError } from '@datahub/service-kit/error';
+import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import { NeverAnswered } from '../../engine.ts';
-import { logInRefused } from '../log-in.ts';
-import { noTlsError, tlsError } from '../tls.ts';
+import { noTlsError, tlsError } from '../../network/tls.ts';
+import { logInRefused } from '../shared/login-guard.ts';
 
 interface Rule {
   code: ErrorCode;

@@ -1,8 +1,8 @@
 /** Reads the response to an execution: columns, binary rows, end; of several results the first with rows is the answer. */
 
 import type { Outcome } from '../../engine.ts';
-import type { RowSink } from '../../rows/row-sink.ts';
-import { ColumnReader, readEof, readLength, readOk, type Status } from './packets.ts';
+import type { RowSink } from '../../row-sink.ts';
+import { ColumnReader, readEof, readLength, readOk, type Status } from './protocol.ts';
 import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 

@@ -1,8 +1,8 @@
 /** Rollbacks that cannot undo everything, because a table has no transactions: refused beforehand, else reported. */
 
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../engine.ts';
-import * as packets from './packets.ts';
+import * as packets from './protocol.ts';
 import { wordsOf } from './session.ts';
 import { createTextReader, type TextRow } from './texts.ts';
 import type { Response } from './wire.ts';

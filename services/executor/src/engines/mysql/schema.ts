@@ -1,9 +1,9 @@
 /** The tables of the source's database that its user may see. */
 
 import type { Outcome, RunOptions, Schema, Statement } from '../../engine.ts';
-import { createAnswer } from '../../rows/answer.ts';
-import type { RowSink } from '../../rows/row-sink.ts';
-import { schemaColumnsMax, toSchema } from '../../schema-tables.ts';
+import { createAnswer } from '../../result/response-writer.ts';
+import type { RowSink } from '../../row-sink.ts';
+import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 import { brokenError } from './errors.ts';
 
 const text = `

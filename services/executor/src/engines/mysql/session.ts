@@ -2,8 +2,8 @@
 
 import type { Socket } from 'node:net';
 import type { Statement } from '../../engine.ts';
-import * as packets from './packets.ts';
-import type { SideSession } from './stopper.ts';
+import type { SideSession } from './kill.ts';
+import * as packets from './protocol.ts';
 
 export interface Session {
   socket: Socket;

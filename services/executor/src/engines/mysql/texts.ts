@@ -1,7 +1,7 @@
 /** Rows of a statement of the hub's own, in the text protocol: for small answers about the server itself. */
 
-import { ownAnswerBytesMax } from '../bounds.ts';
-import { ColumnReader, readLength } from './packets.ts';
+import { ownAnswerBytesMax } from '../shared/bounds.ts';
+import { ColumnReader, readLength } from './protocol.ts';
 import type { Response } from './wire.ts';
 
 export type TextRow = (string | null)[];

@@ -9,10 +9,10 @@ import {
   writeJson,
   writeQuoted,
   writeString,
-} from '../../rows/encode.ts';
-import type { FieldEncoder } from '../../rows/row-sink.ts';
-import type { ColumnDefinition } from './packets.ts';
-import { dateEncoder, writeTime } from './times.ts';
+} from '../../result/json-encoder.ts';
+import type { FieldEncoder } from '../../row-sink.ts';
+import type { ColumnDefinition } from './protocol.ts';
+import { dateEncoder, writeTime } from './temporal.ts';
 
 /** Fixed sizes in bytes; -1: a length comes first; -2: a length byte comes first. */
 export function sizeOf(type: number): number {

@@ -1,11 +1,11 @@
 /** Commands out, responses in, in the same order: several commands may be on their way at once. */
 
 import type { Socket } from 'node:net';
-import type { HubError } from '@datahub/service-kit/error';
-import { defaultRowBytesMax } from '../bounds.ts';
-import { readInPlace } from '../reading.ts';
+import type { HubError } from '@datahub/service-kit/call/error';
+import { readInPlace } from '../../network/shared-read-buffer.ts';
+import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { brokenError, toHubError } from './errors.ts';
-import { PacketReader, readOk } from './packets.ts';
+import { PacketReader, readOk } from './protocol.ts';
 
 /** Takes the packets of one response; true when it was the last. */
 export type Response = (source: Buffer, start: number, end: number) => boolean;

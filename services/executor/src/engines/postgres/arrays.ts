@@ -1,8 +1,8 @@
 /** PostgreSQL's text form of arrays → JSON arrays, nested as they are. */
 
-import type { ByteWriter } from '../../rows/byte-writer.ts';
-import { writeAscii, writeNull, writeString } from '../../rows/encode.ts';
-import type { FieldEncoder } from '../../rows/row-sink.ts';
+import type { ByteWriter } from '../../result/byte-writer.ts';
+import { writeAscii, writeNull, writeString } from '../../result/json-encoder.ts';
+import type { FieldEncoder } from '../../row-sink.ts';
 
 const open = 0x7b;
 const close = 0x7d;

@@ -2,11 +2,11 @@
 
 import type { Socket } from 'node:net';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
-import { defaultRowBytesMax } from '../bounds.ts';
-import { noTlsError, plainBytesError, startTls, tlsError } from '../tls.ts';
+import { noTlsError, plainBytesError, startTls, tlsError } from '../../network/tls.ts';
+import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { PostgresConnection } from './connection.ts';
 import { OptionsRefused, toConnectError } from './errors.ts';
-import { logIn, type Started } from './log-in.ts';
+import { logIn, type Started } from './login.ts';
 import { cancelRequest, sslRequest } from './protocol.ts';
 import { sessionSettings } from './session.ts';
 import { Wire } from './wire.ts';

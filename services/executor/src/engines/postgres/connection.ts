@@ -1,9 +1,9 @@
 /** One session at PostgreSQL: prepared statements, read-only transactions, rows straight into the sink. */
 
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
-import type { RowSink } from '../../rows/row-sink.ts';
-import { rowsLeftError } from '../stopped.ts';
+import type { RowSink } from '../../row-sink.ts';
+import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { brokenError, isGone, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';

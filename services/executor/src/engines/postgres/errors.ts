@@ -1,9 +1,9 @@
 /** What PostgreSQL says → our errors. Its own words pass only where the statement's text caused them, without values. */
 
-import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/error';
+import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { NeverAnswered } from '../../engine.ts';
-import { logInRefused } from '../log-in.ts';
-import { tlsError } from '../tls.ts';
+import { tlsError } from '../../network/tls.ts';
+import { logInRefused } from '../shared/login-guard.ts';
 import { readFields } from './protocol.ts';
 
 interface Rule {

@@ -1,7 +1,7 @@
 /** Cuts the server's byte stream into messages; a message that is not whole yet waits for its rest. */
 
-import { rowTooLargeError } from '../bounds.ts';
-import { Carry } from '../reading.ts';
+import { Carry } from '../../network/shared-read-buffer.ts';
+import { rowTooLargeError } from '../shared/bounds.ts';
 
 /** `body` is valid during the call only. */
 export type OnFrame = (type: number, source: Buffer, start: number, end: number) => void;

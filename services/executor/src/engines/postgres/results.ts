@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Outcome } from '../../engine.ts';
-import type { RowSink, SinkColumn } from '../../rows/row-sink.ts';
+import type { RowSink, SinkColumn } from '../../row-sink.ts';
 import { type FieldDescription, readRowDescription } from './protocol.ts';
 import type { Prepared } from './statements.ts';
 import { checked, encoderOf, isJson, type ServerType, typeName } from './values.ts';

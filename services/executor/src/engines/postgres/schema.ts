@@ -1,7 +1,7 @@
 /** The tables that the source's user may see. */
 
 import type { Schema } from '../../engine.ts';
-import { schemaColumnsMax, toSchema } from '../../schema-tables.ts';
+import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 
 const text = `
   SELECT n.nspname, c.relname, c.relkind IN ('v', 'm'), a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull

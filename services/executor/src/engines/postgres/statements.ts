@@ -1,8 +1,8 @@
 /** Prepared statements of one session: parsed once, described, kept within a bound; and the types the server was asked about. */
 
 import { randomBytes } from 'node:crypto';
-import type { RowSink, SinkColumn } from '../../rows/row-sink.ts';
-import { ownAnswerBytesMax } from '../bounds.ts';
+import type { RowSink, SinkColumn } from '../../row-sink.ts';
+import { ownAnswerBytesMax } from '../shared/bounds.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { isKnownType, type ServerType } from './values.ts';

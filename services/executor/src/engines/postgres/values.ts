@@ -1,7 +1,7 @@
 /** PostgreSQL's text forms → JSON bytes, by type. */
 
 import { isUtf8 } from 'node:buffer';
-import { HubError } from '@datahub/service-kit/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import {
   copyBytes,
   writeBase64,
@@ -11,8 +11,8 @@ import {
   writeQuoted,
   writeRaw,
   writeString,
-} from '../../rows/encode.ts';
-import type { FieldEncoder } from '../../rows/row-sink.ts';
+} from '../../result/json-encoder.ts';
+import type { FieldEncoder } from '../../row-sink.ts';
 import { createArrayEncoder } from './arrays.ts';
 
 interface Type {

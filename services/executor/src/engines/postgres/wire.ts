@@ -1,8 +1,8 @@
 /** Exchanges with the server: bytes out, messages in until it is ready again, several on their way in order. */
 
 import type { Socket } from 'node:net';
-import { logInBytesMax, unaskedBytesMax } from '../bounds.ts';
-import { readInPlace } from '../reading.ts';
+import { readInPlace } from '../../network/shared-read-buffer.ts';
+import { logInBytesMax, unaskedBytesMax } from '../shared/bounds.ts';
 import { brokenError } from './errors.ts';
 import { FrameReader } from './frames.ts';
 import { copyFail } from './protocol.ts';

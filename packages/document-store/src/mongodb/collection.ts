@@ -1,0 +1,93 @@
+import type { Collection as MongodbCollection } from 'mongodb';
+import type { Shape } from '../collection-spec.ts';
+import { checkDeclared } from '../collection-spec.ts';
+import { isAccountId, isId } from '../document.ts';
+import type { Collection, Doc } from '../document-store.ts';
+import { checkCount, checkFilter, checkPage } from '../filter.ts';
+import type { Kept } from './documents.ts';
+import { fromKept, keyOf, toMongodbFilter, toSummary } from './documents.ts';
+import type { Outboxes } from './outbox.ts';
+import { createWriting, keyFilter } from './writes.ts';
+
+export interface Calls {
+  /** Runs a call to the server, turning what it throws into the hub's errors. */
+  call<R>(work: () => Promise<R>): Promise<R>;
+  /**
+   * The same for a change of one document, one after the other. MongoDB needs no turns; FerretDB 1 reads and then
+   * writes, so that of two updates that race both can be answered as done and one be lost. Turns make it right for
+   * one process.
+   */
+  change<R>(key: string, work: () => Promise<R>): Promise<R>;
+  outboxes: Outboxes;
+}
+
+export function createMongodbCollection<T extends Doc>(
+  kept: MongodbCollection<Kept>,
+  shape: Shape,
+  calls: Calls,
+): Collection<T> {
+  return { ...createReading<T>(kept, shape, calls), ...createWriting<T>(kept, shape, calls) };
+}
+
+function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, { call }: Calls) {
+  const toDoc = (found: Kept): T => fromKept<T>(shape, found);
+  const summaryFields = {
+    _id: 0,
+    id: 1,
+    ...Object.fromEntries(shape.summaryFields.map((name) => [name, 1])),
+  };
+
+  return {
+    async get(accountId, id) {
+      if (!isAccountId(accountId) || !isId(id)) return null;
+      const found = await call(() => kept.findOne(keyFilter(accountId, id)));
+      return found === null || isBuried(found) ? null : toDoc(found);
+    },
+    async getUnique(field, value) {
+      checkDeclared(shape, 'unique', field);
+      if (typeof value !== 'string') return null;
+      const found = await call(() => kept.findOne({ [field]: { $eq: value } }));
+      return found === null || isBuried(found) ? null : toDoc(found);
+    },
+    async find(page) {
+      const checked = checkPage(shape, page);
+      // The server reads a limit of zero as no limit.
+      if (checked === null || checked.limit === 0) return [];
+      const { offset, limit, descending } = checked;
+      const cursor = kept.find(toMongodbFilter(checked), {
+        sort: { id: descending ? -1 : 1 },
+        skip: offset,
+        limit,
+      });
+      return (await call(() => cursor.toArray())).map(toDoc);
+    },
+    async findSummaries(page) {
+      const checked = checkPage(shape, page);
+      if (checked === null || checked.limit === 0) return [];
+      const { offset, limit, descending } = checked;
+      const options = {
+        sort: { id: descending ? -1 : 1 },
+        skip: offset,
+        limit,
+        projection: summaryFields,
+      } as const;
+      const cursor = kept.find(toMongodbFilter(checked), options);
+      return (await call(() => cursor.toArray())).map((found) => toSummary(shape, found));
+    },
+    async count({ accountId, where = {} }) {
+      const checked = checkFilter(shape, { accountId, where });
+      return checked === null ? 0 : call(() => kept.countDocuments(toMongodbFilter(checked)));
+    },
+    async scan({ after, limit }) {
+      checkCount('limit', limit);
+      if (limit === 0) return [];
+      const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
+      const there = shape.outbox ? { version: { $gt: 0 } } : {};
+      const cursor = kept.find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
+      return (await call(() => cursor.toArray())).map(toDoc);
+    },
+  } satisfies Partial<Collection<T>>;
+}
+
+/** Deleted, but for what is still to be written beside it. */
+const isBuried = (found: Kept): boolean => found.version < 0;

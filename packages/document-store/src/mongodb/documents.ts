@@ -1,0 +1,81 @@
+import type { Document, Filter as MongodbFilter } from 'mongodb';
+import type { Shape } from '../collection-spec.ts';
+import type { Stored } from '../document.ts';
+import { decode } from '../document.ts';
+import type { Doc, Scalar, Summary } from '../document-store.ts';
+import type { CheckedFilter } from '../filter.ts';
+
+/** `_id` joins account and id, which makes ids unique within an account by the one index every server has. */
+export interface Kept extends Document {
+  _id: string;
+  accountId: string;
+  id: string;
+  version: number;
+  body: string;
+}
+
+export function keyOf(accountId: string, id: string): string {
+  return `${accountId}/${id}`;
+}
+
+/** The members that `replace` sets: everything but the identity and the counters. */
+export function toSet(shape: Shape, { version, body, fields, bytes }: Stored): Document {
+  const set: Document = { version, body };
+  shape.fields.forEach((name, i) => {
+    set[name] = fields[i] ?? null;
+  });
+  shape.bytes.forEach((name, i) => {
+    set[name] = bytes[i] ?? null;
+  });
+  return set;
+}
+
+/** The members of a document that is deleted but for its outbox: no filter of an account or of a value finds it. */
+export function toBuried(shape: Shape, key: string): Document {
+  const set: Document = { version: -1, accountId: `${key.split('/', 1)[0]}/`, body: '' };
+  for (const name of shape.fields) set[name] = null;
+  for (const name of shape.bytes) set[name] = null;
+  for (const name of shape.unique) set[name] = `${key} is deleted`;
+  return set;
+}
+
+export function toKept(shape: Shape, stored: Stored): Kept {
+  const { accountId, id, version, body } = stored;
+  const counters = shape.counters.map((name, i) => [name, stored.counters[i] ?? 0]);
+  return {
+    _id: keyOf(accountId, id),
+    accountId,
+    id,
+    version,
+    body,
+    ...toSet(shape, stored),
+    ...Object.fromEntries(counters),
+  };
+}
+
+export function fromKept<T extends Doc>(shape: Shape, kept: Kept): T {
+  return decode<T>(shape, {
+    body: kept.body,
+    counters: shape.counters.map((name) => Number(kept[name] ?? 0)),
+    // The driver hands out slices of its read buffer; a copy lets that buffer go.
+    bytes: shape.bytes.map((name) => (kept[name] instanceof Uint8Array ? new Uint8Array(kept[name]) : null)),
+  });
+}
+
+export function toSummary(shape: Shape, kept: Document): Summary {
+  const summary: Summary = { id: kept.id };
+  for (const name of shape.summaryFields) summary[name] = (kept[name] ?? null) as Scalar;
+  return summary;
+}
+
+/** Values were checked to be scalars, and `$eq` keeps even one that slipped through from being an operator. */
+export function toMongodbFilter(filter: CheckedFilter): MongodbFilter<Kept> {
+  const condition: Document = { accountId: { $eq: filter.accountId } };
+  for (const { name, value } of filter.where) condition[name] = { $eq: value };
+  const id: Document = {};
+  if (filter.from !== undefined) id.$gte = filter.from;
+  if (filter.after !== undefined) id.$gt = filter.after;
+  if (filter.before !== undefined) id.$lt = filter.before;
+  if (Object.keys(id).length > 0) condition.id = id;
+  return condition;
+}

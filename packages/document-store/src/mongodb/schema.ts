@@ -1,0 +1,74 @@
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Collection, Db, Document, IndexSpecification } from 'mongodb';
+import type { Shape } from '../collection-spec.ts';
+import { toScalar } from '../document.ts';
+import type { Kept } from './documents.ts';
+
+/** Raised when documents of the older kind can no longer be read as they are. */
+const formatVersion = 1;
+const metaCollection = 'datahub_meta';
+
+interface Meta extends Document {
+  _id: string;
+  format?: number;
+  spec?: string;
+}
+
+/** Every start runs this, also of several replicas at once: each step may be repeated. */
+export async function prepareMongodb(db: Db, shapes: readonly Shape[]): Promise<void> {
+  const meta = db.collection<Meta>(metaCollection);
+  await checkFormat(meta);
+  for (const shape of shapes) {
+    const kept = db.collection<Kept>(shape.name);
+    const spec = JSON.stringify(shape);
+    const known = await meta.findOne({ _id: { $eq: `collection ${shape.name}` } });
+    if (known !== null && known.spec !== spec) await refillFields(kept, shape);
+    await createIndexes(kept, shape);
+    if (known?.spec !== spec) {
+      await meta.updateOne(
+        { _id: { $eq: `collection ${shape.name}` } },
+        { $set: { spec } },
+        { upsert: true },
+      );
+    }
+  }
+}
+
+async function checkFormat(meta: Collection<Meta>): Promise<void> {
+  await meta.updateOne(
+    { _id: { $eq: 'format' } },
+    { $setOnInsert: { format: formatVersion } },
+    { upsert: true },
+  );
+  const format = (await meta.findOne({ _id: { $eq: 'format' } }))?.format ?? formatVersion;
+  if (format <= formatVersion) return;
+  throw new HubError(
+    'UNAVAILABLE',
+    `The store has format ${format}; this version of the hub knows ${formatVersion}. Start a newer hub.`,
+  );
+}
+
+async function createIndexes(kept: Collection<Kept>, shape: Shape): Promise<void> {
+  const specs: [IndexSpecification, boolean][] = [
+    [{ accountId: 1, id: 1 }, false],
+    ...shape.indexes.map((name): [IndexSpecification, boolean] => [
+      { accountId: 1, [name]: 1, id: 1 },
+      false,
+    ]),
+    ...shape.unique.map((name): [IndexSpecification, boolean] => [{ [name]: 1 }, true]),
+  ];
+  if (shape.expires !== undefined) specs.push([{ [shape.expires]: 1 }, false]);
+  if (shape.outbox) specs.push([{ pending: 1 }, false]);
+  for (const [keys, unique] of specs) await kept.createIndex(keys, { unique });
+}
+
+/** After a change of the specification: the copies beside a body are made again from it. */
+async function refillFields(kept: Collection<Kept>, shape: Shape): Promise<void> {
+  if (shape.fields.length === 0) return;
+  for await (const { _id, version, body } of kept.find({}, { projection: { version: 1, body: 1 } })) {
+    const doc = new Map(Object.entries(JSON.parse(body)));
+    const set = Object.fromEntries(shape.fields.map((name) => [name, toScalar(name, doc.get(name))]));
+    // A document that was replaced meanwhile was written with the new fields already.
+    await kept.updateOne({ _id: { $eq: _id }, version: { $eq: version } }, { $set: set });
+  }
+}

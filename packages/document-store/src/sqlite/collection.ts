@@ -1,0 +1,161 @@
+import type { Shape } from '../collection-spec.ts';
+import { checkDeclared, checkOutbox } from '../collection-spec.ts';
+import type { Stored } from '../document.ts';
+import { encode, isAccountId, isId } from '../document.ts';
+import type { Beside, Collection, Doc, Scalar } from '../document-store.ts';
+import { checkCount, checkFilter, checkPage, checkStep } from '../filter.ts';
+import type { Commits } from './commits.ts';
+import type { Counts } from './counts.ts';
+import { createCounts } from './counts.ts';
+import { fromSqlite, unavailable } from './errors.ts';
+import type { Prepare } from './reads.ts';
+import { createReads } from './reads.ts';
+import { createWrites } from './writes.ts';
+
+interface Context {
+  prepare: Prepare;
+  commits: Commits;
+  isOpen: () => boolean;
+  /** Checks a document, and gives what inserts it inside a commit. */
+  toInsert: (beside: Beside) => () => void;
+}
+
+export function createSqliteCollection(context: Context, shape: Shape) {
+  const counts = createCounts(shape);
+  const writes = createWrites(context.prepare, shape);
+  return {
+    toInsert(doc: Doc): () => void {
+      const stored = encode(shape, doc);
+      return () => {
+        writes.insert(stored);
+        counts.changed(stored.accountId, stored.fields, 1);
+      };
+    },
+    typed: <T extends Doc>(): Collection<T> => ({
+      ...createReading<T>(context, shape, counts),
+      ...createWriting<T>(context, shape, counts),
+    }),
+    /** Counts that include work which was undone are wrong. */
+    forget: () => counts.forget(),
+  };
+}
+
+function createReading<T extends Doc>(context: Context, shape: Shape, counts: Counts) {
+  const reads = createReads<T>(context.prepare, shape);
+  async function read<R>(work: () => R): Promise<R> {
+    if (!context.isOpen()) throw unavailable('The store is closed.');
+    try {
+      return work();
+    } catch (err) {
+      throw fromSqlite(err);
+    }
+  }
+  return {
+    get: (accountId, id) =>
+      read(() => (isAccountId(accountId) && isId(id) ? reads.get(accountId, id) : null)),
+    getUnique: (field, value) =>
+      read(() => {
+        checkDeclared(shape, 'unique', field);
+        return typeof value === 'string' ? reads.getUnique(field, value) : null;
+      }),
+    find: (page) =>
+      read(() => {
+        const checked = checkPage(shape, page);
+        return checked === null ? [] : reads.find(checked);
+      }),
+    findSummaries: (page) =>
+      read(() => {
+        const checked = checkPage(shape, page);
+        return checked === null ? [] : reads.findSummaries(checked);
+      }),
+    count: ({ accountId, where = {} }) =>
+      read(() => {
+        const checked = checkFilter(shape, { accountId, where });
+        return checked === null ? 0 : counts.read(checked, () => reads.count(checked));
+      }),
+    scan: ({ after, limit }) =>
+      read(() => {
+        checkCount('limit', limit);
+        return reads.scan(after, limit);
+      }),
+  } satisfies Partial<Collection<T>>;
+}
+
+function createWriting<T extends Doc>({ prepare, commits, toInsert }: Context, shape: Shape, counts: Counts) {
+  const writes = createWrites(prepare, shape);
+  function inserted({ accountId, fields }: Stored): void {
+    counts.changed(accountId, fields, 1);
+  }
+  /** A change that holds only together with what is written beside it; false where nothing is changed. */
+  function withBeside<R>(work: () => R, beside: Beside | undefined): () => R {
+    if (beside === undefined) return work;
+    checkOutbox(shape);
+    const insertBeside = toInsert(beside);
+    return () =>
+      writes.together(() => {
+        const result = work();
+        if (result !== false) insertBeside();
+        return result;
+      });
+  }
+  /** Runs a change of one document that may move it from one count to another. */
+  function tracked(accountId: string, id: string, work: () => Scalar[] | boolean): boolean {
+    const before = counts.keeps(accountId) ? writes.fieldsOf(accountId, id) : null;
+    const after = work();
+    if (after === false) return false;
+    if (before !== null) counts.changed(accountId, before, -1);
+    if (before !== null && after !== true) counts.changed(accountId, after, 1);
+    return true;
+  }
+  return {
+    async insert(doc, beside) {
+      const stored = encode(shape, doc);
+      const insert = withBeside(() => writes.insert(stored), beside);
+      await commits.run(() => {
+        insert();
+        inserted(stored);
+      });
+    },
+    async insertMany(docs) {
+      const stored = docs.map((doc) => encode(shape, doc));
+      await commits.run(() => {
+        writes.insertMany(stored);
+        for (const one of stored) inserted(one);
+      });
+    },
+    async replace(doc, beside) {
+      const stored = encode(shape, doc);
+      const { accountId, id, fields } = stored;
+      const replace = withBeside(() => writes.replace(stored) && fields, beside);
+      return commits.run(() => tracked(accountId, id, replace));
+    },
+    async delete(accountId, id, guard = {}) {
+      if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
+      if (!isAccountId(accountId) || !isId(id)) return false;
+      const drop = withBeside(() => writes.delete(accountId, id, guard), guard.beside);
+      return commits.run(() => tracked(accountId, id, drop));
+    },
+    async deleteMany(filter) {
+      checkCount('limit', filter.limit);
+      const checked = checkFilter(shape, filter);
+      if (checked === null) return 0;
+      return commits.run(() => {
+        counts.forget(checked.accountId);
+        return writes.deleteMany(checked, filter.limit);
+      });
+    },
+    async add(accountId, id, counter, by) {
+      checkDeclared(shape, 'counters', counter);
+      checkStep(by);
+      if (!isAccountId(accountId) || !isId(id)) return null;
+      return commits.run(() => writes.add(accountId, id, counter, by));
+    },
+    async sweepExpired(nowMs, limit) {
+      checkCount('limit', limit);
+      return commits.run(() => {
+        counts.forget();
+        return writes.sweepExpired(nowMs, limit);
+      });
+    },
+  } satisfies Partial<Collection<T>>;
+}

@@ -1,0 +1,142 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Shape } from '../collection-spec.ts';
+
+/** Raised when a file of the older kind can no longer be read as it is. */
+const formatVersion = 1;
+/** Marks the file as ours in its header ("DHub"). */
+const applicationId = 0x44487562;
+
+export function tableOf(shape: Shape): string {
+  return `"c_${shape.name}"`;
+}
+
+export function fieldColumn(name: string): string {
+  return `"f_${name}"`;
+}
+
+export function counterColumn(name: string): string {
+  return `"n_${name}"`;
+}
+
+export function bytesColumn(name: string): string {
+  return `"b_${name}"`;
+}
+
+/** The index that answers a `where` led by this field; without one, the narrow index of ids. */
+export function indexOf(shape: Shape, field: string | undefined): string {
+  return field === undefined ? `"i_${shape.name}"` : `"i_${shape.name}_${field}"`;
+}
+
+/**
+ * One table a collection. The key is (account_id, id) without rowid: the account is part of the key itself, a page
+ * of an account lies together on disk, and an id says nothing about other accounts.
+ */
+export function prepareSchema(db: DatabaseSync, shapes: readonly Shape[]): void {
+  checkFormat(db);
+  // A full disk stops no start over a store that is as it should be.
+  if (isPrepared(db, shapes)) return;
+  db.exec(`BEGIN IMMEDIATE;
+    PRAGMA application_id = ${applicationId};
+    PRAGMA user_version = ${formatVersion};
+    CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, spec TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL)`);
+  try {
+    for (const shape of shapes) prepareCollection(db, shape);
+    db.exec('COMMIT');
+  } catch (err) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw err;
+  }
+}
+
+function isPrepared(db: DatabaseSync, shapes: readonly Shape[]): boolean {
+  if (pragma(db, 'user_version') !== formatVersion || pragma(db, 'application_id') !== applicationId)
+    return false;
+  const known = new Map(
+    db
+      .prepare('SELECT name, spec FROM collections')
+      .all()
+      .map((row) => [row.name, row.spec]),
+  );
+  return shapes.every((shape) => known.get(shape.name) === JSON.stringify(shape));
+}
+
+function checkFormat(db: DatabaseSync): void {
+  const version = pragma(db, 'user_version');
+  const application = pragma(db, 'application_id');
+  const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {};
+  if (application !== applicationId && (version !== 0 || tables !== 0)) {
+    throw new HubError('UNAVAILABLE', 'The store file holds other data. Name another file in the store URL.');
+  }
+  if (version > formatVersion) {
+    throw new HubError(
+      'UNAVAILABLE',
+      `The store file has format ${version}; this version of the hub knows ${formatVersion}. Start a newer hub.`,
+    );
+  }
+}
+
+function pragma(db: DatabaseSync, name: string): number {
+  return Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
+}
+
+function prepareCollection(db: DatabaseSync, shape: Shape): void {
+  const spec = JSON.stringify(shape);
+  const known = db.prepare('SELECT spec FROM collections WHERE name = ?').get(shape.name);
+  if (known?.spec === spec) return;
+  createTable(db, shape);
+  if (known !== undefined) refillFields(db, shape);
+  createIndexes(db, shape);
+  db.prepare('INSERT OR REPLACE INTO collections (name, spec) VALUES (?, ?)').run(shape.name, spec);
+}
+
+function createTable(db: DatabaseSync, shape: Shape): void {
+  const table = tableOf(shape);
+  db.exec(`CREATE TABLE IF NOT EXISTS ${table} (account_id TEXT NOT NULL, id TEXT NOT NULL,
+    version INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (account_id, id)) WITHOUT ROWID`);
+  const rows = db.prepare(`SELECT name FROM pragma_table_info('c_${shape.name}')`).all();
+  const present = new Set(rows.map((row) => `"${row.name}"`));
+  const columns = [
+    // A field column has no type: what goes in comes out as it was.
+    ...shape.fields.map((name) => [fieldColumn(name), '']),
+    ...shape.counters.map((name) => [counterColumn(name), ' NOT NULL DEFAULT 0']),
+    ...shape.bytes.map((name) => [bytesColumn(name), ' BLOB']),
+  ];
+  for (const [column, type] of columns) {
+    if (!present.has(column ?? '')) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column}${type}`);
+  }
+}
+
+/** After a change of the specification: columns are derived from the body, so they can always be made again. */
+function refillFields(db: DatabaseSync, shape: Shape): void {
+  if (shape.fields.length === 0) return;
+  const sets = shape.fields.map((name) => `${fieldColumn(name)} = json_extract(body, '$.${name}')`);
+  db.exec(`UPDATE ${tableOf(shape)} SET ${sets.join(', ')}`);
+}
+
+function createIndexes(db: DatabaseSync, shape: Shape): void {
+  const table = tableOf(shape);
+  const old = db
+    .prepare('SELECT name FROM sqlite_schema WHERE type = ? AND tbl_name = ? AND sql IS NOT NULL')
+    .all('index', `c_${shape.name}`);
+  for (const { name } of old) db.exec(`DROP INDEX "${name}"`);
+  // Skipping an offset or counting reads this narrow index, not the rows with their bodies.
+  const summaryById = shape.summaryBy === undefined ? shape.summaryFields.map(fieldColumn) : [];
+  const keys = ['account_id', 'id', ...summaryById].join(', ');
+  db.exec(`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (${keys})`);
+  for (const name of shape.indexes) {
+    // The other indexed fields ride along, so that a filter by several fields needs no look at the rows either.
+    const riding = new Set([...shape.indexes, ...(name === shape.summaryBy ? shape.summaryFields : [])]);
+    riding.delete(name);
+    const columns = ['account_id', fieldColumn(name), 'id', ...[...riding].map(fieldColumn)].join(', ');
+    db.exec(`CREATE INDEX ${indexOf(shape, name)} ON ${table} (${columns})`);
+  }
+  for (const name of shape.unique) {
+    db.exec(`CREATE UNIQUE INDEX "u_${shape.name}_${name}" ON ${table} (${fieldColumn(name)})`);
+  }
+  if (shape.expires !== undefined) {
+    const column = fieldColumn(shape.expires);
+    db.exec(`CREATE INDEX "x_${shape.name}" ON ${table} (${column}) WHERE ${column} IS NOT NULL`);
+  }
+}

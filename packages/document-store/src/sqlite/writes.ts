@@ -1,0 +1,106 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { Shape } from '../collection-spec.ts';
+import type { Stored } from '../document.ts';
+import type { DeleteGuard, Scalar } from '../document-store.ts';
+import type { CheckedFilter } from '../filter.ts';
+import type { Prepare } from './reads.ts';
+import { toCondition } from './reads.ts';
+import { bytesColumn, counterColumn, fieldColumn, indexOf, tableOf } from './schema.ts';
+
+/** The statements of a collection; each runs inside a commit that the caller opened. */
+export interface Writes {
+  insert(doc: Stored): void;
+  /** Runs statements of which all are kept or none. */
+  together<R>(work: () => R): R;
+  /** All or none. */
+  insertMany(docs: readonly Stored[]): void;
+  replace(doc: Stored): boolean;
+  /** In the order of `shape.fields`. */
+  fieldsOf(accountId: string, id: string): Scalar[] | null;
+  delete(accountId: string, id: string, guard: DeleteGuard): boolean;
+  deleteMany(filter: CheckedFilter, limit: number): number;
+  add(accountId: string, id: string, counter: string, by: number): number | null;
+  sweepExpired(nowMs: number, limit: number): number;
+}
+
+export function createWrites(prepare: Prepare, shape: Shape): Writes {
+  const table = tableOf(shape);
+  const fields = shape.fields.map(fieldColumn);
+  const bytes = shape.bytes.map(bytesColumn);
+  const all = [
+    'account_id',
+    'id',
+    'version',
+    'body',
+    ...fields,
+    ...shape.counters.map(counterColumn),
+    ...bytes,
+  ];
+  const insertSql = `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`;
+  const sets = ['version', 'body', ...fields, ...bytes].map((column) => `${column} = ?`).join(', ');
+  const fieldsSql = `SELECT ${fields.join(', ') || 'NULL'} FROM ${table} WHERE account_id = ? AND id = ?`;
+  const replaceSql = `UPDATE ${table} SET ${sets} WHERE account_id = ? AND id = ? AND version = ?`;
+
+  function insert(doc: Stored): void {
+    const { accountId, id, version, body, counters } = doc;
+    prepare(insertSql).run(accountId, id, version, body, ...doc.fields, ...counters, ...doc.bytes);
+  }
+
+  function run(sql: string, values: SQLInputValue[]): number {
+    return Number(prepare(sql).run(...values).changes);
+  }
+
+  function together<R>(work: () => R): R {
+    prepare('SAVEPOINT many').run();
+    try {
+      return work();
+    } catch (err) {
+      prepare('ROLLBACK TO many').run();
+      throw err;
+    } finally {
+      prepare('RELEASE many').run();
+    }
+  }
+
+  return {
+    insert,
+    together,
+    insertMany(docs) {
+      together(() => {
+        for (const doc of docs) insert(doc);
+      });
+    },
+    replace({ accountId, id, version, body, fields: values, bytes: parts }) {
+      return run(replaceSql, [version, body, ...values, ...parts, accountId, id, version - 1]) === 1;
+    },
+    fieldsOf(accountId, id) {
+      const row = prepare(fieldsSql).get(accountId, id) as unknown as Scalar[] | undefined;
+      return row ?? null;
+    },
+    delete(accountId, id, { version, zero }) {
+      const values: SQLInputValue[] = [accountId, id];
+      if (version !== undefined) values.push(version);
+      const guards = `${version === undefined ? '' : ' AND version = ?'}${zero === undefined ? '' : ` AND ${counterColumn(zero)} = 0`}`;
+      return run(`DELETE FROM ${table} WHERE account_id = ? AND id = ?${guards}`, values) === 1;
+    },
+    deleteMany(filter, limit) {
+      const { sql, values } = toCondition(filter);
+      const chosen = `SELECT id FROM ${table} INDEXED BY ${indexOf(shape, filter.where[0]?.name)}
+        WHERE ${sql} ORDER BY id LIMIT ?`;
+      const text = `DELETE FROM ${table} WHERE account_id = ? AND id IN (${chosen})`;
+      return run(text, [filter.accountId, ...values, limit]);
+    },
+    add(accountId, id, counter, by) {
+      const column = counterColumn(counter);
+      const text = `UPDATE ${table} SET ${column} = ${column} + ? WHERE account_id = ? AND id = ? RETURNING ${column}`;
+      const row = prepare(text).get(by, accountId, id) as unknown as [number] | undefined;
+      return row === undefined ? null : row[0];
+    },
+    sweepExpired(nowMs, limit) {
+      if (shape.expires === undefined) return 0;
+      const column = fieldColumn(shape.expires);
+      const chosen = `SELECT account_id, id FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ?`;
+      return run(`DELETE FROM ${table} WHERE (account_id, id) IN (${chosen})`, [nowMs, limit]);
+    },
+  };
+}

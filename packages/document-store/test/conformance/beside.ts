@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Context, Entry } from './cases.ts';
+import { conflict, item } from './cases.ts';
+
+export function describeBeside({ store, items, account }: Context): void {
+  const entries = () => store().collection<Entry>('entries');
+  const beside = (accountId: string, text: string) => ({
+    collection: 'entries',
+    doc: { id: randomUUID(), accountId, version: 1, text },
+  });
+  const texts = async (accountId: string) =>
+    (await entries().find({ accountId, limit: 100 })).map(({ text }) => text).sort();
+
+  it('writes a document of another collection beside what is made, changed and deleted', async () => {
+    const accountId = account();
+    const made = item(accountId, 'a', { group: 'g' });
+    await items().insert(made, beside(accountId, '1 made'));
+    const changed = { ...made, version: 2 };
+    expect(await items().replace(changed, beside(accountId, '2 changed'))).toBe(true);
+    expect(await items().delete(accountId, 'a', { beside: beside(accountId, '3 deleted') })).toBe(true);
+    expect(await texts(accountId)).toEqual(['1 made', '2 changed', '3 deleted']);
+    expect(await items().get(accountId, 'a')).toBeNull();
+    expect(await items().count({ accountId })).toBe(0);
+    expect(await items().count({ accountId, where: { group: 'g' } })).toBe(0);
+    await items().insert(made, beside(accountId, '4 made again'));
+    expect(await items().getUnique('secret', made.secret)).toMatchObject({ id: 'a', version: 1 });
+  });
+
+  it('writes nothing beside what was not done', async () => {
+    const accountId = account();
+    const made = item(accountId, 'a');
+    await items().insert(made);
+    await expect(items().insert(made, beside(accountId, 'twice'))).rejects.toEqual(conflict);
+    expect(await items().replace({ ...made, version: 3 }, beside(accountId, 'stale'))).toBe(false);
+    expect(await items().delete(accountId, 'a', { version: 2, beside: beside(accountId, 'stale') })).toBe(
+      false,
+    );
+    expect(await items().delete(accountId, 'b', { beside: beside(accountId, 'missing') })).toBe(false);
+    expect(await items().delete(accountId, 'a')).toBe(true);
+    expect(await texts(accountId)).toEqual([]);
+  });
+
+  it('writes beside each of many changes at once', async () => {
+    const accountId = account();
+    await items().insert(item(accountId, 'a', { data: 0 }));
+    const increment = async (name: string): Promise<void> => {
+      const doc = await items().get(accountId, 'a');
+      if (doc === null) throw new Error('It is gone.');
+      const next = { ...doc, version: doc.version + 1, data: Number(doc.data) + 1 };
+      if (!(await items().replace(next, beside(accountId, name)))) await increment(name);
+    };
+    const names = Array.from({ length: 8 }, (_, i) => `change ${i}`);
+    await Promise.all(names.map(increment));
+    expect(await items().get(accountId, 'a')).toMatchObject({ version: 9, data: 8 });
+    expect(await texts(accountId)).toEqual(names);
+  });
+
+  it('refuses what is not declared', async () => {
+    const accountId = account();
+    const other = { ...beside(accountId, 'x'), collection: 'nowhere' };
+    await expect(items().insert(item(accountId, 'a'), other)).rejects.toThrow(TypeError);
+    const entry = beside(accountId, 'x');
+    await expect(entries().insert(entry.doc as Entry, beside(accountId, 'y'))).rejects.toThrow(TypeError);
+    expect(await items().get(accountId, 'a')).toBeNull();
+  });
+}

@@ -1,0 +1,105 @@
+import { expect, it } from 'vitest';
+import type { Context, Item } from './cases.ts';
+import { conflict, ids, item, numbered } from './cases.ts';
+
+export function describeWrites({ items, account }: Context): void {
+  it('gives back what was inserted, and null for what was not', async () => {
+    const accountId = account();
+    const doc = item(accountId, 'a', { label: 'Sales', data: { list: [1, 'two', null, { three: 3.5 }] } });
+    await items().insert(doc);
+    expect(await items().get(accountId, 'a')).toEqual({ ...doc, hits: 0 });
+    expect(await items().get(accountId, 'b')).toBeNull();
+  });
+
+  it('refuses a second document with the same id or unique value, and keeps the first', async () => {
+    const accountId = account();
+    const doc = item(accountId, 'a', { label: 'first' });
+    await items().insert(doc);
+    await expect(items().insert(item(accountId, 'a'))).rejects.toEqual(conflict);
+    await expect(items().insert(item(accountId, 'b', { secret: doc.secret }))).rejects.toEqual(conflict);
+    expect((await items().get(accountId, 'a'))?.label).toBe('first');
+    expect(await items().get(accountId, 'b')).toBeNull();
+  });
+
+  it('lets exactly one of many writers win each version', async () => {
+    const accountId = account();
+    await items().insert(item(accountId, 'a', { label: 'start' }));
+    const wins = await Promise.all(
+      Array.from({ length: 16 }, (_, i) =>
+        items().replace(item(accountId, 'a', { version: 2, label: `writer ${i}` })),
+      ),
+    );
+    expect(wins.filter(Boolean)).toHaveLength(1);
+    const kept = await items().get(accountId, 'a');
+    expect(kept).toMatchObject({ version: 2, label: `writer ${wins.indexOf(true)}` });
+    expect(await items().replace(item(accountId, 'missing', { version: 2 }))).toBe(false);
+    expect(await items().get(accountId, 'missing')).toBeNull();
+  });
+
+  it('loses no update of writers that read, change and replace', async () => {
+    const accountId = account();
+    await items().insert(item(accountId, 'a', { data: 0 }));
+    async function increment(): Promise<void> {
+      const doc = (await items().get(accountId, 'a')) as Item;
+      const next = { ...doc, version: doc.version + 1, data: Number(doc.data) + 1 };
+      if (!(await items().replace(next))) await increment();
+    }
+    await Promise.all(Array.from({ length: 12 }, increment));
+    expect(await items().get(accountId, 'a')).toMatchObject({ version: 13, data: 12 });
+  });
+
+  it('drops a field that the replacing document no longer has', async () => {
+    const accountId = account();
+    await items().insert(
+      item(accountId, 'a', { label: 'x', group: 'g', blob: new Uint8Array([1]), goneAt: 1 }),
+    );
+    const next = item(accountId, 'a', { version: 2 });
+    await items().replace(next);
+    expect(await items().get(accountId, 'a')).toEqual({ ...next, hits: 0 });
+    expect(await items().count({ accountId, where: { group: 'g' } })).toBe(0);
+    expect(await items().count({ accountId, where: { group: null } })).toBe(1);
+  });
+
+  it('refuses to replace with a unique value that another document has', async () => {
+    const accountId = account();
+    const other = item(accountId, 'other');
+    await items().insertMany([other, item(accountId, 'a')]);
+    const next = item(accountId, 'a', { version: 2, secret: other.secret });
+    await expect(items().replace(next)).rejects.toEqual(conflict);
+    expect((await items().get(accountId, 'a'))?.version).toBe(1);
+  });
+
+  it('deletes only while version and counter are as asked', async () => {
+    const accountId = account();
+    await items().insert(item(accountId, 'a', { hits: 1 }));
+    expect(await items().delete(accountId, 'a', { version: 2 })).toBe(false);
+    expect(await items().delete(accountId, 'a', { zero: 'hits' })).toBe(false);
+    await items().add(accountId, 'a', 'hits', -1);
+    expect(await items().delete(accountId, 'a', { version: 1, zero: 'hits' })).toBe(true);
+    expect(await items().delete(accountId, 'a')).toBe(false);
+    expect(await items().get(accountId, 'a')).toBeNull();
+  });
+
+  it('counts every addition of many writers, apart from the version', async () => {
+    const accountId = account();
+    await items().insert(item(accountId, 'a', { hits: 10 }));
+    const values = await Promise.all(
+      Array.from({ length: 20 }, () => items().add(accountId, 'a', 'hits', 2)),
+    );
+    expect([...values].sort((a, b) => Number(a) - Number(b))).toEqual(
+      Array.from({ length: 20 }, (_, i) => 12 + 2 * i),
+    );
+    expect(await items().replace(item(accountId, 'a', { version: 2, hits: 0 }))).toBe(true);
+    expect((await items().get(accountId, 'a'))?.hits).toBe(50);
+    expect(await items().add(accountId, 'missing', 'hits', 1)).toBeNull();
+  });
+
+  it('keeps a batch in order up to a conflict at most', async () => {
+    const accountId = account();
+    await items().insert(item(accountId, 'dh.q.0002'));
+    await expect(items().insertMany(numbered(accountId, 4))).rejects.toEqual(conflict);
+    const kept = ids(await items().find({ accountId, limit: 10 }));
+    expect([[2], [0, 1, 2]]).toContainEqual(kept);
+    expect(await items().count({ accountId })).toBe(kept.length);
+  });
+}

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Collection, Doc, DocumentStore } from '../src/index.ts';
+import { createQuota } from '../src/quota.ts';
+import { openSqliteStore } from '../src/sqlite/store.ts';
+
+let store: DocumentStore;
+let things: Collection<Doc>;
+let accounts = 0;
+beforeAll(async () => {
+  store = await openSqliteStore(':memory:', [{ name: 'things', indexes: [] }]);
+  things = store.collection('things');
+});
+afterAll(() => store.close());
+
+const newAccount = () => `account-${++accounts}`;
+
+/** Makes things until it is refused, or there are `upTo`. */
+async function fill(
+  accountId: string,
+  { max, upTo, made = 0 }: { max: number; upTo: number; made?: number },
+): Promise<number> {
+  const quota = createQuota(max);
+  for (let count = made; count < upTo; count++) {
+    try {
+      await quota.requireRoom(things, accountId, 'things');
+    } catch (err) {
+      expect(err).toMatchObject({ code: 'QUOTA_EXCEEDED' });
+      return count;
+    }
+    await things.insert({ id: `t${count}`, accountId, version: 1 });
+  }
+  return upTo;
+}
+
+describe('an account with a quota', () => {
+  it('makes as much as it may, and no more', async () => {
+    expect(await fill(newAccount(), { max: 3, upTo: 10 })).toBe(3);
+    expect(await fill(newAccount(), { max: 300, upTo: 310 })).toBe(300);
+  });
+
+  it('makes more once something is deleted', async () => {
+    const accountId = newAccount();
+    const quota = createQuota(1);
+    await quota.requireRoom(things, accountId, 'things');
+    await things.insert({ id: 'a', accountId, version: 1 });
+    const refused = quota.requireRoom(things, accountId, 'things');
+    await expect(refused).rejects.toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      message:
+        'The account has 1 things already, and 1 are allowed. Delete what is not needed, or ask the operator for more.',
+    });
+    await things.delete(accountId, 'a');
+    await quota.requireRoom(things, accountId, 'things');
+  });
+
+  it('is not told apart by what others have', async () => {
+    await fill(newAccount(), { max: 2, upTo: 2 });
+    expect(await fill(newAccount(), { max: 2, upTo: 3 })).toBe(2);
+  });
+
+  it('gets past its bound by a hundredth at most where several processes make things', async () => {
+    const accountId = newAccount();
+    const quotas = [createQuota(200), createQuota(200)];
+    let count = 0;
+    for (let refused = 0; refused < 2; ) {
+      refused = 0;
+      for (const quota of quotas) {
+        const answer = await quota.requireRoom(things, accountId, 'things').catch((err) => err);
+        if (answer !== undefined) refused++;
+        else await things.insert({ id: `s${count++}`, accountId, version: 1 });
+      }
+    }
+    expect(count).toBeGreaterThanOrEqual(200);
+    expect(count).toBeLessThanOrEqual(202);
+  });
+
+  it('has no bound where the setting is 0', async () => {
+    expect(await fill(newAccount(), { max: 0, upTo: 20 })).toBe(20);
+  });
+});

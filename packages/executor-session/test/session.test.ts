@@ -1,0 +1,233 @@
+import { type ExecuteRequest, ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ExecutionReply, Executor } from '../src/executor.ts';
+import { openRemoteExecutor } from '../src/remote-executor.ts';
+import { serveExecute, serveSession, windowBytes } from '../src/session-server.ts';
+
+const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+
+/** What the executor would do, told by the query id. */
+const behaviours: Record<string, Executor['execute']> = {
+  small: async (request, _ctx, reply) => {
+    reply.chunk(Buffer.from(request.contextJson));
+  },
+  cut: async (_request, _ctx, reply) => {
+    reply.chunk(Buffer.from('rows'));
+    reply.truncated?.();
+  },
+  broken: async (_request, _ctx, reply) => {
+    reply.chunk(Buffer.from('half'));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    throw new HubError('SOURCE_BROKEN', 'It broke.', { stage: 'stream', retryable: false });
+  },
+  refused: async () => {
+    throw new HubError('SQL_REJECTED', 'No such table.', { sql: { state: '42P01', line: 1, column: 15 } });
+  },
+  foreign: async () => {
+    throw new Error('password=hunter2');
+  },
+  forever: (_request, ctx) =>
+    new Promise((_resolve, reject) => {
+      ctx.signal.addEventListener('abort', () => {
+        cancelled.push(ctx.requestId);
+        reject(ctx.signal.reason);
+      });
+    }),
+  large: async (_request, _ctx, reply) => {
+    for (let i = 0; i < 200; i++) {
+      sent += 65_536;
+      if (!reply.chunk(Buffer.alloc(65_536, 97))) {
+        await new Promise<void>((resolve) => reply.onDrain(resolve));
+      }
+    }
+  },
+};
+
+let cancelled: string[] = [];
+let sent = 0;
+let server: RunningGrpcServer;
+let remote: Awaited<ReturnType<typeof openRemoteExecutor>>;
+const draining = new AbortController();
+
+const request = (queryId: string, contextJson = ''): ExecuteRequest => ({
+  queryId,
+  contextJson,
+  options: undefined,
+  format: Format.FORMAT_JSON,
+});
+
+function collect(options: { slow?: boolean } = {}) {
+  const chunks: Buffer[] = [];
+  let drain = () => {};
+  let cut = false;
+  const reply: ExecutionReply = {
+    truncated: () => {
+      cut = true;
+    },
+    chunk: (bytes) => {
+      chunks.push(bytes);
+      return options.slow !== true;
+    },
+    onDrain: (listener) => {
+      drain = listener;
+    },
+  };
+  return { reply, drain: () => drain(), cut: () => cut, text: () => Buffer.concat(chunks).toString() };
+}
+
+const context = (timeoutMs = 5_000) => createCallContext({ timeoutMs, principal });
+
+beforeEach(async () => {
+  cancelled = [];
+  sent = 0;
+  const execute: Executor['execute'] = (req, ctx, reply) =>
+    (behaviours[req.queryId] as Executor['execute'])(req, ctx, reply);
+  const unused = async () => {
+    throw new HubError('INTERNAL', 'unused');
+  };
+  server = await startGrpcServer({
+    address: '127.0.0.1:0',
+    serviceTokens: [
+      'the-token-that-goes-with-thirty-two-letters',
+      'a-token-of-at-least-thirty-two-characters',
+    ],
+    services: [
+      {
+        definition: ExecutorServiceService,
+        handlers: {
+          execute: (req: ExecuteRequest, ctx: Parameters<Executor['execute']>[1]) =>
+            serveExecute({ execute }, req, ctx),
+          session: (requests: never, ctx: Parameters<Executor['execute']>[1]) =>
+            serveSession({ execute }, requests, {
+              ...ctx,
+              options: { callsMax: 1_000, draining: draining.signal, onFailure: () => {} },
+            }),
+          testSource: unused,
+          readSchema: unused,
+          describeQuery: unused,
+        },
+      },
+    ],
+  });
+  remote = await openRemoteExecutor({
+    addresses: [`127.0.0.1:${server.port}`],
+    serviceToken: 'a-token-of-at-least-thirty-two-characters',
+    onDown: () => {},
+  });
+});
+
+afterEach(async () => {
+  remote.close();
+  await server.close(0);
+});
+
+describe('a session', () => {
+  it('says that an answer was cut, with its end', async () => {
+    const [whole, cut] = [collect(), collect()];
+    await remote.execute(request('small', 'all'), context(), whole.reply);
+    await remote.execute(request('cut'), context(), cut.reply);
+    expect([whole.text(), whole.cut(), cut.text(), cut.cut()]).toEqual(['all', false, 'rows', true]);
+  });
+
+  it('answers many calls at once, each with its own bytes', async () => {
+    await Promise.all(
+      Array.from({ length: 500 }, async (_, i) => {
+        const { reply, text } = collect();
+        await remote.execute(request('small', `{"i":${i}}`), context(), reply);
+        expect(text()).toBe(`{"i":${i}}`);
+      }),
+    );
+  });
+
+  it('restores the very error, position and all', async () => {
+    await expect(remote.execute(request('refused'), context(), collect().reply)).rejects.toMatchObject({
+      code: 'SQL_REJECTED',
+      message: 'No such table.',
+      sql: { state: '42P01', line: 1, column: 15 },
+    });
+  });
+
+  it('rejects after the first bytes when the answer breaks', async () => {
+    const { reply, text } = collect();
+    await expect(remote.execute(request('broken'), context(), reply)).rejects.toMatchObject({
+      code: 'SOURCE_BROKEN',
+      stage: 'stream',
+      retryable: false,
+    });
+    expect(text()).toBe('half');
+  });
+
+  it('tells nothing of an error that is not ours', async () => {
+    const failure = await remote.execute(request('foreign'), context(), collect().reply).catch((err) => err);
+    expect(failure.code).toBe('INTERNAL');
+    expect(JSON.stringify(failure) + failure.message).not.toContain('hunter2');
+  });
+
+  it('carries a cancellation to the other end', async () => {
+    const controller = new AbortController();
+    const call = remote.execute(
+      request('forever'),
+      { ...context(), requestId: 'mine', signal: controller.signal },
+      collect().reply,
+    );
+    setTimeout(() => controller.abort(new HubError('CANCELLED', 'gone')), 50);
+    await expect(call).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect.poll(() => cancelled).toEqual(['mine']);
+  });
+
+  it('ends at the deadline, also when the caller’s own clock is not heard', async () => {
+    const call = remote.execute(
+      request('forever'),
+      { ...context(100), signal: new AbortController().signal },
+      collect().reply,
+    );
+    await expect(call).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+  });
+
+  it('stops sending while the receiver is behind, and goes on when it has caught up', async () => {
+    const { reply, drain, text } = collect({ slow: true });
+    const call = remote.execute(request('large'), context(), reply);
+    await expect.poll(() => text().length).toBeGreaterThanOrEqual(windowBytes - 65_536);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(sent).toBeLessThanOrEqual(windowBytes + 65_536);
+    const pump = setInterval(drain, 1);
+    await call;
+    clearInterval(pump);
+    expect(text()).toHaveLength(200 * 65_536);
+  });
+
+  it('fails what is under way when the executor dies, and is back when it is back', async () => {
+    const call = remote.execute(request('forever'), context(), collect().reply).catch((err) => err);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await server.close(0);
+    // It may have been a write, which nobody may repeat unseen.
+    expect(await call).toMatchObject({ code: 'SOURCE_BROKEN', retryable: false });
+  });
+
+  it('refuses a caller without the token', async () => {
+    const stranger = await openRemoteExecutor({ addresses: [`127.0.0.1:${server.port}`], onDown: () => {} });
+    const failure = await stranger.execute(request('small'), context(), collect().reply).catch((err) => err);
+    expect(failure.code).toBe('UNAVAILABLE');
+    stranger.close();
+  });
+});
+
+describe('a call with a stream of its own', () => {
+  it('says in its last message that the answer was cut', async () => {
+    const messages = async (queryId: string) => {
+      const execute = behaviours[queryId] as Executor['execute'];
+      const answer = [];
+      for await (const { chunk, truncated } of serveExecute({ execute }, request(queryId, 'all'), context()))
+        answer.push([chunk.toString(), truncated]);
+      return answer;
+    };
+    expect(await messages('small')).toEqual([['all', undefined]]);
+    expect(await messages('cut')).toEqual([
+      ['rows', undefined],
+      ['', true],
+    ]);
+  });
+});

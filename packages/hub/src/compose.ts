@@ -1,0 +1,143 @@
+/** The whole system in one process: four services, each bound to the others through the interfaces that gRPC serves when they run apart. */
+
+import { join } from 'node:path';
+import { checkStatement } from '@datahub/catalog/check-statement';
+import { readCatalogConfig } from '@datahub/catalog/config';
+import { openCatalog } from '@datahub/catalog/service';
+import { hasSealed } from '@datahub/catalog/store-file';
+import { readExecutorConfig } from '@datahub/executor/config';
+import { startResealing } from '@datahub/executor/credentials/rotation';
+import { watchCatalog } from '@datahub/executor/definitions/catalog-watch';
+import { createEngines } from '@datahub/executor/engines/index';
+import { compileQuery } from '@datahub/executor/execution/compile-query';
+import { requireOpenable } from '@datahub/executor/openable';
+import { createAnswers } from '@datahub/executor/result/response-writer';
+import { openExecutor } from '@datahub/executor/service';
+import { readGatewayConfig } from '@datahub/gateway/config';
+import { openGateway } from '@datahub/gateway/service';
+import { readMlConfig } from '@datahub/ml/config';
+import { openMl } from '@datahub/ml/service';
+import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
+import { createOpener } from '@datahub/sealing/opener';
+import { createSealer } from '@datahub/sealing/sealer';
+import { createClosers } from '@datahub/service-kit/process/lifecycle';
+import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
+import type { StopLog } from '@datahub/service-kit/process/stop-log';
+import { isAwaited, openWithStore } from '@datahub/service-kit/process/store-wait';
+import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
+import { openTracing } from '@datahub/service-kit/telemetry/tracing';
+
+export interface Hub {
+  /** Where this machine reaches it. */
+  url: string;
+  port: number;
+  metricsPort: number;
+  dataDir: string;
+  /** A key that the first start made, to be shown once. */
+  madeKey: string | undefined;
+  /** Whether there is a page for people at the URL. */
+  console: boolean;
+  /** Whether the demo is wanted. */
+  demo: boolean;
+  stopLog: StopLog;
+  close(): Promise<void>;
+}
+
+export async function openHub(env: Environment): Promise<Hub> {
+  const settings = readHubSettings(env);
+  const closers = createClosers();
+  try {
+    return await open(settings, closers);
+  } catch (err) {
+    await closers.close();
+    throw err;
+  }
+}
+
+function readHubSettings(env: Environment) {
+  return readSettings(env, (reader) => ({
+    env,
+    dataDir: reader.text('DATAHUB_DATA_DIR', 'data'),
+    catalog: readCatalogConfig(reader),
+    executor: readExecutorConfig(reader, { embedded: true }),
+    ml: readMlConfig(reader),
+    gateway: readGatewayConfig(reader, { edge: 'none', env }),
+    log: readLoggerSettings(reader),
+    demo: reader.flag('DATAHUB_DEMO', true),
+  }));
+}
+
+async function open(
+  settings: ReturnType<typeof readHubSettings>,
+  closers: ReturnType<typeof createClosers>,
+): Promise<Hub> {
+  const { dataDir } = settings;
+  const logger = createLogger({ service: 'hub', ...settings.log });
+  const tracing = await openTracing(settings.env, 'hub');
+  if (tracing) closers.add(tracing);
+  const keyFile = join(dataDir, 'sealing-keys');
+  const { storeUrl } = settings.catalog;
+  const waiting = { logger, isAwaited: isAwaited(storeUrl) };
+  const mayMake = async () => !(await openWithStore(() => hasSealed(storeUrl), waiting));
+  const privateKeys = await loadKeyFile(keyFile, mayMake);
+  const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
+
+  const seal = await createSealer(publicKeys);
+  const deps = { logger, nowMs: Date.now, seal, checkStatement };
+  const catalog = await openWithStore(() => openCatalog(settings.catalog, deps), waiting);
+  closers.add(catalog);
+  await requireOpenable(catalog.internal, privateKeys, keyFile);
+  const opener = await createOpener(privateKeys);
+  const executor = openExecutor(settings.executor, {
+    logger,
+    catalog: catalog.internal,
+    follow: (news) =>
+      watchCatalog({ catalog: catalog.internal, instanceId: 'hub', random: Math.random, ...news }),
+    opener,
+    engines: createEngines(),
+    compile: compileQuery,
+    createAnswer: createAnswers(),
+    tracing,
+  });
+  closers.add({ close: () => executor.close(settings.gateway.drainMs) });
+  closers.add(await startResealing({ privateKeys, opener, catalog: catalog.internal, logger }));
+  const ml = await openWithStore(() => openMl(settings.ml, { logger }), waiting);
+  closers.add(ml);
+  const gateway = await openGateway(settings.gateway, {
+    logger,
+    upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
+    readiness: { parts: ['catalog', 'ml'], missing: () => unhealthy({ catalog, ml }) },
+    otherMetrics: executor.metrics,
+    tracing,
+  });
+  closers.add(gateway);
+  return {
+    url: `http://${hostFor(settings.gateway.host)}:${gateway.port}`,
+    port: gateway.port,
+    metricsPort: gateway.metricsPort,
+    dataDir,
+    madeKey: catalog.bootstrapped.madeKey,
+    console: settings.gateway.console,
+    demo: settings.demo,
+    stopLog: gateway.stopLog,
+    close: async () => closers.close(),
+  };
+}
+
+async function unhealthy(parts: Record<string, { health(): Promise<void> }>): Promise<string[]> {
+  const answers = await Promise.all(
+    Object.entries(parts).map(([name, part]) =>
+      part.health().then(
+        () => undefined,
+        () => name,
+      ),
+    ),
+  );
+  return answers.filter((name) => name !== undefined);
+}
+
+/** An address that stands for all of the machine's is reached at its own. */
+function hostFor(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,132 @@
+/** What the demo shows, made through the public API as any client would; made once per data directory. */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@datahub/service-kit/process/free-port';
+
+export interface Demo {
+  queryId: string;
+  classifierId: string;
+  close(): Promise<void>;
+}
+
+/** What a first start made, for later ones. */
+interface Made {
+  port: number;
+  queryId: string;
+  classifierId: string;
+}
+
+type Post = <T>(path: string, body: object) => Promise<T>;
+
+const childPath = fileURLToPath(new URL('demo-database.ts', import.meta.url));
+const startTimeoutMs = 60_000;
+
+export async function startDemo(hub: { url: string; key: string; dataDir: string }): Promise<Demo> {
+  const memory = join(hub.dataDir, 'demo.json');
+  const before = await readFile(memory, 'utf8').then(
+    (text) => JSON.parse(text) as Made,
+    () => undefined,
+  );
+  const port = before?.port ?? (await freePort());
+  const database = fork(childPath, [join(hub.dataDir, 'demo-database'), String(port)], { stdio: 'inherit' });
+  await untilReady(database);
+  const made = before ?? (await makeContent(createPost(hub), port));
+  if (before === undefined) await writeFile(memory, JSON.stringify(made), { mode: 0o600 });
+  return { ...made, close: () => stop(database) };
+}
+
+async function untilReady(database: ChildProcess): Promise<void> {
+  const timeout = AbortSignal.timeout(startTimeoutMs);
+  const ended = once(database, 'exit', { signal: timeout }).then(() => {
+    throw new Error('The demo database ended at its start.');
+  });
+  await Promise.race([once(database, 'message', { signal: timeout }), ended]);
+  ended.catch(() => {});
+}
+
+async function stop(database: ChildProcess): Promise<void> {
+  if (database.exitCode !== null) return;
+  const ended = once(database, 'exit');
+  database.kill('SIGTERM');
+  await ended;
+}
+
+function createPost({ url, key }: { url: string; key: string }): Post {
+  return async (path, body) => {
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-service-api-key': key },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`The demo could not be made: ${await response.text()}`);
+    return response.json() as never;
+  };
+}
+
+async function makeContent(post: Post, port: number): Promise<Made> {
+  const { hubId } = await post<{ hubId: string }>('/v1/hubs', { label: 'Demo' });
+  const { sourceId } = await post<{ sourceId: string }>('/v1/sources', {
+    hubId,
+    label: 'Orders (PGlite)',
+    engine: 'postgres',
+    connectionSettings: {
+      host: '127.0.0.1',
+      port,
+      database: 'demo',
+      user: 'demo',
+      password: 'any password',
+      tls: { mode: 'disable' },
+      pool: { max: 1 },
+    },
+  });
+  const create = async (label: string, query: string, context: object[] = []) => {
+    const body = { hubId, label, sourceId, query, context };
+    return (await post<{ config: { query: { queryId: string } } }>('/v1/queries', body)).config.query.queryId;
+  };
+  const queryId = await create(
+    'Sales of a region by product',
+    'SELECT product, sum(quantity) AS quantity, sum(amount) AS amount\nFROM orders WHERE region = :region\nGROUP BY product ORDER BY product',
+    [{ key: 'region', type: 'string', description: 'north, south, east or west' }],
+  );
+  await create('Newest orders', 'SELECT * FROM orders ORDER BY ordered_at DESC LIMIT :count', [
+    { key: 'count', type: 'integer', value: 10 },
+  ]);
+  return { port, queryId, classifierId: await trainClassifier(post) };
+}
+
+const examples: Record<string, string[]> = {
+  delivery: [
+    'where is my parcel',
+    'my order has not arrived yet',
+    'the delivery is late',
+    'tracking says delivered but there is no package',
+    'when will my order be shipped',
+  ],
+  refund: [
+    'I want my money back',
+    'please refund my last order',
+    'the tea was stale, I would like a refund',
+    'cancel my order and return the payment',
+    'how do I send something back for a refund',
+  ],
+  praise: [
+    'the coffee is wonderful',
+    'great service, thank you',
+    'best cocoa I ever had',
+    'I love your tea',
+    'fast and friendly, five stars',
+  ],
+};
+
+async function trainClassifier(post: Post): Promise<string> {
+  const { id } = await post<{ id: string }>('/v1/classifiers', { name: 'Customer mail' });
+  const all = Object.entries(examples).flatMap(([label, texts]) =>
+    texts.map((context) => ({ label, context })),
+  );
+  await post(`/v1/classifiers/${id}/train`, { examples: all });
+  return id;
+}

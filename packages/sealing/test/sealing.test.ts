@@ -1,0 +1,251 @@
+import { statSync, watch } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { pad, parseEnvelope, type SealBinding, unpad } from '../src/envelope.ts';
+import {
+  faultOfKey,
+  faultOfPrivateKey,
+  faultOfPublicKey,
+  generateKeyPair,
+  type KeyPair,
+  loadKeyFile,
+  publicKeyOf,
+} from '../src/key-pair.ts';
+import { createOpener, keyIdOf, type Opener } from '../src/opener.ts';
+import { createSealer, type Seal } from '../src/sealer.ts';
+
+const binding: SealBinding = {
+  sourceId: 'dh.src.1',
+  engine: 'postgres',
+  host: 'db.example',
+  port: 5432,
+  tlsMode: 'prefer',
+  field: 'password',
+};
+let pair: KeyPair;
+let seal: Seal;
+let opener: Opener;
+beforeAll(async () => {
+  pair = await generateKeyPair();
+  seal = await createSealer([pair.publicKey]);
+  opener = await createOpener([pair.privateKey]);
+});
+
+const refused = { code: 'UNAVAILABLE', retryable: false };
+
+describe('envelopes', () => {
+  test('what was sealed opens again, any text, and never shows', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (plain) => {
+        const text = await seal(plain, binding);
+        expect(await opener.open(text, binding)).toBe(plain);
+        if (plain.length > 6)
+          expect(Buffer.from(text.split(':')[3] ?? '', 'base64url').includes(plain)).toBe(false);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('the same secret never looks the same, nor tells its length', async () => {
+    const texts = await Promise.all(['a', 'a', 'a'.repeat(60)].map((plain) => seal(plain, binding)));
+    expect(new Set(texts).size).toBe(3);
+    expect(new Set(texts.map(({ length }) => length)).size).toBe(1);
+  });
+
+  test.each<Partial<SealBinding>>([
+    { sourceId: 'dh.src.2' },
+    { engine: 'mysql' },
+    { host: 'evil.example' },
+    { port: 5433 },
+    { tlsMode: 'disable' },
+    { field: 'user' },
+  ])('is refused elsewhere: %j', async (other) => {
+    const text = await seal('s3cret', binding);
+    await expect(opener.open(text, { ...binding, ...other })).rejects.toMatchObject(refused);
+  });
+
+  test('members cannot run into each other', async () => {
+    const text = await seal('s3cret', { ...binding, sourceId: 'a', engine: 'b","c' });
+    await expect(opener.open(text, { ...binding, sourceId: 'a","b', engine: 'c' })).rejects.toMatchObject(
+      refused,
+    );
+  });
+
+  test('every flipped byte is refused', async () => {
+    const text = await seal('s3cret', binding);
+    const [version, keyId, ...parts] = text.split(':');
+    for (const [index, part] of parts.entries()) {
+      const bytes = Buffer.from(part, 'base64url');
+      for (let i = 0; i < bytes.length; i++) {
+        const flipped = Buffer.from(bytes);
+        flipped[i] = (flipped[i] as number) ^ 1;
+        const altered = parts.with(index, flipped.toString('base64url'));
+        await expect(opener.open([version, keyId, ...altered].join(':'), binding)).rejects.toMatchObject(
+          refused,
+        );
+      }
+    }
+  });
+
+  test.each(['', 'v1', 'v1:::', 'v2:a:b:c', 'plain text', 'v1:x:AA:AA:AA'])(
+    '%j is no envelope',
+    async (text) => {
+      await expect(opener.open(text, binding)).rejects.toMatchObject(refused);
+    },
+  );
+
+  test('what an earlier hub sealed still opens', async () => {
+    const old = await createOpener(['1f1f9435fa8fed17:uO_d8_hkDbfavFhHFbao3sqGvVcBxoCQ0f2o7T-Jq3c']);
+    const text =
+      'v1:1f1f9435fa8fed17:LRJhzgo7fxV7jHBcu491qtdx43eTMGkJI1zJuGEVJw4:vrxks1RKon4OqSf2pRVGn18Hex2tENSuLzmJhVSW6rxVMEJF9Ic2c2o5QCOGxRc8ij0WV4crrF1J-3Gt5w7njIFp62IrjKXmReC1GuAGY80';
+    expect(await old.open(text, binding)).toBe('s3cret');
+    expect(keyIdOf(text)).toBe('1f1f9435fa8fed17');
+    expect(parseEnvelope(text)).toMatchObject({ keyId: '1f1f9435fa8fed17' });
+  });
+
+  test('an envelope has one spelling', async () => {
+    const text = await seal('s3cret', binding);
+    for (const other of [
+      `${text}:`,
+      `${text}=`,
+      ` ${text}`,
+      text.replace('v1', 'v2'),
+      text.replace('v1', ''),
+      '::',
+    ]) {
+      expect(keyIdOf(other)).toBeUndefined();
+      await expect(opener.open(other, binding)).rejects.toMatchObject({
+        ...refused,
+        cause: 'No key for this text.',
+      });
+    }
+    expect(parseEnvelope('v1')).toEqual(undefined);
+    expect(parseEnvelope('v1:::')).toEqual({
+      keyId: '',
+      encapsulated: Buffer.alloc(0),
+      ciphertext: Buffer.alloc(0),
+    });
+    for (const short of ['v1:', 'v1::']) expect(parseEnvelope(short)).toBeUndefined();
+  });
+
+  test('what was padded comes back, and what is no text is refused', () => {
+    for (const text of ['', 'a', 'x'.repeat(63), 'x'.repeat(64), 'ü\u0080'])
+      expect(unpad(pad(text))).toBe(text);
+    for (const length of [0, 63]) expect(pad('x'.repeat(length))).toHaveLength(64);
+    for (const length of [64, 127]) expect(pad('x'.repeat(length))).toHaveLength(128);
+    expect(() => unpad(Uint8Array.of(0xff, 0x80))).toThrow(TypeError);
+  });
+
+  test('the refusal says what to do, and to the log which key is missing', async () => {
+    const other = await createOpener([(await generateKeyPair()).privateKey]);
+    await expect(other.open(await seal('s3cret', binding), binding)).rejects.toMatchObject({
+      ...refused,
+      stage: 'connect',
+      message: expect.stringContaining('Send user and password again'),
+      cause: `No key for ${opener.currentKeyId}.`,
+    });
+  });
+
+  test('the refusal tells nothing of the secret or the place', async () => {
+    const err = await opener
+      .open(await seal('s3cret', binding), { ...binding, port: 1 })
+      .catch((caught) => caught);
+    expect(err.message).not.toMatch(/s3cret|db\.example|dh\.src/);
+  });
+});
+
+describe('keys', () => {
+  test('rotate: the first seals, all open, a dropped one does not', async () => {
+    const next = await generateKeyPair();
+    const old = await seal('s3cret', binding);
+    const sealNext = await createSealer([next.publicKey, pair.publicKey]);
+    const fresh = await sealNext('s3cret', binding);
+    const both = await createOpener([next.privateKey, pair.privateKey]);
+    expect(keyIdOf(fresh)).toBe(both.currentKeyId);
+    expect(keyIdOf(old)).not.toBe(both.currentKeyId);
+    expect(await both.open(old, binding)).toBe('s3cret');
+    expect(await both.open(fresh, binding)).toBe('s3cret');
+    const later = await createOpener([next.privateKey]);
+    await expect(later.open(old, binding)).rejects.toMatchObject(refused);
+  });
+
+  test('a public key follows from its private one', async () => {
+    expect(await publicKeyOf(pair.privateKey)).toBe(pair.publicKey);
+  });
+
+  test('malformed ones are named without being shown', async () => {
+    for (const text of ['', 'a', 'a:b', `${pair.publicKey}:x`, 'a b:AAAA', pair.publicKey.slice(0, -4)]) {
+      expect(faultOfKey(text)).toBe('A sealing key has the form <id>:<32 bytes as base64url>.');
+    }
+    const [id, bytes] = pair.publicKey.split(':') as [string, string];
+    expect(id).toMatch(/^[0-9a-f]{16}$/);
+    for (const odd of [`!${id}`, `${id}!`, ` ${id}`, 'x'.repeat(65), '']) {
+      expect(faultOfKey(`${odd}:${bytes}`)).toMatch('A sealing key has the form');
+    }
+    expect(faultOfKey(`${'x-_'.repeat(21)}9:${bytes}`)).toBeUndefined();
+    expect(faultOfKey(pair.publicKey)).toBeUndefined();
+    await expect(createOpener([id])).rejects.toThrow('A sealing key has the form');
+    await expect(createSealer([])).rejects.toThrow('no public key');
+    await expect(createOpener([])).rejects.toThrow('no private key');
+  });
+
+  test('the half of a pair in the place of the other is named, without being shown', async () => {
+    expect(faultOfPublicKey(pair.publicKey)).toBeUndefined();
+    expect(await faultOfPrivateKey(pair.privateKey)).toBeUndefined();
+    const [id] = pair.publicKey.split(':');
+    const swapped = [faultOfPublicKey(pair.privateKey), await faultOfPrivateKey(pair.publicKey)];
+    expect(swapped).toEqual([
+      `The text after ${id} is not its public key: it is the private one, or was mistyped.`,
+      `The text after ${id} is not its private key: it is the public one, or was mistyped.`,
+    ]);
+    expect(faultOfPublicKey('a')).toMatch('A sealing key has the form');
+    expect(await faultOfPrivateKey('a')).toMatch('A sealing key has the form');
+  });
+
+  test('a key file that holds something else is named', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
+    const path = join(dir, 'keys');
+    for (const text of ['', 'something else\n']) {
+      await writeFile(path, text);
+      await expect(loadKeyFile(path)).rejects.toThrow(`${path} cannot be used`);
+    }
+    await rm(dir, { recursive: true });
+  });
+
+  test('a key file is never readable by others, not even as a draft', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
+    const modes = new Set<number>();
+    const watcher = watch(dir, (_, name) => {
+      const found = statSync(join(dir, name ?? ''), { throwIfNoEntry: false });
+      if (found?.isFile()) modes.add(found.mode & 0o777);
+    });
+    try {
+      for (let i = 0; i < 20; i++) await loadKeyFile(join(dir, `keys-${i}`));
+      await vi.waitFor(() => expect(modes.size).toBeGreaterThan(0));
+      expect([...modes]).toEqual([0o600]);
+    } finally {
+      watcher.close();
+      await rm(dir, { recursive: true });
+    }
+  });
+
+  test('a key file is made once, for its owner alone', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
+    try {
+      const path = join(dir, 'data', 'sealing-keys');
+      const made = await Promise.all([loadKeyFile(path), loadKeyFile(path)]);
+      expect(made[0]).toEqual(made[1]);
+      expect(await loadKeyFile(path)).toEqual(made[0]);
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+      expect(await readFile(path, 'utf8')).toBe(`${made[0]?.[0]}\n`);
+      expect(await readdir(join(dir, 'data'))).toEqual(['sealing-keys']);
+      await writeFile(path, ` ${pair.privateKey} \r\n\n${made[0]?.[0]}`);
+      expect(await loadKeyFile(path)).toEqual([pair.privateKey, made[0]?.[0]]);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,69 @@
+/** How services call each other: one shape for a client over gRPC and for an implementation in the same process. */
+
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { CallSignal } from './abort-signal.ts';
+import { HubError } from './error.ts';
+import { createRequestId } from './request-id.ts';
+
+/** What travels beside every request. */
+export interface CallContext {
+  /** Absent only where the contract says so. */
+  principal?: Principal | undefined;
+  requestId: string;
+  /** Names an operation that may be asked for again, `<ms since 1970 of the first time>:<id>`; see `Idempotency-Key`. */
+  operation?: string | undefined;
+  /** W3C trace context. */
+  traceparent?: string | undefined;
+  /** When the caller stops waiting, in milliseconds of `performance.now()`. */
+  deadlineAt: number;
+  /** Fires at the deadline, or when the caller has gone. */
+  signal: CallSignal;
+}
+
+// biome-ignore format: one line a case reads best.
+interface Method<Req, Res> {
+  path: string;
+  requestStream: boolean;
+  responseStream: boolean;
+  requestSerialize: (value: Req) => Buffer;
+  requestDeserialize: (bytes: Buffer) => Req;
+  responseSerialize: (value: Res) => Buffer;
+  responseDeserialize: (bytes: Buffer) => Res;
+}
+
+/** A service as ts-proto describes it. The parameter is contravariant there, hence `never`. */
+export type ServiceDescription = Record<string, Method<never, unknown>>;
+
+type RequestOf<M> = M extends { requestDeserialize: (bytes: Buffer) => infer Req } ? Req : never;
+type ResponseOf<M> = M extends { responseDeserialize: (bytes: Buffer) => infer Res } ? Res : never;
+
+type CallOf<M> = M extends { responseStream: true }
+  ? M extends { requestStream: true }
+    ? (requests: AsyncIterable<RequestOf<M>>, ctx: CallContext) => AsyncIterable<ResponseOf<M>>
+    : (request: RequestOf<M>, ctx: CallContext) => AsyncIterable<ResponseOf<M>>
+  : (request: RequestOf<M>, ctx: CallContext) => Promise<ResponseOf<M>>;
+
+/** The methods of a service: what an implementation provides and what a client offers. */
+export type Calls<Service> = { [Name in keyof Service]: CallOf<Service[Name]> };
+
+/** The caller's principal; a call that reached a service without one is refused. */
+export function requirePrincipal(ctx: CallContext): Principal {
+  if (ctx.principal === undefined || ctx.principal.accountId === '') {
+    throw new HubError('KEY_MISSING', 'This call carries no principal.');
+  }
+  return ctx.principal;
+}
+
+/** A context for work the service starts by itself. */
+export function createCallContext(options: {
+  timeoutMs: number;
+  principal?: Principal;
+  requestId?: string;
+}): CallContext {
+  return {
+    principal: options.principal,
+    requestId: options.requestId ?? createRequestId(),
+    deadlineAt: performance.now() + options.timeoutMs,
+    signal: AbortSignal.timeout(options.timeoutMs),
+  };
+}

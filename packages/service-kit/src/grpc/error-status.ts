@@ -1,0 +1,118 @@
+/** HubError ⇄ gRPC: a status code for everybody, and the whole error in the trailer `datahub-error-bin`. */
+
+import { ErrorDetail } from '@datahub/proto/common/v1/error';
+import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
+import { type ErrorCode, errorCodes, HubError, type Stage, toHubError } from '../call/error.ts';
+
+const trailerName = 'datahub-error-bin';
+
+/** The one table of kinds and gRPC statuses. */
+export const grpcStatusOf: Record<ErrorCode, status> = {
+  VALIDATION: status.INVALID_ARGUMENT,
+  KEY_MISSING: status.UNAUTHENTICATED,
+  KEY_INVALID: status.UNAUTHENTICATED,
+  KEY_EXPIRED: status.UNAUTHENTICATED,
+  SCOPE_DENIED: status.PERMISSION_DENIED,
+  QUOTA_EXCEEDED: status.RESOURCE_EXHAUSTED,
+  NOT_FOUND: status.NOT_FOUND,
+  METHOD_NOT_ALLOWED: status.UNIMPLEMENTED,
+  UNSUPPORTED_MEDIA_TYPE: status.INVALID_ARGUMENT,
+  NOT_ACCEPTABLE: status.INVALID_ARGUMENT,
+  CONFLICT: status.ALREADY_EXISTS,
+  CONSTRAINT: status.FAILED_PRECONDITION,
+  MAX_AFFECTED: status.FAILED_PRECONDITION,
+  ROLLBACK_INCOMPLETE: status.FAILED_PRECONDITION,
+  SOURCE_GONE: status.FAILED_PRECONDITION,
+  NOT_TRAINED: status.FAILED_PRECONDITION,
+  NOT_EMPTY: status.FAILED_PRECONDITION,
+  IDEMPOTENCY_CONFLICT: status.ABORTED,
+  IDEMPOTENCY_MISMATCH: status.INVALID_ARGUMENT,
+  VERSION_MISMATCH: status.ABORTED,
+  TOO_LARGE: status.OUT_OF_RANGE,
+  SQL_REJECTED: status.INVALID_ARGUMENT,
+  COMMAND_MISMATCH: status.INVALID_ARGUMENT,
+  CONTEXT_INVALID: status.INVALID_ARGUMENT,
+  OPTION_REFUSED: status.INVALID_ARGUMENT,
+  LIMIT_EXCEEDED: status.INVALID_ARGUMENT,
+  RATE_LIMITED: status.RESOURCE_EXHAUSTED,
+  CANCELLED: status.CANCELLED,
+  SOURCE_UNREACHABLE: status.UNAVAILABLE,
+  SOURCE_AUTH: status.FAILED_PRECONDITION,
+  SOURCE_TLS: status.FAILED_PRECONDITION,
+  SOURCE_BUSY: status.RESOURCE_EXHAUSTED,
+  SOURCE_BROKEN: status.UNKNOWN,
+  UNAVAILABLE: status.UNAVAILABLE,
+  OUTCOME_UNKNOWN: status.UNKNOWN,
+  STATEMENT_TIMEOUT: status.DEADLINE_EXCEEDED,
+  INTERNAL: status.INTERNAL,
+};
+
+const codes = new Set<string>(errorCodes);
+const stages = new Set<string>(['queue', 'connect', 'prepare', 'execute', 'stream']);
+
+export function toErrorDetail(err: HubError): ErrorDetail {
+  return {
+    code: err.code,
+    message: err.message,
+    faults: err.errors ?? [],
+    stage: err.stage ?? '',
+    retryable: err.retryable,
+    sql: err.sql,
+    retryAfterMs: err.retryAfterMs === undefined ? undefined : Math.ceil(err.retryAfterMs),
+  };
+}
+
+export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError {
+  if (!codes.has(detail.code))
+    return new HubError('INTERNAL', 'A service answered in an unknown way.', { cause });
+  return new HubError(detail.code as ErrorCode, detail.message, {
+    ...(cause === undefined ? {} : { cause }),
+    ...(detail.faults.length > 0 ? { errors: detail.faults } : {}),
+    ...(stages.has(detail.stage) ? { stage: detail.stage as Stage } : {}),
+    ...(detail.retryable === undefined ? {} : { retryable: detail.retryable }),
+    ...(detail.sql === undefined ? {} : { sql: definedMembers(detail.sql) }),
+    ...(detail.retryAfterMs === undefined ? {} : { retryAfterMs: detail.retryAfterMs }),
+  });
+}
+
+function definedMembers<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>;
+}
+
+/** Whatever a handler threw, as a status that tells the caller nothing but a HubError's public part. */
+export function toStatus(err: unknown): StatusObject {
+  const hubError = toHubError(err);
+  const metadata = new Metadata();
+  metadata.set(trailerName, Buffer.from(ErrorDetail.encode(toErrorDetail(hubError)).finish()));
+  return { code: grpcStatusOf[hubError.code], details: hubError.message, metadata };
+}
+
+/** How the gRPC library begins what it tells of a call that found no connection. */
+const neverSent = 'No connection established';
+/** And of one whose stream ended before its answer: cut on the way, or as its connection was closed. */
+const cutOff = 'Received RST_STREAM';
+
+/** What a client received, as the error that the other side threw; a failed transport is UNAVAILABLE. */
+export function fromStatus(err: unknown): HubError {
+  if (err instanceof HubError) return err;
+  const { code, metadata, details } = err as Partial<StatusObject>;
+  const [bytes] = metadata?.get(trailerName) ?? [];
+  if (bytes instanceof Buffer) return fromErrorDetail(ErrorDetail.decode(bytes), err);
+  if (code === status.CANCELLED) return new HubError('CANCELLED', 'The call was cancelled.', { cause: err });
+  if (code === status.DEADLINE_EXCEEDED) {
+    return new HubError('UNAVAILABLE', 'A service did not answer in time.', {
+      cause: err,
+      retryable: true,
+      lost: true,
+    });
+  }
+  if (code === status.UNAVAILABLE || (code === status.INTERNAL && details?.startsWith(cutOff))) {
+    return new HubError('UNAVAILABLE', 'A service cannot be reached. Try again.', {
+      cause: err,
+      retryable: true,
+      retryAfterMs: 1000,
+      lost: details?.includes(neverSent) !== true,
+    });
+  }
+  return toHubError(err);
+}

@@ -1,0 +1,50 @@
+/** CallContext ⇄ gRPC metadata. */
+
+import { Principal } from '@datahub/proto/common/v1/principal';
+import { Metadata } from '@grpc/grpc-js';
+import type { CallContext } from '../call/call.ts';
+import { toRequestId } from '../call/request-id.ts';
+
+const principalName = 'datahub-principal-bin';
+const requestIdName = 'x-request-id';
+const operationName = 'datahub-operation';
+const operationCharactersMax = 200;
+const traceName = 'traceparent';
+
+export function toMetadata(ctx: CallContext, serviceToken: string | undefined): Metadata {
+  const metadata = new Metadata();
+  if (ctx.principal) {
+    metadata.set(principalName, Buffer.from(Principal.encode(ctx.principal).finish()));
+  }
+  metadata.set(requestIdName, ctx.requestId);
+  if (ctx.operation) metadata.set(operationName, ctx.operation);
+  if (ctx.traceparent) metadata.set(traceName, ctx.traceparent);
+  if (serviceToken) metadata.set('authorization', `Bearer ${serviceToken}`);
+  return metadata;
+}
+
+/** What a server reads; the deadline and the signal come from the call itself. */
+export function fromMetadata(
+  metadata: Metadata,
+): Pick<CallContext, 'principal' | 'requestId' | 'operation' | 'traceparent'> {
+  const [principal] = metadata.get(principalName);
+  const [requestId] = metadata.get(requestIdName);
+  const [operation] = metadata.get(operationName);
+  const [traceparent] = metadata.get(traceName);
+  return {
+    principal: principal instanceof Buffer ? principalIn(principal) : undefined,
+    requestId: toRequestId(requestId),
+    operation:
+      typeof operation === 'string' && operation.length <= operationCharactersMax ? operation : undefined,
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+  };
+}
+
+/** Bytes that are no principal are as none: the call is then refused where it needs one. */
+function principalIn(bytes: Buffer): Principal | undefined {
+  try {
+    return Principal.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

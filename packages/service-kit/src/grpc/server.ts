@@ -1,0 +1,279 @@
+/** Serves implementations over gRPC: authenticates the caller, restores the context, and lets no foreign error text out. */
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import {
+  type Metadata,
+  Server,
+  type ServerCredentials,
+  type ServerDuplexStream,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type sendUnaryData,
+  ServerCredentials as serverCredentials,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+import { type CallSignal, CallStop } from '../call/abort-signal.ts';
+import type { CallContext } from '../call/call.ts';
+import { HubError, toHubError } from '../call/error.ts';
+import { cannotListen } from '../process/start-failure.ts';
+import { createThrottle } from '../telemetry/log-throttle.ts';
+import type { RpcMetrics } from '../telemetry/metrics.ts';
+import type { Span, Tracing } from '../telemetry/tracing.ts';
+import { flowControlWindowBytes, keepalive, messageBytesMax } from './client.ts';
+import { toStatus } from './error-status.ts';
+import { fromMetadata } from './metadata.ts';
+import { addReflection } from './reflection.ts';
+
+export interface ServedService {
+  definition: object;
+  /** `Calls` of that definition. */
+  handlers: object;
+}
+
+export interface GrpcServerOptions {
+  /** `host:port`; port 0 takes a free one. */
+  address: string;
+  /** The setting that the port comes from; DATAHUB_GRPC_PORT unless said otherwise. */
+  portSetting?: string;
+  services: ServedService[];
+  /** Callers must show it, health checks excepted. Undefined only where the transport authenticates them. */
+  serviceTokens?: readonly string[];
+  credentials?: ServerCredentials | undefined;
+  /** False where streams must outlive a drain and watch over their peer themselves, see `keepalive` of the client. */
+  keepalive?: false;
+  /** Clients look a service up again when a connection ends, and find the replicas that came since. Not with streams. */
+  connectionAgeMs?: number;
+  /** Full names of services that callers may ask for, such as `datahub.ml.v1.MlService`; none where reflection is off. */
+  reflect?: readonly string[];
+  /** Hears of every call's end, but of long-lived sessions'. */
+  metrics?: RpcMetrics;
+  /** False where `grpc.health.v1` says no until `setServing` says otherwise. */
+  serving?: false;
+  /** Has a span for every call that belongs to a request. */
+  tracing?: Tracing | undefined;
+  /** Hears of every handler's unexpected failure, and of a store that is away, for the log. */
+  onFailure?: (err: unknown, requestId: string, path: string) => void;
+}
+
+export interface RunningGrpcServer {
+  port: number;
+  /** What `grpc.health.v1` says. */
+  setServing(serving: boolean): void;
+  /** Calls under way, without streams, which are sessions. */
+  underWay(): number;
+  /** Lets calls under way end for at most `graceMs`, then tells `onCut` and cuts them. */
+  close(graceMs: number, onCut?: () => void): Promise<void>;
+}
+
+type Handler = (request: unknown, ctx: CallContext) => Promise<unknown> | AsyncIterable<unknown>;
+interface Descriptor {
+  path: string;
+  requestStream: boolean;
+  responseStream: boolean;
+}
+type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getDeadline'> & NodeJS.EventEmitter;
+
+export async function startGrpcServer(options: GrpcServerOptions): Promise<RunningGrpcServer> {
+  const server = new Server({
+    interceptors: [createGate(options)],
+    'grpc-node.flow_control_window': flowControlWindowBytes,
+    'grpc.max_receive_message_length': messageBytesMax,
+    'grpc.max_send_message_length': messageBytesMax,
+    ...(options.keepalive === false ? {} : keepalive),
+    ...(options.connectionAgeMs === undefined
+      ? {}
+      : { 'grpc.max_connection_age_ms': options.connectionAgeMs }),
+  });
+  const health = new HealthImplementation({ '': options.serving === false ? 'NOT_SERVING' : 'SERVING' });
+  health.addToServer(server);
+  if (options.reflect?.length) await addReflection(server, options.reflect);
+  const onFailure = selectFailures(options.onFailure ?? (() => {}));
+  const calls = { underWay: 0 };
+  for (const { definition, handlers } of options.services) {
+    server.addService(
+      definition as ServiceDefinition,
+      adapt(definition, handlers, { ...options, onFailure, calls }),
+    );
+  }
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(
+      options.address,
+      options.credentials ?? serverCredentials.createInsecure(),
+      (err, bound) =>
+        err ? reject(cannotListen(options.portSetting ?? 'DATAHUB_GRPC_PORT', err)) : resolve(bound),
+    );
+  });
+  return {
+    port,
+    setServing: (serving) => health.setStatus('', serving ? 'SERVING' : 'NOT_SERVING'),
+    underWay: () => calls.underWay,
+    close: (graceMs, onCut) =>
+      new Promise((resolve) => {
+        const cut = setTimeout(() => {
+          onCut?.();
+          server.forceShutdown();
+        }, graceMs);
+        server.tryShutdown(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+      }),
+  };
+}
+
+type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing' | 'metrics'> & {
+  calls: { underWay: number };
+};
+
+function adapt(definition: object, handlers: object, options: Adapted): UntypedServiceImplementation {
+  const implementation: UntypedServiceImplementation = {};
+  for (const [name, descriptor] of Object.entries(definition) as [string, Descriptor][]) {
+    const handler = (handlers as Record<string, Handler>)[name];
+    if (handler === undefined) throw new Error(`No handler for ${descriptor.path}.`);
+    implementation[name] = descriptor.responseStream
+      ? streamHandler(descriptor, handler, options)
+      : unaryHandler(descriptor, handler, options);
+  }
+  return implementation;
+}
+
+function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted) {
+  return async (call: ServerUnaryCall<unknown, unknown>, reply: sendUnaryData<unknown>) => {
+    const { ctx, release } = contextOf(call);
+    const span = spanOf(descriptor, ctx, options);
+    const startedAt = performance.now();
+    let error: string | undefined;
+    options.calls.underWay++;
+    try {
+      reply(null, await (handler(call.request, ctx) as Promise<unknown>));
+    } catch (err) {
+      options.onFailure?.(err, ctx.requestId, descriptor.path);
+      error = toHubError(err).code;
+      reply(toStatus(err));
+    } finally {
+      options.calls.underWay--;
+      span?.end({ error });
+      options.metrics?.called(descriptor.path, error ?? 'OK', performance.now() - startedAt);
+      release();
+    }
+  };
+}
+
+/** Below it is what the handler does; calls that nobody follows, as long-lived sessions, have none. */
+function spanOf({ path }: Descriptor, ctx: CallContext, { tracing }: Adapted): Span | undefined {
+  if (tracing === undefined || ctx.traceparent === undefined) return undefined;
+  const [, service = '', method = ''] = path.split('/');
+  const attributes = { 'rpc.system.name': 'grpc', 'rpc.service': service, 'rpc.method': method };
+  const span = tracing.start(`${service}/${method}`, { parent: ctx.traceparent, kind: 'server', attributes });
+  ctx.traceparent = span.traceparent;
+  return span;
+}
+
+function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapted) {
+  return async (call: ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>) => {
+    const { ctx, release } = contextOf(call);
+    try {
+      const input = descriptor.requestStream
+        ? call
+        : (call as ServerWritableStream<unknown, unknown>).request;
+      for await (const message of handler(input, ctx) as AsyncIterable<unknown>) {
+        if (ctx.signal.aborted) break;
+        if (!call.write(message)) await drained(call, ctx.signal);
+      }
+      call.end();
+    } catch (err) {
+      options.onFailure?.(err, ctx.requestId, descriptor.path);
+      call.emit('error', toStatus(err));
+    } finally {
+      release();
+    }
+  };
+}
+
+function drained(call: NodeJS.EventEmitter, signal: CallSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      call.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    call.once('drain', done);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}
+
+/** The signal fires when the caller cancels, and at the deadline, which grpc-js reports as a cancellation too. */
+function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
+  const signal = new CallStop();
+  const cancelled = () => signal.abort(new HubError('CANCELLED', 'The caller has gone.'));
+  call.on('cancelled', cancelled);
+  const deadline = call.getDeadline();
+  const leftMs = deadline === Infinity ? Infinity : Number(deadline) - Date.now();
+  const ctx: CallContext = {
+    ...fromMetadata(call.metadata),
+    deadlineAt: performance.now() + leftMs,
+    signal,
+  };
+  return { ctx, release: () => call.off('cancelled', cancelled) };
+}
+
+const awayEveryMs = 1_000;
+
+/**
+ * What handlers throw on purpose is the caller's to know, not the log's. A store that is away is both: callers are not
+ * told its cause, and one call a second is enough to tell of all that fail.
+ */
+function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>): typeof onFailure {
+  const isTold = createThrottle(awayEveryMs);
+  return (err, requestId, path) => {
+    if (err instanceof HubError) {
+      if (err.code !== 'UNAVAILABLE' || err.cause === undefined) return;
+      if (!isTold()) return;
+    }
+    onFailure(err, requestId, path);
+  };
+}
+
+/** What anybody may ask, and how large a message of theirs may be. */
+const openMethod = /^\/grpc\.(health|reflection)\./;
+const openMessageBytesMax = 65_536;
+
+/** Refuses strangers at the headers of a call, before anything of its message is read. */
+function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerInterceptor {
+  const authenticate = createAuthenticator(serviceTokens);
+  return (method, call) => {
+    if (openMethod.test(method.path)) {
+      // grpc-js has one bound for all methods of a server, and keeps it here for each call.
+      const { decoder } = call as unknown as { decoder: { maxReadMessageLength: number } };
+      decoder.maxReadMessageLength = openMessageBytesMax;
+      return new ServerInterceptingCall(call);
+    }
+    return new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata: (metadata, admit) => {
+            const refusal = authenticate(metadata);
+            if (refusal === undefined) return admit(metadata);
+            metrics?.called(method.path, refusal.code, 0);
+            call.sendStatus(toStatus(refusal));
+          },
+        }),
+    });
+  };
+}
+
+function createAuthenticator(serviceTokens: readonly string[]): (metadata: Metadata) => HubError | undefined {
+  if (serviceTokens.length === 0) return () => undefined;
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  const expected = serviceTokens.map((token) => digest(`Bearer ${token}`));
+  return (metadata) => {
+    const [shown] = metadata.get('authorization');
+    const showing = typeof shown === 'string' ? digest(shown) : undefined;
+    if (showing !== undefined && expected.some((one) => timingSafeEqual(showing, one))) return undefined;
+    return new HubError('KEY_MISSING', 'This port takes calls from the hub’s own services only.');
+  };
+}

@@ -1,0 +1,25 @@
+/** A TCP port on loopback that is free now, for a server that is started next. */
+
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** Below the ephemeral range, from which an outgoing connection could take the port in the meantime. */
+const ports = { from: 10_000, to: 32_000 };
+const triesMax = 100;
+
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < triesMax; tries++) {
+    const port = randomInt(ports.from, ports.to);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+  throw new Error(`None of ${triesMax} ports between ${ports.from} and ${ports.to} is free.`);
+}

@@ -1,0 +1,102 @@
+/**
+ * The life of a service that is a process of its own and keeps documents. While its store is waited for its ports are
+ * there and say that they do not serve.
+ */
+
+import { type GrpcServerOptions, startGrpcServer } from '../grpc/server.ts';
+import { type GrpcSettings, serverCredentialsOf } from '../grpc/settings.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { createRpcMetrics, serveMetrics } from '../telemetry/metrics.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
+import type { Closable, RunningService } from './lifecycle.ts';
+import { createStopLog } from './stop-log.ts';
+import { isAwaited, openWithStore } from './store-wait.ts';
+
+export interface StoredServiceOptions<T extends Closable> {
+  /** As `/readyz` names it. */
+  name: string;
+  /** As the log calls it. */
+  title: string;
+  logger: Logger;
+  tracing: Tracing | undefined;
+  grpc: GrpcSettings;
+  metricsPort: number;
+  storeUrl: string;
+  open: () => Promise<T>;
+  /** What is served on each port, the public one first; `find` gives nothing until the store was reached. */
+  ports: (find: () => T | undefined) => ServedPort[];
+  /** Ends what would keep it from draining. */
+  beforeDrain?: (service: T) => void;
+}
+
+export type ServedPort = Pick<
+  GrpcServerOptions,
+  'address' | 'services' | 'portSetting' | 'reflect' | 'connectionAgeMs'
+>;
+
+export async function startStoredService<T extends Closable>(
+  options: StoredServiceOptions<T>,
+): Promise<RunningService> {
+  const { name, title, logger, tracing, grpc } = options;
+  let opened: T | undefined;
+  let draining = false;
+  const missing = () => [...(opened === undefined ? ['store'] : []), ...(draining ? [name] : [])];
+  let listening: ReturnType<typeof listen> | undefined;
+  const listenOnce = () => {
+    listening ??= listen(options, { ports: options.ports(() => opened), missing });
+    return listening;
+  };
+  const service = await openWithStore(options.open, {
+    logger,
+    isAwaited: isAwaited(options.storeUrl),
+    onAway: listenOnce,
+  });
+  opened = service;
+  const { servers, figures } = await listenOnce();
+  for (const server of servers) server.setServing(true);
+  const port = servers[0]?.port;
+  logger.info({ event: 'service.started', port }, `${title} listens on port ${port}`);
+  const stopLog = createStopLog({
+    logger,
+    drainMs: grpc.drainMs,
+    underWay: () => servers.reduce((sum, server) => sum + server.underWay(), 0),
+    what: 'calls',
+  });
+  return {
+    stopLog,
+    close: async () => {
+      draining = true;
+      for (const server of servers) server.setServing(false);
+      options.beforeDrain?.(service);
+      await Promise.all(servers.map((one) => one.close(grpc.drainMs, () => stopLog.cut(one.underWay()))));
+      await service.close();
+      await figures.close();
+      await tracing?.close();
+    },
+  };
+}
+
+/** The ports, which say that they do not serve. */
+async function listen<T extends Closable>(
+  { logger, tracing, grpc, metricsPort }: StoredServiceOptions<T>,
+  { ports, missing }: { ports: ServedPort[]; missing: () => string[] },
+) {
+  const metrics = createRpcMetrics();
+  const common: Omit<GrpcServerOptions, keyof ServedPort> = {
+    serving: false,
+    tracing,
+    metrics,
+    serviceTokens: grpc.serviceTokens,
+    credentials: serverCredentialsOf(grpc),
+    onFailure: (err, requestId, path) =>
+      logger.error({ event: 'rpc.failed', err, requestId, path }, 'a call failed'),
+  };
+  const servers = [];
+  for (const port of ports) servers.push(await startGrpcServer({ ...common, ...port }));
+  const figures = await serveMetrics(metrics.text, {
+    host: grpc.host,
+    port: metricsPort,
+    missing,
+  });
+  return { servers, figures };
+}

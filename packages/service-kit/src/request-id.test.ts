@@ -1,8 +1,0 @@
-import { expect, it } from 'vitest';
-import { createRequestId } from './request-id.ts';
-
-it('makes ids of 32 hexadecimal digits, none twice', () => {
-  const ids = Array.from({ length: 10_000 }, createRequestId);
-  expect(ids.filter((id) => !/^[0-9a-f]{32}$/.test(id))).toEqual([]);
-  expect(new Set(ids).size).toBe(ids.length);
-});

@@ -1,0 +1,77 @@
+/** Figures for Prometheus, on a port of their own so that they are never on a public one. */
+
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Closable } from '../process/lifecycle.ts';
+import { cannotListen } from '../process/start-failure.ts';
+import { DurationHistogram, type DurationSeries } from './duration-histogram.ts';
+import { createProcessRegistry } from './process-metrics.ts';
+
+export interface MetricsServerOptions {
+  host: string;
+  port: number;
+  /**
+   * Asked by `/readyz`, for probes that cannot ask a port with mutual TLS, and for whoever wants to know why: the names
+   * of what is missing, none when the service is ready.
+   */
+  missing?: () => string[];
+}
+
+/** Serves the figures of the process and what `read` gives as `/metrics`; port 0 turns it off. */
+export async function serveMetrics(
+  read: () => string | Promise<string>,
+  { host, port, missing }: MetricsServerOptions,
+): Promise<Closable & { port: number }> {
+  if (port === 0) return { port: 0, close: () => {} };
+  const registry = createProcessRegistry();
+  const server = createServer(async (request, response) => {
+    if (request.url === '/readyz' && missing !== undefined) return answerReady(response, missing());
+    if (request.url !== '/metrics') return response.writeHead(404).end();
+    response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
+    return response.end((await registry.metrics()) + (await read()));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (err) => reject(cannotListen('DATAHUB_METRICS_PORT', err)));
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
+
+function answerReady(response: ServerResponse, missing: string[]): void {
+  const ready = missing.length === 0;
+  response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(JSON.stringify(ready ? { status: 'ready' } : { status: 'not ready', missing }));
+}
+
+export interface RpcMetrics {
+  /** `path` as in `/datahub.ml.v1.MlService/Predict`; `code` is OK or one of ours. */
+  called(path: string, code: string, durationMs: number): void;
+  /** In the text form of Prometheus. */
+  text(): string;
+}
+
+export function createRpcMetrics(): RpcMetrics {
+  const calls = new DurationHistogram({
+    name: 'datahub_rpc_duration_seconds',
+    help: 'Calls of this service by method and code.',
+    bucketsMs: [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000],
+  });
+  /** Methods and codes are few. */
+  const seen = new Map<string, DurationSeries>();
+  return {
+    called: (path, code, durationMs) => {
+      const key = `${path} ${code}`;
+      let series = seen.get(key);
+      if (series === undefined) {
+        const [, service = '', method = ''] = path.split('/');
+        series = calls.series({ service, method, code });
+        seen.set(key, series);
+      }
+      series.observe(durationMs);
+    },
+    text: () => calls.text(),
+  };
+}

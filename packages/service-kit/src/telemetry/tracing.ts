@@ -1,0 +1,114 @@
+/**
+ * Traces, by OpenTelemetry's standard environment variables, over OTLP/HTTP. Off, and nothing of OpenTelemetry loaded,
+ * where no endpoint is set. Spans hold ids, methods, codes and times: never values, texts, hosts or users.
+ */
+
+import type { Attributes, SpanContext } from '@opentelemetry/api';
+import type { Sampler } from '@opentelemetry/sdk-trace';
+import type { Environment } from '../process/settings.ts';
+
+export interface SpanOptions {
+  /** W3C `traceparent` of the span above; a new trace without it. */
+  parent?: string | undefined;
+  kind: 'server' | 'client' | 'internal';
+  attributes?: Attributes;
+  /** In milliseconds of `performance.now()`; now unless given. */
+  startAt?: number;
+}
+
+export interface Span {
+  /** For what happens below it. */
+  readonly traceparent: string;
+  /** `error` is a code of ours; `endAt` is in milliseconds of `performance.now()`. */
+  end(outcome?: { attributes?: Attributes; error?: string | undefined; endAt?: number }): void;
+}
+
+export interface Tracing {
+  start(name: string, options: SpanOptions): Span;
+  /** Sends what is left, for some seconds at most. */
+  close(): Promise<void>;
+}
+
+const closeTimeoutMs = 5_000;
+
+/** Undefined where traces are off. */
+export async function openTracing(env: Environment, service: string): Promise<Tracing | undefined> {
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const off = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none';
+  if (!endpoint || off) return undefined;
+  const [api, sdk, { OTLPTraceExporter }, resources] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+  ]);
+  const provider = new sdk.TracerProvider({
+    sampler: samplerOf(env, sdk),
+    resource: resources
+      .resourceFromAttributes({ 'service.name': `data-hub-${service}` })
+      .merge(resources.detectResources({ detectors: [resources.envDetector] })),
+    // Bounded: what does not fit while the collector is away is dropped.
+    spanProcessors: [
+      new sdk.BatchSpanProcessor({
+        exporter: new OTLPTraceExporter(),
+        scheduledDelayMillis: Number(env.OTEL_BSP_SCHEDULE_DELAY ?? 5_000),
+      }),
+    ],
+  });
+  const tracer = provider.getTracer('data-hub');
+  const kinds = {
+    server: api.SpanKind.SERVER,
+    client: api.SpanKind.CLIENT,
+    internal: api.SpanKind.INTERNAL,
+  };
+
+  return {
+    // One clock for all: moments that were noted before and those of the calls here.
+    start: (name, { parent, kind, attributes = {}, startAt = performance.now() }) => {
+      const above = parent === undefined ? undefined : toSpanContext(parent);
+      const context =
+        above === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, above);
+      const options = { kind: kinds[kind], attributes, startTime: startAt };
+      const span = tracer.startSpan(name, options, context);
+      return {
+        traceparent: toTraceparent(span.spanContext()),
+        end: ({ attributes: more = {}, error, endAt = performance.now() } = {}) => {
+          span.setAttributes(more);
+          if (error !== undefined) {
+            span.setAttribute('error.type', error);
+            span.setStatus({ code: api.SpanStatusCode.ERROR });
+          }
+          span.end(endAt);
+        },
+      };
+    },
+    close: async () => {
+      const patience = new Promise<void>((resolve) => setTimeout(resolve, closeTimeoutMs).unref());
+      await Promise.race([provider.shutdown().catch(() => {}), patience]);
+    },
+  };
+}
+
+/** `OTEL_TRACES_SAMPLER` and its argument; what the caller decided holds, unless told otherwise. */
+function samplerOf(env: Environment, sdk: typeof import('@opentelemetry/sdk-trace')): Sampler {
+  const ratio = Number(env.OTEL_TRACES_SAMPLER_ARG ?? 1);
+  const name = env.OTEL_TRACES_SAMPLER ?? 'parentbased_always_on';
+  const root = name.endsWith('always_off')
+    ? new sdk.AlwaysOffSampler()
+    : name.endsWith('traceidratio')
+      ? new sdk.TraceIdRatioBasedSampler(ratio)
+      : new sdk.AlwaysOnSampler();
+  return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root }) : root;
+}
+
+function toSpanContext(traceparent: string): SpanContext | undefined {
+  const [, traceId, spanId, flags] =
+    /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? [];
+  if (traceId === undefined || spanId === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId))
+    return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags as string, 16), isRemote: true };
+}
+
+function toTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+}

@@ -1,0 +1,97 @@
+import { constants, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { afterEach, expect, it } from 'vitest';
+import { createCallContext } from '../../src/call/call.ts';
+import { HubError } from '../../src/call/error.ts';
+import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '../../src/grpc/client.ts';
+import { type RunningGrpcServer, startGrpcServer } from '../../src/grpc/server.ts';
+
+let server: RunningGrpcServer | undefined;
+let client: GrpcClient<typeof MlServiceService> | undefined;
+afterEach(async () => {
+  client?.close();
+  await server?.close(0);
+});
+
+const token = 't'.repeat(32);
+
+async function serve(
+  handler: () => Promise<unknown>,
+  options: Partial<GrpcClientOptions> = { serviceToken: token },
+) {
+  const handlers = new Proxy({}, { get: () => handler });
+  const services = [{ definition: MlServiceService, handlers }];
+  server = await startGrpcServer({ address: '127.0.0.1:0', services, serviceTokens: [token] });
+  const address = `127.0.0.1:${server.port}`;
+  client = createGrpcClient(MlServiceService, { address, ...options });
+  return client.calls;
+}
+
+it('has a service that gave up before the deadline answer as one that cannot be reached, not as if the caller had gone', async () => {
+  const calls = await serve(() => Promise.reject(new HubError('CANCELLED', 'The caller has gone.')));
+  const asked = calls.listClassifiers(
+    { offset: 0, limit: undefined },
+    createCallContext({ timeoutMs: 5_000 }),
+  );
+  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+});
+
+it('tells a deadline from a caller who has gone', async () => {
+  const calls = await serve(() => new Promise(() => {}));
+  const asked = calls.listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 100 }));
+  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+});
+
+it('knows a caller who has gone', async () => {
+  const calls = await serve(() => new Promise(() => {}));
+  const leaving = new AbortController();
+  const ctx = { ...createCallContext({ timeoutMs: 5_000 }), signal: leaving.signal };
+  const asked = calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
+  setTimeout(() => leaving.abort(), 50);
+  await expect(asked).rejects.toMatchObject({ code: 'CANCELLED' });
+});
+
+it('does not tell callers of a gateway with another service token that they showed no key', async () => {
+  const refused = async (forOthers: boolean) => {
+    const calls = await serve(async () => ({}), { serviceToken: 'o'.repeat(32), forOthers });
+    const ctx = createCallContext({ timeoutMs: 5_000 });
+    const told = await calls.listClassifiers({ offset: 0, limit: undefined }, ctx).catch((err) => err);
+    client?.close();
+    await server?.close(0);
+    return told;
+  };
+  expect(await refused(true)).toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining('service token'),
+  });
+  expect(await refused(false)).toMatchObject({ code: 'KEY_MISSING' });
+});
+
+it('tells a call whose answer was lost from one that never went out', async () => {
+  const calls = await serve(() => new Promise(() => {}));
+  const ask = () =>
+    calls
+      .listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 5_000 }))
+      .catch((err) => err);
+  const lost = ask();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await server?.close(0);
+  expect(await lost).toMatchObject({ code: 'UNAVAILABLE', lost: true });
+  const unsent = await ask();
+  expect([unsent.code, unsent.lost]).toEqual(['UNAVAILABLE', undefined]);
+});
+
+it('takes a call whose stream ended without an answer for a lost one, not for a fault of the hub', async () => {
+  const mute = createServer().on('stream', (stream) => stream.close(constants.NGHTTP2_NO_ERROR));
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  const address = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
+  client = createGrpcClient(MlServiceService, { address });
+  const asked = client.calls.listClassifiers(
+    { offset: 0, limit: undefined },
+    createCallContext({ timeoutMs: 5_000 }),
+  );
+  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true, lost: true });
+  client.close();
+  mute.close();
+});

@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { describe, expect, it, vi } from 'vitest';
+import { createCallContext } from '../../src/call/call.ts';
+import { HubError } from '../../src/call/error.ts';
+import { createGrpcClient } from '../../src/grpc/client.ts';
+import { startGrpcServer } from '../../src/grpc/server.ts';
+
+it('has the log hear of a store that is away once a second, and of what nobody foresaw each time', async () => {
+  const away = new HubError('UNAVAILABLE', 'The store is away.', { cause: new Error('ECONNREFUSED') });
+  const broken = new TypeError('x is not a function');
+  const failures = [away, away, broken, broken, new HubError('NOT_FOUND', 'There is none.'), away];
+  const handlers = new Proxy({}, { get: () => async () => Promise.reject(failures.shift()) });
+  const onFailure = vi.fn();
+  const services = [{ definition: MlServiceService, handlers }];
+  const server = await startGrpcServer({ address: '127.0.0.1:0', services, onFailure });
+  const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
+  try {
+    while (failures.length > 0) {
+      const ctx = createCallContext({ timeoutMs: 5_000 });
+      await expect(client.calls.listClassifiers({ offset: 0, limit: undefined }, ctx)).rejects.toThrow();
+    }
+  } finally {
+    client.close();
+    await server.close(0);
+  }
+  expect(onFailure.mock.calls.map(([err]) => err)).toEqual([away, broken, broken]);
+});
+
+describe('a call of a stranger', () => {
+  const large = Buffer.alloc(5);
+  large.writeUInt32BE(60_000_000, 1);
+
+  /** The status of a call whose message never becomes whole. */
+  const statusOf = async (path: string, authorization: string) => {
+    const services = [{ definition: MlServiceService, handlers: new Proxy({}, { get: () => vi.fn() }) }];
+    const serviceTokens = ['a'.repeat(32)];
+    const server = await startGrpcServer({ address: '127.0.0.1:0', services, serviceTokens });
+    const session = connect(`http://127.0.0.1:${server.port}`);
+    try {
+      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', authorization };
+      const stream = session.request(headers, { endStream: false });
+      stream.write(Buffer.concat([large, Buffer.alloc(100_000)]));
+      stream.on('error', () => {});
+      const silent = new Promise((resolve) => setTimeout(resolve, 500, {}));
+      const [answer] = (await Promise.race([once(stream, 'response'), silent.then(() => [{}])])) as [object];
+      return (answer as Record<string, unknown>)['grpc-status'];
+    } finally {
+      session.destroy();
+      await server.close(0);
+    }
+  };
+
+  it('is refused at its headers', async () => {
+    expect(await statusOf('/datahub.ml.v1.MlService/Predict', 'Bearer wrong')).toBe('16');
+    expect(await statusOf('/datahub.ml.v1.MlService/Predict', `Bearer ${'a'.repeat(32)}`)).toBeUndefined();
+  });
+
+  it('is refused where anybody may ask, but not with so large a message', async () => {
+    expect(await statusOf('/grpc.health.v1.Health/Check', '')).toBe('8');
+  });
+});

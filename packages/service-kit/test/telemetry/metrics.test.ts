@@ -1,0 +1,36 @@
+import { freePort } from '@datahub/service-kit/process/free-port';
+import { expect, it } from 'vitest';
+import { createRpcMetrics, serveMetrics } from '../../src/telemetry/metrics.ts';
+
+it('serves calls by method and code, on /metrics alone', async () => {
+  const metrics = createRpcMetrics();
+  metrics.called('/datahub.ml.v1.MlService/Predict', 'OK', 3);
+  metrics.called('/datahub.ml.v1.MlService/Predict', 'NOT_FOUND', 1);
+  const served = await serveMetrics(metrics.text, { host: '127.0.0.1', port: await freePort() });
+  const url = `http://127.0.0.1:${served.port}`;
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toContain('# TYPE datahub_rpc_duration_seconds histogram');
+  expect(text).toContain(
+    'datahub_rpc_duration_seconds_count{service="datahub.ml.v1.MlService",method="Predict",code="NOT_FOUND"} 1',
+  );
+  expect(text).toContain('\nprocess_resident_memory_bytes ');
+  expect((await fetch(url)).status).toBe(404);
+  await served.close();
+});
+
+it('says beside them whether the service takes calls', async () => {
+  let missing: string[] = [];
+  const served = await serveMetrics(() => '', {
+    host: '127.0.0.1',
+    port: await freePort(),
+    missing: () => missing,
+  });
+  const ask = async () => {
+    const answer = await fetch(`http://127.0.0.1:${served.port}/readyz`);
+    return [answer.status, await answer.json()];
+  };
+  expect(await ask()).toEqual([200, { status: 'ready' }]);
+  missing = ['store'];
+  expect(await ask()).toEqual([503, { status: 'not ready', missing: ['store'] }]);
+  await served.close();
+});

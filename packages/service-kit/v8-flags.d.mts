@@ -1,0 +1,1 @@
+export declare const v8Flags: string[];

@@ -1,0 +1,275 @@
+/** The tokens of SQL that matter for binding: what is quoted, what is a comment, where variables stand. */
+
+import { HubError } from '@datahub/service-kit/call/error';
+
+export type Dialect = 'postgres' | 'mysql' | 'mariadb';
+
+export interface Token {
+  /** `quoted` covers strings, quoted identifiers and dollar quotes; `symbol` one character, or `::` or `:=`. */
+  kind: 'word' | 'quoted' | 'number' | 'symbol' | 'variable';
+  start: number;
+  end: number;
+  /** Upper case for words, the name for variables, the text for symbols. */
+  text: string;
+}
+
+/** To the engines every character beyond ASCII is a letter, a blank or a sign too. */
+const wordStart = /[A-Za-z_\u0080-\u{10ffff}]/u;
+const wordPart = /[\w$\u0080-\u{10ffff}]/u;
+const blank = /[ \t\n\v\f\r]/;
+const variableName = /[A-Za-z_][A-Za-z0-9_]{0,63}/y;
+const bracedVariable = /\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}/y;
+const bracedAnywhere = /\{\{\s*[A-Za-z_][A-Za-z0-9_]{0,63}\s*\}\}/;
+const dollarTag = /\$([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)?\$/uy;
+/** What may part two strings that are one to PostgreSQL: a line break, perhaps with comments after it. */
+const continuation = /[ \t\f\v]*[\n\r](?:\s|--[^\n\r]*[\n\r])*'/y;
+const numberText = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
+
+/** Where a text stops being SQL; line and column count from 1. */
+export function rejectAt(text: string, offset: number, message: string): HubError {
+  return new HubError('SQL_REJECTED', message, {
+    stage: 'prepare',
+    retryable: false,
+    sql: lineAndColumn(text, offset),
+  });
+}
+
+export function lineAndColumn(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset);
+  const lineStart = before.lastIndexOf('\n') + 1;
+  return { line: before.split('\n').length, column: [...before.slice(lineStart)].length + 1 };
+}
+
+/** Throws SQL_REJECTED for what never ends, and for what executes although it looks like a comment. */
+export function tokenize(text: string, dialect: Dialect, isDeclared: (name: string) => boolean): Token[] {
+  const lexer = new Lexer(text, dialect, isDeclared);
+  while (lexer.next());
+  return lexer.tokens;
+}
+
+class Lexer {
+  readonly tokens: Token[] = [];
+  readonly #text: string;
+  readonly #postgres: boolean;
+  readonly #isDeclared: (name: string) => boolean;
+  /** Open brackets: `(`, `[` of a subscript, `{` for the `[` of an array constructor. */
+  readonly #open: string[] = [];
+  #at = 0;
+
+  constructor(text: string, dialect: Dialect, isDeclared: (name: string) => boolean) {
+    this.#text = text;
+    this.#postgres = dialect === 'postgres';
+    this.#isDeclared = isDeclared;
+  }
+
+  next(): boolean {
+    this.#skipBlank();
+    const character = this.#text[this.#at];
+    if (character === undefined) return false;
+    if (character === '\0') throw rejectAt(this.#text, this.#at, 'The statement contains a NUL character.');
+    if (wordStart.test(this.#codePoint())) this.#word();
+    else if (/[0-9]/.test(character) || (character === '.' && /[0-9]/.test(this.#text[this.#at + 1] ?? '')))
+      this.#number();
+    else if (character === "'" || character === '"' || character === '`') this.#quote(character);
+    else if (character === '$' && this.#postgres) this.#dollar();
+    else if (character === ':') this.#colon();
+    else if (character === '{') this.#brace();
+    else this.#symbol(character);
+    return true;
+  }
+
+  #codePoint(): string {
+    return String.fromCodePoint(this.#text.codePointAt(this.#at) as number);
+  }
+
+  #push(kind: Token['kind'], end: number, text: string): void {
+    this.tokens.push({ kind, start: this.#at, end, text });
+    this.#at = end;
+  }
+
+  #skipBlank(): void {
+    for (;;) {
+      const rest = this.#text;
+      const character = rest[this.#at] ?? '';
+      if (blank.test(character)) this.#at++;
+      else if (rest.startsWith('--', this.#at) && this.#isDashComment()) this.#skipLine();
+      else if (character === '#' && !this.#postgres) this.#skipLine();
+      else if (rest.startsWith('/*', this.#at)) this.#skipBlockComment();
+      else return;
+    }
+  }
+
+  /** MySQL wants a blank or a control character after the dashes. */
+  #isDashComment(): boolean {
+    const after = this.#text[this.#at + 2];
+    return this.#postgres || after === undefined || after <= ' ' || after === '\u007f';
+  }
+
+  #skipLine(): void {
+    const lineEnd = this.#postgres ? /[\n\r]/g : /\n/g;
+    lineEnd.lastIndex = this.#at;
+    this.#at = lineEnd.test(this.#text) ? lineEnd.lastIndex : this.#text.length;
+  }
+
+  #skipBlockComment(): void {
+    const start = this.#at;
+    if (!this.#postgres && /^\/\*M?!/.test(this.#text.slice(start, start + 4))) {
+      throw rejectAt(
+        this.#text,
+        start,
+        'Comments of the form /*! … */ are executed by the database, so they are refused.',
+      );
+    }
+    let depth = 0;
+    do {
+      if (this.#postgres && this.#text.startsWith('/*', this.#at)) depth++;
+      else if (!this.#postgres && depth === 0) depth = 1;
+      else if (this.#text.startsWith('*/', this.#at)) depth--;
+      else {
+        this.#at++;
+        continue;
+      }
+      this.#at += 2;
+    } while (depth > 0 && this.#at < this.#text.length);
+    if (depth > 0) throw rejectAt(this.#text, start, 'A comment is opened here and never closed.');
+    if (!this.#postgres && this.#text[start + 2] === '+') this.#requirePlainHint(start);
+  }
+
+  /** MySQL reads hints by a grammar of their own, to which what ends a comment may stand in quotes. */
+  #requirePlainHint(start: number): void {
+    if (!/['"`]/.test(this.#text.slice(start, this.#at))) return;
+    throw rejectAt(
+      this.#text,
+      start,
+      'A hint with quotes in it is refused. Name what it is about without them.',
+    );
+  }
+
+  #word(): void {
+    let end = this.#at;
+    while (end < this.#text.length) {
+      const character = String.fromCodePoint(this.#text.codePointAt(end) as number);
+      if (!wordPart.test(character)) break;
+      end += character.length;
+    }
+    const word = this.#text.slice(this.#at, end);
+    const next = this.#text[end];
+    if (this.#postgres && next === "'" && (word === 'e' || word === 'E')) {
+      const start = this.#at;
+      this.#at = end;
+      this.#quote("'", { backslash: true, start });
+    } else this.#push('word', end, word.toUpperCase());
+  }
+
+  #number(): void {
+    numberText.lastIndex = this.#at;
+    const [number = '0'] = numberText.exec(this.#text) ?? [];
+    this.#push('number', this.#at + number.length, number);
+  }
+
+  /** The closing quote is doubled to stand for itself; MySQL's strings, and E'…', know the backslash as well. */
+  #quote(quote: string, from: { backslash?: boolean; start?: number } = {}): void {
+    const start = from.start ?? this.#at;
+    const backslash = from.backslash ?? (!this.#postgres && quote !== '`');
+    if (quote === '`' && this.#postgres)
+      throw rejectAt(this.#text, start, 'PostgreSQL quotes names with ", not with `.');
+    let end = this.#at + 1;
+    for (; ; end++) {
+      const character = this.#text[end];
+      if (character === undefined)
+        throw rejectAt(this.#text, start, `A ${quote} is opened here and never closed.`);
+      if (character === '\\' && backslash) end++;
+      else if (character === quote) {
+        if (this.#text[end + 1] === quote) end++;
+        else if (!this.#postgres || !backslash) break;
+        else {
+          // The backslash is an escape in what continues the string as well.
+          continuation.lastIndex = end + 1;
+          if (!continuation.test(this.#text)) break;
+          end = continuation.lastIndex - 1;
+        }
+      }
+    }
+    this.#pushQuoted(start, end + 1);
+  }
+
+  #pushQuoted(start: number, end: number): void {
+    const braced = bracedAnywhere.exec(this.#text.slice(start, end));
+    if (braced !== null) {
+      throw rejectAt(
+        this.#text,
+        start + braced.index,
+        `${braced[0]} stands in quotes, where it is plain text. Write it without the quotes: values are bound, never merged into the text. To build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`,
+      );
+    }
+    this.#at = start;
+    this.#push('quoted', end, '');
+  }
+
+  #dollar(): void {
+    dollarTag.lastIndex = this.#at;
+    const [tag] = dollarTag.exec(this.#text) ?? [];
+    if (tag === undefined) {
+      throw rejectAt(
+        this.#text,
+        this.#at,
+        'Numbered parameters such as $1 are the hub’s own. Name your variables, as in :name.',
+      );
+    }
+    const close = this.#text.indexOf(tag, this.#at + tag.length);
+    if (close < 0) throw rejectAt(this.#text, this.#at, `${tag} is opened here and never closed.`);
+    this.#pushQuoted(this.#at, close + tag.length);
+  }
+
+  #colon(): void {
+    const next = this.#text[this.#at + 1];
+    if (next === ':' || next === '=') {
+      this.#push('symbol', this.#at + 2, `:${next}`);
+      return;
+    }
+    variableName.lastIndex = this.#at + 1;
+    const [name] = variableName.exec(this.#text) ?? [];
+    const end = this.#at + 1 + (name?.length ?? 0);
+    const longer = /[A-Za-z0-9_]/.test(this.#text[end] ?? '');
+    if (name !== undefined && longer)
+      throw rejectAt(this.#text, this.#at, 'A variable’s name has at most 64 characters.');
+    // In a subscript a colon separates the bounds of a slice, unless somebody declared what follows it.
+    const slice = this.#open.at(-1) === '[' && name !== undefined && !this.#isDeclared(name);
+    if (name === undefined || slice) this.#push('symbol', this.#at + 1, ':');
+    else this.#push('variable', end, name);
+  }
+
+  #brace(): void {
+    bracedVariable.lastIndex = this.#at;
+    const [braced, name] = bracedVariable.exec(this.#text) ?? [];
+    if (braced !== undefined && name !== undefined) {
+      this.#push('variable', this.#at + braced.length, name);
+      return;
+    }
+    if (this.#text.startsWith('{{', this.#at)) {
+      throw rejectAt(
+        this.#text,
+        this.#at,
+        'A variable is written {{name}}: a letter or underscore, then letters, digits or underscores.',
+      );
+    }
+    this.#symbol('{');
+  }
+
+  #symbol(character: string): void {
+    if (character === '?' && !this.#postgres) {
+      throw rejectAt(this.#text, this.#at, 'Placeholders have names here: write :name instead of ?.');
+    }
+    if (character === '(') this.#open.push('(');
+    else if (character === '[') this.#open.push(this.#startsArray() ? '{' : '[');
+    else if (character === ')' || character === ']') this.#open.pop();
+    this.#push('symbol', this.#at + character.length, character);
+  }
+
+  /** `ARRAY[…]`, and a bracket inside of one. */
+  #startsArray(): boolean {
+    const last = this.tokens.at(-1);
+    if (last?.kind === 'word') return last.text === 'ARRAY';
+    return (last?.text === '[' || last?.text === ',') && this.#open.at(-1) === '{';
+  }
+}

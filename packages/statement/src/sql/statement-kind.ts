@@ -1,0 +1,177 @@
+/** What a statement does, told by its words: its verb, whether it reads or writes, and whether the hub runs it at all. */
+
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Dialect, lineAndColumn, rejectAt, type Token } from './lexer.ts';
+
+export type StatementKind = 'read' | 'write' | 'standalone';
+
+const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
+const readVerbs = new Set([...queryVerbs, 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC']);
+const writeVerbs = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
+/** Run outside of our transaction: they end it, or cannot be in one. */
+const standaloneVerbs = new Set([
+  ...['CALL', 'CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'COMMENT', 'GRANT', 'REVOKE'],
+  ...[
+    'VACUUM',
+    'ANALYZE',
+    'REINDEX',
+    'CLUSTER',
+    'REFRESH',
+    'OPTIMIZE',
+    'REPAIR',
+    'CHECK',
+    'CHECKSUM',
+    'CHECKPOINT',
+  ],
+]);
+
+const refusals: Record<string, string> = {
+  transaction: 'The hub opens and ends transactions itself, one for each execution.',
+  session: 'A setting of the session would outlive this execution: connections are shared.',
+  prepared: 'The hub prepares statements itself.',
+  files: 'Statements that move files or streams are not run by the hub.',
+  other: 'Statements of this kind are not run by the hub.',
+};
+
+const refusedVerbs = new Map<string, string>([
+  ...['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'END', 'ABORT', 'XA'].map(
+    (verb) => [verb, 'transaction'] as const,
+  ),
+  ...['SET', 'RESET', 'DISCARD', 'USE', 'LOCK', 'UNLOCK', 'LISTEN', 'UNLISTEN', 'NOTIFY', 'FLUSH'].map(
+    (verb) => [verb, 'session'] as const,
+  ),
+  ...['PREPARE', 'EXECUTE', 'DEALLOCATE', 'DECLARE', 'FETCH', 'MOVE', 'CLOSE', 'HANDLER'].map(
+    (verb) => [verb, 'prepared'] as const,
+  ),
+  ...['COPY', 'LOAD', 'IMPORT'].map((verb) => [verb, 'files'] as const),
+  ...[
+    'DO',
+    'KILL',
+    'SHUTDOWN',
+    'INSTALL',
+    'UNINSTALL',
+    'DELIMITER',
+    'SECURITY',
+    'HELP',
+    'CACHE',
+    'PURGE',
+    'CHANGE',
+    'BINLOG',
+  ].map((verb) => [verb, 'other'] as const),
+]);
+
+/** True for commands of which the hub only runs statements that read. */
+export const isReading = (command: string): boolean => readVerbs.has(command);
+
+export interface Shape {
+  verb: string;
+  kind: StatementKind;
+  /** A WITH of it writes, too: the database counts the rows of the main statement alone. */
+  uncounted: boolean;
+  /** The tokens of the one statement, without a semicolon at its end. */
+  tokens: Token[];
+}
+
+/** Throws SQL_REJECTED or COMMAND_MISMATCH. `command` is upper case. */
+export function checkShape(
+  text: string,
+  tokens: Token[],
+  options: { command: string; dialect: Dialect },
+): Shape {
+  const own = onlyStatement(text, tokens);
+  const verb = findVerb(own);
+  if (verb === undefined) throw rejectAt(text, own[0]?.start ?? 0, 'The text holds no statement.');
+  const refused = refusedVerbs.get(verb.text);
+  if (refused !== undefined)
+    throw rejectAt(text, verb.start, `${verb.text} is refused. ${refusals[refused]}`);
+  const kind = kindOf(verb.text);
+  if (kind === undefined)
+    throw rejectAt(text, verb.start, `The hub knows no statement that starts with ${verb.text}.`);
+  if (!agree(options.command, verb.text, own[0]?.text === 'WITH')) {
+    throw new HubError(
+      'COMMAND_MISMATCH',
+      `The statement is ${article(verb.text)} ${verb.text}, but the command is ${options.command}. Set the command to ${verb.text} if that is what it should do.`,
+      { stage: 'prepare', retryable: false, sql: lineAndColumn(text, verb.start) },
+    );
+  }
+  if (kind === 'read') refuseInto(text, own, options.dialect);
+  return { verb: verb.text, kind, uncounted: own.some((_, i) => isWritingWith(own, i)), tokens: own };
+}
+
+/** `AS (DELETE …`, `AS MATERIALIZED (DELETE …`. */
+function isWritingWith(tokens: Token[], at: number): boolean {
+  const [verb, open, before] = [tokens[at], tokens[at - 1], tokens[at - 2]];
+  if (verb?.kind !== 'word' || !writeVerbs.has(verb.text) || open?.text !== '(') return false;
+  return before?.kind === 'word' && (before.text === 'AS' || before.text === 'MATERIALIZED');
+}
+
+function onlyStatement(text: string, tokens: Token[]): Token[] {
+  const end = tokens.findIndex(({ kind, text: symbol }) => kind === 'symbol' && symbol === ';');
+  if (end < 0) return tokens;
+  const after = tokens.slice(end + 1).find(({ text: symbol }) => symbol !== ';');
+  if (after !== undefined)
+    throw rejectAt(text, after.start, 'One stored query is one statement: a second one starts here.');
+  return tokens.slice(0, end);
+}
+
+/** The first word after parentheses; for WITH the verb that the list of queries serves. */
+function findVerb(tokens: Token[]): Token | undefined {
+  const first = tokens.findIndex(({ text }) => text !== '(');
+  const word = tokens[first];
+  if (word === undefined || word.kind !== 'word') return undefined;
+  if (word.text !== 'WITH') return word;
+  let depth = 0;
+  for (const token of tokens.slice(first + 1)) {
+    if (token.text === '(') depth++;
+    else if (token.text === ')') depth--;
+    else if (
+      depth === 0 &&
+      token.kind === 'word' &&
+      (queryVerbs.has(token.text) || writeVerbs.has(token.text))
+    ) {
+      return token;
+    }
+  }
+  return undefined;
+}
+
+function kindOf(verb: string): StatementKind | undefined {
+  if (readVerbs.has(verb)) return 'read';
+  if (writeVerbs.has(verb)) return 'write';
+  return standaloneVerbs.has(verb) ? 'standalone' : undefined;
+}
+
+function agree(command: string, verb: string, startsWith: boolean): boolean {
+  if (command === verb) return true;
+  if (command === 'WITH') return startsWith && queryVerbs.has(verb);
+  if (command === 'DESCRIBE' || command === 'DESC') return verb === 'DESCRIBE' || verb === 'DESC';
+  return command === 'SELECT' && queryVerbs.has(verb);
+}
+
+const article = (word: string) => (/^[AEIOU]/.test(word) ? 'an' : 'a');
+
+/** What may stand before the INSERT that MySQL and MariaDB are asked to explain. */
+const explainWords = new Set([
+  ...['EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE', 'EXTENDED', 'PARTITIONS'],
+  ...['FORMAT', '=', 'JSON', 'TREE', 'TRADITIONAL'],
+]);
+
+/**
+ * True where INTO belongs to a statement that inserts, which the read-only session stops. On MySQL and MariaDB that is
+ * the one explained alone: its words may be names (`t.insert`, `@insert`, `1insert`), and INTO after them writes a file.
+ */
+function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
+  const verb = tokens[at - 1]?.text ?? '';
+  if (dialect === 'postgres') return verb === 'INSERT' || verb === 'MERGE';
+  const inserts = verb === 'INSERT' || verb === 'REPLACE';
+  return inserts && tokens.slice(0, at - 1).every(({ text }) => explainWords.has(text));
+}
+
+/** SELECT … INTO makes a table, a file or a variable. */
+function refuseInto(text: string, tokens: Token[], dialect: Dialect): void {
+  const into = tokens.find(
+    ({ kind, text: word }, i) => kind === 'word' && word === 'INTO' && !isInserting(tokens, i, dialect),
+  );
+  if (into === undefined) return;
+  throw rejectAt(text, into.start, 'INTO makes a table, a file or a variable of what is read; leave it out.');
+}

@@ -1,0 +1,84 @@
+/** Statements of the longest text that the hub stores, made to cost time: what they cost grows with their length alone. */
+
+import { HubError } from '@datahub/service-kit/call/error';
+import { describe, expect, it } from 'vitest';
+import { compileStatement, type Dialect } from '../src/sql/compile.ts';
+
+const charactersMax = 262_144;
+const longestMs = 3_000;
+
+function repeat(piece: (i: number) => string): string {
+  let text = '';
+  for (let i = 0; text.length < charactersMax - 100; i++) text += piece(i);
+  return text;
+}
+
+/** Compiles and binds, twice, with as much as a call can hold; what is refused is refused in time as well. */
+function run(text: string, dialect: Dialect | 'mongodb', value: unknown): string {
+  try {
+    const compiled = compileStatement(text, { dialect, command: 'SELECT', variables: [] });
+    const contextJson = JSON.stringify(Object.fromEntries(compiled.variables.map((name) => [name, value])));
+    compiled.bind({ pinnedJson: '', contextJson });
+    return compiled.bind({ pinnedJson: '', contextJson }).text;
+  } catch (err) {
+    if (err instanceof HubError) return err.code;
+    throw err;
+  }
+}
+
+function timed(work: () => string): string {
+  const startedAt = performance.now();
+  const outcome = work();
+  expect(performance.now() - startedAt).toBeLessThan(longestMs);
+  return outcome;
+}
+
+const manyNames = `SELECT 1${repeat((i) => `,:v${i.toString(36)}`)}`;
+const oneName = `SELECT 1${repeat(() => ',:v').slice(0, 3 * 65_535)}`;
+const lists = `SELECT 1 WHERE true${repeat((i) => ` OR a IN(:v${i % 15})`)}`;
+
+describe.each(['postgres', 'mysql', 'mariadb'] as const)('on %s', (dialect) => {
+  it.each([
+    ['a variable in every place', manyNames],
+    ['one variable everywhere', oneName],
+    ['lists everywhere', lists],
+  ])('%s costs no time', (_name, text) => {
+    expect(timed(() => run(text, dialect, 1)).length).toBeGreaterThan(80_000);
+  });
+
+  it('variables in more places than any server takes are refused', () => {
+    expect(timed(() => run(`${oneName},:v`, dialect, 1))).toBe('SQL_REJECTED');
+  });
+
+  it.each([
+    ['line breaks after a string', `SELECT E'a'${repeat(() => '\n')}1`],
+    ['comments after a string', `SELECT E'a'${repeat(() => '\n--x')}`],
+    ['braces in a string', `SELECT '${repeat(() => '{{ ')}'`],
+    ['openings of comments', `SELECT ${repeat(() => '/*')}`],
+    ['dollar tags', `SELECT ${repeat((i) => `$a${i}$ `)}`],
+  ])('%s cost no time', (_name, text) => {
+    timed(() => run(text, dialect, 1));
+  });
+});
+
+it('of values that are missing some are told, and how many more there are', () => {
+  const { bind } = compileStatement(manyNames, { dialect: 'postgres', command: 'SELECT', variables: [] });
+  const call = () => bind({ pinnedJson: '', contextJson: '' });
+  expect(call).toThrow(expect.objectContaining({ code: 'CONTEXT_INVALID' }));
+  expect(call).toThrow(expect.toSatisfy(({ errors }) => errors.length === 200));
+  expect(call).toThrow(/^\/context\/v0 is missing, and \d{5} more\.$/);
+});
+
+it.each(['mysql', 'mariadb'] as const)('lists that no %s takes are not written out', (dialect) => {
+  const long = Array.from({ length: 9_000 }, (_, i) => i);
+  expect(timed(() => run(lists, dialect, long))).toBe('CONTEXT_INVALID');
+  const few = `SELECT 1 WHERE a IN (:a) OR a IN (:b) OR a IN (:c) OR a IN (:d)`;
+  expect(run(few, dialect, long)).toBe('CONTEXT_INVALID');
+  expect(run(few.replace(' OR a IN (:d)', ''), dialect, long)).toContain('?,?');
+});
+
+it('variables in every place of a command of MongoDB cost no time', () => {
+  const names = repeat((i) => `":v${i.toString(36)}",`).slice(0, -1);
+  const text = `{"find":"o","filter":{"a":{"$in":[${names}]}}}`;
+  expect(timed(() => run(text, 'mongodb', 1)).length).toBeGreaterThan(30_000);
+});

@@ -1,0 +1,140 @@
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { describe, expect, it } from 'vitest';
+import { compileCommand, verbOf } from '../../src/mongodb/command.ts';
+import { faultsMax } from '../../src/values.ts';
+import { bind, find } from '../command-fixture.ts';
+
+const rejected = (message: string) =>
+  expect.objectContaining({ code: 'SQL_REJECTED', message, stage: 'prepare', retryable: false });
+
+describe('a text', () => {
+  it.each(['', '{', '[]', 'null', '5', '"find"', '{"find', '{}', '{"Find": "o"}', '{"": 1}'])(
+    '%j has no command',
+    (text) => {
+      expect(verbOf(text)).toBeUndefined();
+    },
+  );
+
+  it.each<[string, string]>([
+    ['[]', 'The query must be one JSON object, a command such as {"find": "orders"}.'],
+    ['null', 'The query must be one JSON object, a command such as {"find": "orders"}.'],
+    ['1e400', 'The query must be one JSON object, a command such as {"find": "orders"}.'],
+    ...['', 'Find', 'find ', 'drop', 'eval', 'findAndModify', 'mapReduce', 'bulkWrite', 'getMore', 'a"'].map(
+      (name): [string, string] => [
+        JSON.stringify({ [name]: 'o' }),
+        `The query begins with ${JSON.stringify(name)}, which is none of the commands that the hub runs: find, aggregate, count, distinct, insert, update, delete.`,
+      ],
+    ),
+    [
+      '{}',
+      'The query begins with "", which is none of the commands that the hub runs: find, aggregate, count, distinct, insert, update, delete.',
+    ],
+  ])('%s is refused', (text, message) => {
+    expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(rejected(message));
+  });
+
+  it.each(['9'.repeat(35), '1e9999', `0.${'9'.repeat(35)}`])('with the number %s is refused', (number) => {
+    const text = `{"find": "o", "filter": {"a": [${number}]}}`;
+    expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(
+      rejected('/filter/a/0 has more digits than any number of MongoDB.'),
+    );
+  });
+
+  it.each([
+    ['', 1, 1, 'Unexpected end of JSON input'],
+    ['{"find":', 1, 9, 'Unexpected end of JSON input'],
+    ['{"find": "o', 1, 12, 'Unterminated string'],
+    ['x', 1, 1, "Unexpected token 'x'"],
+    ['{"find": "o",\n "limit": tru\n}', 2, 14, "Unexpected token '\n'"],
+    ['{"find": "o",\r\n "limit": [1,]\r\n}', 2, 14, "Unexpected token ']'"],
+    [`{"find": "${'o'.repeat(100)}",\n\n "limit": +1, "skip": 1}`, 3, 11, "Unexpected token '+'"],
+    ['{"find": "o", "filter": {"at position 3": .5}}', 1, 43, "Unexpected token '.'"],
+    [' at position 3 (line', 1, 2, "Unexpected token 'a'"],
+    ['{"find": "o", "a": "😀é", "limit": nope}', 1, 36, "Unexpected token 'o'"],
+    ['{"find": "😀",\n "a": "😀\\u00e9" x}', 2, 17, "Expected ',' or '}' after property value"],
+    ['{"find": "\\x"}', 1, 12, 'Bad escaped character'],
+    ['{"find": "a\nb"}', 1, 12, 'Bad control character in string literal'],
+    ['{"find": 01}', 1, 11, 'Unexpected number'],
+    ["{\n\n'find': 1}", 3, 1, "Expected property name or '}'"],
+    ['{"find": "o"}\n;', 2, 1, 'Unexpected non-whitespace character after JSON'],
+    ['{"find": "o"} {"find": "o"}', 1, 15, 'Unexpected non-whitespace character after JSON'],
+  ])('%j is no JSON at line %i, column %i', (text, line, column, reason) => {
+    expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(
+      expect.objectContaining({
+        code: 'SQL_REJECTED',
+        message: `The query is no JSON: ${reason}.`,
+        stage: 'prepare',
+        retryable: false,
+        sql: { line, column },
+      }),
+    );
+  });
+
+  it('hides no operator behind escapes, and the last of two names is the one that is judged and run', () => {
+    const compile = (text: string) => compileCommand(text, { command: 'SELECT', variables: [] });
+    expect(() => compile('{"find": "o", "filter": {"\\u0024where": "x"}}')).toThrow('runs code');
+    expect(() => compile('{"find": "o", "filter": {"a": 1}, "filter": {"$where": "x"}}')).toThrow(
+      'runs code',
+    );
+    const last = compile('{"find": "o", "filter": {"$where": "x"}, "filter": {"a": 1}}');
+    expect(last.bind({ pinnedJson: '', contextJson: '{}' }).text).toBe('{"find":"o","filter":{"a":1}}');
+  });
+});
+
+describe('variables', () => {
+  const compile = (command: object, variables: Partial<Variable>[]) =>
+    compileCommand(JSON.stringify(command), { command: 'SELECT', variables: variables as Variable[] });
+
+  it('are told once, in the order of the text, and described without values', () => {
+    const filter = { b: ':b', a: [':a', ':b'], id: { $oid: ':id' }, $expr: ':a' };
+    const compiled = compile(find(filter), [{ key: 'a', type: 'bigint' }, { key: 'unused' }]);
+    expect(compiled.variables).toEqual(['b', 'a', 'id']);
+    expect(compiled.describable()).toEqual({
+      key: '',
+      text: '{"find":"orders","filter":{"b":null,"a":[null,null],"id":null,"$expr":{"$literal":null}}}',
+      params: [],
+      placeholders: ['b', 'a', 'id'],
+    });
+    const given = { pinnedJson: '{"b": "pinned"}', contextJson: '{"a": 1, "b": 2, "id": null}' };
+    const text =
+      '{"find":"orders","filter":{"b":"pinned","a":[{"$numberLong":"1"},"pinned"],"id":null,"$expr":{"$literal":{"$numberLong":"1"}}}}';
+    expect(compiled.bind(given)).toEqual({ key: '', text, params: [] });
+    expect(compiled.toStored(text, { state: '2', line: 1, column: 1 })).toEqual({
+      state: '2',
+      line: 1,
+      column: 1,
+    });
+  });
+
+  it('that are missing are told, and defaults stand in', () => {
+    const variables = [
+      { key: 'a', valueJson: '{"b": 1.10}' },
+      { key: 'b', required: false },
+    ];
+    expect(bind(find({ a: ':a', b: ':b' }), {}, { variables }).filter).toEqual({
+      a: { b: { $numberDouble: '1.10' } },
+      b: null,
+    });
+    expect(() => bind(find({ a: ':a', b: ':b', c: ':c', d: ':d' }), {}, { variables })).toThrow(
+      expect.objectContaining({ code: 'CONTEXT_INVALID', message: '/context/c is missing, and 1 more.' }),
+    );
+  });
+
+  it('that do not fit are all told, up to as many as a query has', () => {
+    const names = Array.from({ length: faultsMax + 1 }, (_, i) => `v${i}`);
+    const context = Object.fromEntries(names.map((name) => [name, 'no']));
+    const filter = { good: { $date: ':d' }, $or: names.map((name) => ({ a: { $oid: `:${name}` } })) };
+    expect(() => bind(find(filter), { ...context, d: '2026-11-20' })).toThrow(
+      expect.objectContaining({
+        code: 'CONTEXT_INVALID',
+        message: '/context/v0 must be an ObjectId: 24 hexadecimal digits.',
+        stage: 'prepare',
+        retryable: false,
+        errors: names.slice(0, faultsMax).map((name) => ({
+          pointer: `/context/${name}`,
+          detail: 'must be an ObjectId: 24 hexadecimal digits',
+        })),
+      }),
+    );
+  });
+});

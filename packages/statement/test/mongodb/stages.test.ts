@@ -1,0 +1,227 @@
+import { describe, expect, it } from 'vitest';
+import { aggregate, literal, run, text, update } from '../command-fixture.ts';
+
+const stageOf = (stage: object) => (run(aggregate(stage)).pipeline as object[])[0];
+
+const rejected = (message: string) =>
+  expect.objectContaining({ code: 'SQL_REJECTED', message, stage: 'prepare', retryable: false });
+const noPlace = (pointer: string) => rejected(`${pointer} is the variable :x, where a value has no place.`);
+const onlyTheQuery = (pointer: string) =>
+  rejected(`${pointer} is the variable :x, where only what the query itself says may stand.`);
+
+const expressionStages = [
+  '$project',
+  '$addFields',
+  '$set',
+  '$group',
+  '$replaceRoot',
+  '$replaceWith',
+  '$bucket',
+  '$bucketAuto',
+  '$sortByCount',
+  '$redact',
+  '$setWindowFields',
+  '$densify',
+  '$fill',
+  '$documents',
+];
+
+describe('a stage', () => {
+  it.each(expressionStages)('%s takes values, as literals, and no more of the caller', (name) => {
+    const stage = { [name]: { a: ':x', b: { $concat: ['$own', ':x'] }, c: { $literal: ':x' } } };
+    const written = { [name]: { a: literal, b: { $concat: ['$own', literal] }, c: literal } };
+    expect(stageOf(stage)).toEqual(written);
+    expect(() => stageOf({ [name]: ':x' })).toThrow(noPlace(`/pipeline/0/${name}`));
+  });
+
+  it.each(['$sort', '$sample', '$search', '$searchMeta'])('%s takes values, and no more', (name) => {
+    expect(stageOf({ [name]: { a: ':x', b: [':n'] } })).toEqual({ [name]: { a: text, b: [3] } });
+    expect(() => stageOf({ [name]: ':x' })).toThrow(noPlace(`/pipeline/0/${name}`));
+  });
+
+  it.each(['$limit', '$skip'])('%s takes a number of the caller', (name) => {
+    expect(stageOf({ [name]: ':n' })).toEqual({ [name]: 3 });
+  });
+
+  it.each(['$count', '$unwind', '$unset'])('%s is what the query says', (name) => {
+    for (const said of ['$a', ['a', 'b'], { path: '$a', preserveNullAndEmptyArrays: true }]) {
+      expect(stageOf({ [name]: said })).toEqual({ [name]: said });
+    }
+    expect(() => stageOf({ [name]: ':x' })).toThrow(onlyTheQuery(`/pipeline/0/${name}`));
+    expect(() => stageOf({ [name]: { path: ':x' } })).toThrow(onlyTheQuery(`/pipeline/0/${name}/path`));
+    expect(() => stageOf({ [name]: ['a', '{{x}}'] })).toThrow(onlyTheQuery(`/pipeline/0/${name}/1`));
+  });
+
+  it.each<[object, object]>([
+    [{ $match: { a: ':x', $expr: { $eq: ['$a', ':x'] } } }, { a: text, $expr: { $eq: ['$a', literal] } }],
+    [
+      { $facet: { one: [{ $match: { a: ':x' } }], two: [{ $set: { a: ':x' } }, { $limit: ':n' }] } },
+      { one: [{ $match: { a: text } }], two: [{ $set: { a: literal } }, { $limit: 3 }] },
+    ],
+    [
+      { $lookup: { from: 'c', let: { v: ':x' }, pipeline: [{ $match: { a: ':x' } }], as: 'r' } },
+      { from: 'c', let: { v: literal }, pipeline: [{ $match: { a: text } }], as: 'r' },
+    ],
+    [
+      { $lookup: { from: 'c', localField: 'a', foreignField: 'b', as: 'r' } },
+      { from: 'c', localField: 'a', foreignField: 'b', as: 'r' },
+    ],
+    [
+      { $unionWith: { coll: 'c', pipeline: [{ $set: { a: ':x' } }] } },
+      { coll: 'c', pipeline: [{ $set: { a: literal } }] },
+    ],
+    [
+      {
+        $graphLookup: {
+          from: 'c',
+          startWith: ':x',
+          connectFromField: 'a',
+          connectToField: 'b',
+          as: 'r',
+          maxDepth: ':n',
+          restrictSearchWithMatch: { a: ':x' },
+        },
+      },
+      {
+        from: 'c',
+        startWith: literal,
+        connectFromField: 'a',
+        connectToField: 'b',
+        as: 'r',
+        maxDepth: 3,
+        restrictSearchWithMatch: { a: text },
+      },
+    ],
+    [
+      {
+        $geoNear: {
+          near: { type: 'Point', coordinates: [':n', ':n'] },
+          query: { a: ':x' },
+          minDistance: ':n',
+          maxDistance: ':n',
+          distanceMultiplier: ':n',
+          distanceField: 'd',
+        },
+      },
+      {
+        near: { type: 'Point', coordinates: [3, 3] },
+        query: { a: text },
+        minDistance: 3,
+        maxDistance: 3,
+        distanceMultiplier: 3,
+        distanceField: 'd',
+      },
+    ],
+    [
+      {
+        $vectorSearch: {
+          index: 'v',
+          path: 'p',
+          filter: { a: ':x' },
+          queryVector: [':n', 1.5],
+          limit: ':n',
+          numCandidates: ':n',
+        },
+      },
+      { index: 'v', path: 'p', filter: { a: text }, queryVector: [3, 1.5], limit: 3, numCandidates: 3 },
+    ],
+  ])('of parts takes values where values stand: %j', (stage, written) => {
+    expect(stageOf(stage)).toEqual({ [Object.keys(stage)[0] as string]: written });
+  });
+
+  it.each<[string, string]>([
+    ['$lookup', 'from'],
+    ['$lookup', 'localField'],
+    ['$lookup', 'foreignField'],
+    ['$lookup', 'as'],
+    ['$unionWith', 'coll'],
+    ['$graphLookup', 'from'],
+    ['$graphLookup', 'connectToField'],
+    ['$graphLookup', 'toString'],
+    ['$geoNear', 'distanceField'],
+    ['$geoNear', 'key'],
+    ['$vectorSearch', 'index'],
+    ['$vectorSearch', 'path'],
+  ])('%s has its %s from the query alone', (name, part) => {
+    expect(() => stageOf({ [name]: { [part]: ':x' } })).toThrow(onlyTheQuery(`/pipeline/0/${name}/${part}`));
+    expect(() => stageOf({ [name]: ':x' })).toThrow(onlyTheQuery(`/pipeline/0/${name}`));
+  });
+
+  it('may be the name of a collection to unite with', () => {
+    expect(stageOf({ $unionWith: 'c' })).toEqual({ $unionWith: 'c' });
+  });
+
+  it.each<[unknown, string]>([
+    [{ $facet: ':x' }, '/pipeline/0/$facet must be an object, pipelines, written out.'],
+    [{ $facet: { a: ':x' } }, '/pipeline/0/$facet/a must be a list of stages, written out.'],
+    [{ $lookup: { pipeline: ':x' } }, '/pipeline/0/$lookup/pipeline must be a list of stages, written out.'],
+    [{ $match: ':x' }, '/pipeline/0/$match must be an object, a filter, written out.'],
+    [{ $geoNear: { query: ':x' } }, '/pipeline/0/$geoNear/query must be an object, a filter, written out.'],
+    [':x', '/pipeline/0 must be an object, a stage, written out.'],
+    [[], '/pipeline/0 must be an object, a stage, written out.'],
+    [null, '/pipeline/0 must be an object, a stage, written out.'],
+    [5, '/pipeline/0 must be an object, a stage, written out.'],
+    [{}, '/pipeline/0 must have one name, the stage’s.'],
+    [{ '': {} }, '/pipeline/0 must have one name, the stage’s.'],
+    [{ $limit: 1, $skip: 1 }, '/pipeline/0 must have one name, the stage’s.'],
+  ])('of another shape is refused: %j', (stage, message) => {
+    expect(() => stageOf(stage as object)).toThrow(rejected(message));
+  });
+});
+
+/** Every place of a pipeline, and where the stage stands in it. */
+const pipelines: [string, (stage: object) => object][] = [
+  ['/pipeline/0', (stage) => aggregate(stage)],
+  ['/pipeline/1', (stage) => aggregate({ $match: {} }, stage)],
+  ['/pipeline/0/$facet/a/0', (stage) => aggregate({ $facet: { a: [stage] } })],
+  ['/pipeline/0/$lookup/pipeline/0', (stage) => aggregate({ $lookup: { from: 'c', pipeline: [stage] } })],
+  ['/pipeline/0/$unionWith/pipeline/0', (stage) => aggregate({ $unionWith: { pipeline: [stage] } })],
+  [
+    '/pipeline/0/$facet/a/0/$lookup/pipeline/0/$unionWith/pipeline/0',
+    (stage) =>
+      aggregate({ $facet: { a: [{ $lookup: { pipeline: [{ $unionWith: { pipeline: [stage] } }] } }] } }),
+  ],
+  ['/updates/0/u/0', (stage) => update([stage])],
+];
+
+describe.each(pipelines)('at %s', (pointer, command) => {
+  it.each(['$out', '$merge'])('%s is refused, which writes', (name) => {
+    const message = `${pointer}/${name} writes what was read; the hub writes with insert, update and delete only.`;
+    expect(() => run(command({ [name]: 'c' }))).toThrow(rejected(message));
+    expect(() => run(command({ [name]: { into: 'c' } }))).toThrow(rejected(message));
+  });
+
+  it.each([
+    ...['$changeStream', '$changeStreamSplitLargeEvent', '$collStats', '$currentOp', '$indexStats'],
+    ...['$listLocalSessions', '$listSampledQueries', '$listSearchIndexes', '$listSessions', '$mergeCursors'],
+    ...[
+      '$planCacheStats',
+      '$queryStats',
+      '$querySettings',
+      '$shardedDataDistribution',
+      '$listClusterCatalog',
+    ],
+    ...['$rankFusion', '$scoreFusion', '$score', '$_internalInhibitOptimization', '$listCatalog'],
+    ...[
+      'match',
+      '$Match',
+      '$MATCH',
+      '$match ',
+      ' $match',
+      '$$match',
+      '$matc',
+      '$matchx',
+      '$',
+      '$OUT',
+      '$Out',
+    ],
+    ...['$out ', '$where', 'toString', '__proto__', 'constructor'],
+  ])('%j is no stage', (name) => {
+    const stage = JSON.parse(`{${JSON.stringify(name)}: {}}`);
+    const message =
+      name === '$where'
+        ? `${pointer}/$where runs code at the server, which the hub does not allow.`
+        : `${pointer}/${name} is no stage that the hub runs.`;
+    expect(() => run(command(stage))).toThrow(rejected(message));
+  });
+});

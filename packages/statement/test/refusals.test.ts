@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { compileStatement, type Dialect } from '../src/sql/compile.ts';
+
+const dialects: Dialect[] = ['postgres', 'mysql', 'mariadb'];
+
+function refusal(text: string, command = 'SELECT', dialect: Dialect = 'postgres'): unknown {
+  try {
+    return compileStatement(text, { dialect, command, variables: [] });
+  } catch (err) {
+    const { code, message, sql, stage, retryable } = err as Record<string, unknown>;
+    expect([stage, retryable]).toEqual(['prepare', false]);
+    return { code, message, sql };
+  }
+}
+const rejected = (message: string, line = 1, column = 1) => ({
+  code: 'SQL_REJECTED',
+  message,
+  sql: { line, column },
+});
+
+const reasons: [reason: string, verbs: string][] = [
+  [
+    'The hub opens and ends transactions itself, one for each execution.',
+    'BEGIN START COMMIT ROLLBACK SAVEPOINT RELEASE END ABORT XA',
+  ],
+  [
+    'A setting of the session would outlive this execution: connections are shared.',
+    'SET RESET DISCARD USE LOCK UNLOCK LISTEN UNLISTEN NOTIFY FLUSH',
+  ],
+  ['The hub prepares statements itself.', 'PREPARE EXECUTE DEALLOCATE DECLARE FETCH MOVE CLOSE HANDLER'],
+  ['Statements that move files or streams are not run by the hub.', 'COPY LOAD IMPORT'],
+  [
+    'Statements of this kind are not run by the hub.',
+    'DO KILL SHUTDOWN INSTALL UNINSTALL DELIMITER SECURITY HELP CACHE PURGE CHANGE BINLOG',
+  ],
+];
+
+describe('the reason is told', () => {
+  it.each(reasons.flatMap(([reason, verbs]) => verbs.split(' ').map((verb) => [verb, reason])))(
+    'of %s',
+    (verb, reason) => {
+      const told = rejected(`${verb} is refused. ${reason}`, 2, 1);
+      for (const dialect of dialects) {
+        expect(refusal(`-- x\n${verb} x`, 'SELECT', dialect)).toEqual(told);
+        expect(refusal(`-- x\n${verb?.toLowerCase()} x`, verb, dialect)).toEqual(told);
+      }
+    },
+  );
+
+  it.each([
+    ['', rejected('The text holds no statement.')],
+    ['-- x', rejected('The text holds no statement.')],
+    [' ;', rejected('The text holds no statement.')],
+    ['\n  1', rejected('The text holds no statement.', 2, 3)],
+    ['((1))', rejected('The text holds no statement.')],
+    ["'SELECT'", rejected('The text holds no statement.')],
+    ['WITH a AS (SELECT 1)', rejected('The text holds no statement.')],
+    ['WITH a AS (SELECT 1) b', rejected('The text holds no statement.')],
+    ['(\nGIBBERISH', rejected('The hub knows no statement that starts with GIBBERISH.', 2, 1)],
+    ['SELECT 1; SELECT 2', rejected('One stored query is one statement: a second one starts here.', 1, 11)],
+    ['SELECT 1;;\n;x', rejected('One stored query is one statement: a second one starts here.', 2, 2)],
+    [';SELECT 1', rejected('One stored query is one statement: a second one starts here.', 1, 2)],
+    [
+      'SELECT 1\nINTO t',
+      rejected('INTO makes a table, a file or a variable of what is read; leave it out.', 2, 1),
+    ],
+  ])('of %j', (text, told) => expect(refusal(text)).toEqual(told));
+
+  it.each([
+    ['UPDATE t SET a = 1', 'SELECT', 'an UPDATE', 1],
+    ['DELETE FROM t', 'INSERT', 'a DELETE', 1],
+    ['INSERT INTO t VALUES (1)', 'WITH', 'an INSERT', 1],
+    ['(SELECT 1)', 'DELETE', 'a SELECT', 2],
+    ['WITH a AS (SELECT 1) DELETE FROM t', 'WITH', 'a DELETE', 22],
+    ['SELECT 1', 'WITH', 'a SELECT', 1],
+    ['(WITH a AS (SELECT 1) SELECT 2)', 'WITH', 'a SELECT', 23],
+    ['SHOW x', 'DESC', 'a SHOW', 1],
+    ['DESCRIBE t', 'SHOW', 'a DESCRIBE', 1],
+    ['VALUES (1)', 'TABLE', 'a VALUES', 1],
+    ['EXPLAIN SELECT 1', 'SELECT', 'an EXPLAIN', 1],
+    ['ALTER TABLE t ADD a int', 'CREATE', 'an ALTER', 1],
+    ['OPTIMIZE TABLE t', 'SELECT', 'an OPTIMIZE', 1],
+  ])('where %j is not %s', (text, command, article, column) => {
+    const verb = article.split(' ')[1];
+    expect(refusal(text, command)).toEqual({
+      code: 'COMMAND_MISMATCH',
+      message: `The statement is ${article}, but the command is ${command}. Set the command to ${verb} if that is what it should do.`,
+      sql: { line: 1, column },
+    });
+  });
+});
+
+describe('what looks like it is none', () => {
+  it.each([
+    ['SELECT 1;', 'SELECT'],
+    ['SELECT 1 ; ;', 'SELECT'],
+    ["SELECT ';' , 'INTO'", 'SELECT'],
+    ['SELECT "into" FROM t', 'SELECT'],
+    ['WITH "update" AS (SELECT 1) SELECT 2', 'WITH'],
+    ['WITH a AS (DELETE FROM t RETURNING 1) SELECT 2', 'WITH'],
+    ['WITH a AS (INSERT INTO t SELECT 1 RETURNING 1) SELECT 2', 'SELECT'],
+    ['WITH a AS (MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE) SELECT 2', 'SELECT'],
+    ['WITH a AS ((SELECT 1)) VALUES (1)', 'SELECT'],
+    ['INSERT INTO t SELECT 1', 'INSERT'],
+    ['CREATE TABLE t AS SELECT 1', 'CREATE'],
+    ['DESC t', 'DESCRIBE'],
+    ['DESCRIBE t', 'DESC'],
+  ])('%j as %s', (text, command) => expect(refusal(text, command)).toHaveProperty('kind'));
+});

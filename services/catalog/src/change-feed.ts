@@ -1,0 +1,113 @@
+/**
+ * Tells executors which documents changed, and lets a change be answered only when nobody holds the old state: every
+ * watcher has acknowledged, or the leases given before the change have run out.
+ */
+
+import type { WatchRequest, WatchResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
+
+export interface ChangeFeed {
+  /** Resolves when the change is in force everywhere. */
+  publish(ids: string[]): Promise<void>;
+  watch(requests: AsyncIterable<WatchRequest>, signal: CallSignal): AsyncIterable<WatchResponse>;
+  /** Ends all watches. */
+  close(): void;
+}
+
+interface Watcher {
+  pending: WatchResponse[];
+  acknowledged: number;
+  wake: () => void;
+  closed: boolean;
+}
+
+export interface ChangeFeedOptions {
+  instanceId: string;
+  leaseMs: number;
+  /** True when holders may exist that do not watch here: then every change waits for the leases to run out. */
+  mayMissHolders: () => boolean;
+  /** True when executors may hold what another process gave them before this one started. */
+  holdersBefore?: boolean | undefined;
+}
+
+export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
+  const watchers = new Set<Watcher>();
+  const waiting = new Set<() => void>();
+  let sequence = 0;
+  let lastLossAt = options.holdersBefore ? performance.now() : Number.NEGATIVE_INFINITY;
+  let closed = false;
+
+  const settle = () => {
+    for (const check of waiting) check();
+  };
+
+  const allLetGo = (upTo: number) =>
+    !options.mayMissHolders() &&
+    performance.now() - lastLossAt > options.leaseMs &&
+    [...watchers].every((watcher) => watcher.acknowledged >= upTo);
+
+  return {
+    publish: (ids) => {
+      const mine = ++sequence;
+      for (const watcher of watchers) {
+        watcher.pending.push({ sequence: mine, instanceId: '', changed: ids });
+        watcher.wake();
+      }
+      return new Promise((resolve) => {
+        if (allLetGo(mine)) return resolve();
+        const check = () => {
+          if (allLetGo(mine)) done();
+        };
+        const done = () => {
+          clearTimeout(timer);
+          waiting.delete(check);
+          resolve();
+        };
+        const timer = setTimeout(done, options.leaseMs);
+        waiting.add(check);
+      });
+    },
+
+    watch: async function* (requests, signal) {
+      const watcher: Watcher = { pending: [], acknowledged: sequence, wake: () => {}, closed };
+      watchers.add(watcher);
+      const end = () => {
+        watcher.closed = true;
+        watcher.wake();
+      };
+      signal.addEventListener('abort', end, { once: true });
+      readAcknowledgements(requests, watcher, settle).then(end, end);
+      try {
+        yield { sequence: 0, instanceId: options.instanceId, changed: [] };
+        while (!watcher.closed && !closed) {
+          const next = watcher.pending.shift();
+          if (next) yield next;
+          else await new Promise<void>((wake) => Object.assign(watcher, { wake }));
+        }
+      } finally {
+        signal.removeEventListener('abort', end);
+        watchers.delete(watcher);
+        // A holder that went silent may still hold leases: for one lease, nothing is answered early.
+        lastLossAt = performance.now();
+      }
+    },
+
+    close: () => {
+      closed = true;
+      for (const watcher of watchers) watcher.wake();
+    },
+  };
+}
+
+async function readAcknowledgements(
+  requests: AsyncIterable<WatchRequest>,
+  watcher: Watcher,
+  settle: () => void,
+): Promise<void> {
+  for await (const request of requests) {
+    if (request.acknowledged > watcher.acknowledged) {
+      watcher.acknowledged = request.acknowledged;
+      settle();
+    }
+  }
+}

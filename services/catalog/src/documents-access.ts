@@ -1,0 +1,216 @@
+/** What every part of the catalog works with, and the two moves all of them share: load what is the caller's, update by compare and set. */
+
+import type { Beside, Collection, Doc } from '@datahub/document-store';
+import type { Quota } from '@datahub/document-store/quota';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { Seal } from '@datahub/sealing/sealer';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
+import type { CreateId } from '@datahub/service-kit/id';
+import type { ChangeFeed } from './change-feed.ts';
+import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
+import { categoryOf, type Parent } from './folder.ts';
+import type { MakeContext } from './hub.ts';
+import type { KeptBytes } from './kept-bytes.ts';
+import type { Leftovers } from './maintenance/deletion-sweep.ts';
+import type { CheckStatement } from './query.ts';
+import type { CatalogStore } from './store.ts';
+
+export interface Catalog {
+  store: CatalogStore;
+  nowMs: () => number;
+  createId: CreateId;
+  seal: Seal;
+  checkStatement: CheckStatement;
+  changes: ChangeFeed;
+  namespace: string;
+  quota: Quota;
+  leftovers: Leftovers;
+  keptBytes: KeptBytes;
+}
+
+export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {
+  const principal = requirePrincipal(ctx);
+  return { accountId: principal.accountId, nowMs: catalog.nowMs(), createId: catalog.createId, principal };
+}
+
+const compareAndSetAttemptsMax = 50;
+
+interface Update<T extends Doc> {
+  collection: Collection<T>;
+  load: () => Promise<T>;
+  /** Returns the very document it was given when nothing changes. */
+  change: (doc: T) => T | Promise<T>;
+  expected?: Expected;
+  /** Kept together with the change, and by itself where nothing changes. */
+  entry?: Beside | undefined;
+}
+
+/** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
+export async function update<T extends Doc & { updatedAt: number | null }>(
+  catalog: Catalog,
+  { collection, load, change, expected = {}, entry }: Update<T>,
+): Promise<T> {
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const doc = await load();
+    requireVersion(doc, expected);
+    const changed = await change(doc);
+    if (changed === doc) {
+      if (entry !== undefined) await catalog.store.audit.insert(entry.doc as AuditDoc);
+      return doc;
+    }
+    const next = { ...changed, version: doc.version + 1, updatedAt: catalog.nowMs() };
+    if (await collection.replace(next, entry)) return next;
+  }
+  throw tooMany();
+}
+
+/** Deletes the document as its caller expects it, which must be there. */
+export async function remove<T extends Doc>({
+  collection,
+  load,
+  expected = {},
+  entry,
+}: Omit<Update<T>, 'change'>): Promise<void> {
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const { accountId, id, version } = await load();
+    requireVersion({ version }, expected);
+    const guard = expected.expectedVersion === undefined ? {} : { version };
+    if (await collection.delete(accountId, id, { ...guard, beside: entry })) return;
+  }
+  throw tooMany();
+}
+
+function tooMany(): HubError {
+  return new HubError('UNAVAILABLE', 'Too many changes to the same thing at once. Try again.', {
+    retryable: true,
+  });
+}
+
+/** The same words for what never existed and for what belongs to another account. */
+export function notFound(what: string): HubError {
+  return new HubError('NOT_FOUND', `There is no such ${what}.`);
+}
+
+export function requireHubAllowed(principal: Principal, hubId: string): void {
+  const allowed = principal.limits?.hubIds ?? [];
+  if (allowed.length > 0 && !allowed.includes(hubId)) {
+    throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
+  }
+}
+
+export async function loadHub(catalog: Catalog, principal: Principal, hubId: string): Promise<HubDoc> {
+  const hub = await catalog.store.hubs.get(principal.accountId, hubId);
+  if (hub === null || hub.deleting) throw notFound('hub');
+  requireHubAllowed(principal, hub.id);
+  return hub;
+}
+
+export const loadFolder = (catalog: Catalog, principal: Principal, id: string): Promise<FolderDoc> =>
+  loadInHub(catalog, principal, { collection: catalog.store.folders, id, what: 'folder' });
+
+export const loadSource = (catalog: Catalog, principal: Principal, id: string): Promise<SourceDoc> =>
+  loadInHub(catalog, principal, { collection: catalog.store.sources, id, what: 'source' });
+
+export async function loadQuery(catalog: Catalog, principal: Principal, id: string): Promise<QueryDoc> {
+  const query = await loadInHub(catalog, principal, { collection: catalog.store.queries, id, what: 'query' });
+  requireQueryAllowed(principal, id);
+  return query;
+}
+
+export function isQueryAllowed({ limits }: Principal, queryId: string): boolean {
+  const allowed = limits?.queryIds ?? [];
+  return allowed.length === 0 || allowed.includes(queryId);
+}
+
+export function requireQueryAllowed(principal: Principal, queryId: string): void {
+  if (!isQueryAllowed(principal, queryId))
+    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
+}
+
+interface Wanted<T extends Doc> {
+  collection: Collection<T>;
+  id: string;
+  what: string;
+}
+
+/** What stands in a hub that is being deleted is gone already. */
+async function loadInHub<T extends Doc & { hubId: string }>(
+  catalog: Catalog,
+  principal: Principal,
+  { collection, id, what }: Wanted<T>,
+): Promise<T> {
+  const doc = await collection.get(principal.accountId, id);
+  if (doc === null) throw notFound(what);
+  const hub = await catalog.store.hubs.get(principal.accountId, doc.hubId);
+  if (hub === null || hub.deleting) throw notFound(what);
+  requireHubAllowed(principal, doc.hubId);
+  return doc;
+}
+
+/** The parent that a request names, or the category when it names none. */
+export async function findParent(
+  catalog: Catalog,
+  hub: HubDoc,
+  wanted: { nodeId: string | undefined; nodeSubType: NodeSubType; pointer: string },
+): Promise<Parent> {
+  const category = wanted.nodeSubType === 'queries' ? hub.queriesNodeId : hub.sourcesNodeId;
+  if (wanted.nodeId === undefined || wanted.nodeId === category) {
+    return { nodeId: category, nodeSubType: wanted.nodeSubType };
+  }
+  const parent = categoryOf(hub, wanted.nodeId) ?? (await findFolder(catalog, hub, wanted.nodeId));
+  if (parent === undefined) throw notFound('parent node');
+  if (parent.nodeSubType !== wanted.nodeSubType) {
+    const detail = `is a node for ${parent.nodeSubType}, not for ${wanted.nodeSubType}`;
+    throw new HubError('VALIDATION', `${wanted.pointer} ${detail}.`, {
+      errors: [{ pointer: wanted.pointer, detail }],
+    });
+  }
+  return parent;
+}
+
+export async function findFolder(catalog: Catalog, hub: HubDoc, nodeId: string): Promise<Parent | undefined> {
+  const folder = await catalog.store.folders.get(hub.accountId, nodeId);
+  if (folder === null || folder.deleting || folder.hubId !== hub.id) return undefined;
+  return { nodeId: folder.id, nodeSubType: folder.nodeSubType };
+}
+
+interface NewNode<T extends Doc> {
+  collection: Collection<T>;
+  doc: T;
+  /** Kept together with the node. */
+  made?: Beside;
+  /** Kept together with its deletion, where its hub or folder went meanwhile. */
+  unmade?: Beside;
+}
+
+/**
+ * Inserts a node, then looks whether its hub and its folder are still there. A deletion puts up its tombstone before it
+ * looks for content, so one of the two always sees the other.
+ */
+export async function insertInHub<T extends Doc & { hubId: string; parentNodeId: string }>(
+  catalog: Catalog,
+  { collection, doc, made, unmade }: NewNode<T>,
+): Promise<void> {
+  await collection.insert(doc, made);
+  try {
+    const missing = await findMissing(catalog, doc);
+    if (missing === undefined) return;
+    await collection.delete(doc.accountId, doc.id, { beside: unmade });
+    throw notFound(missing);
+  } catch (err) {
+    // The node is there, and may have to go.
+    throw err instanceof HubError && err.code === 'NOT_FOUND' ? err : outcomeUnknown(err);
+  }
+}
+
+async function findMissing(
+  catalog: Catalog,
+  doc: Doc & { hubId: string; parentNodeId: string },
+): Promise<string | undefined> {
+  const hub = await catalog.store.hubs.get(doc.accountId, doc.hubId);
+  if (hub === null || hub.deleting) return 'hub';
+  const found = categoryOf(hub, doc.parentNodeId) || (await findFolder(catalog, hub, doc.parentNodeId));
+  return found ? undefined : 'parent node';
+}

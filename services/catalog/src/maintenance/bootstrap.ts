@@ -1,0 +1,83 @@
+/** The first account and its key, made once per store however many replicas start at the same time. */
+
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { hashApiKey } from '@datahub/service-kit/api-key';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { CreateId } from '@datahub/service-kit/id';
+import type { AccountDoc } from '../documents.ts';
+import type { MakeContext } from '../hub.ts';
+import { makeKey } from '../key.ts';
+import type { CatalogStore } from '../store.ts';
+
+export interface BootstrapOptions {
+  /** The operator's key, taken as it is. */
+  apiKey?: string | undefined;
+  /** Where a key that is made here is kept, with mode 0600. Undefined: a key must be given. */
+  keyFile?: string | undefined;
+  nowMs: number;
+  createId: CreateId;
+}
+
+export interface Bootstrapped {
+  accountId: string;
+  /** A key that was made just now, to be shown once. */
+  madeKey?: string;
+  /** True when a new key was added to an account that was there. */
+  addedKey: boolean;
+}
+
+export async function bootstrap(store: CatalogStore, options: BootstrapOptions): Promise<Bootstrapped> {
+  const { account, made } = await firstAccount(store, options);
+  const context: MakeContext = { accountId: account.id, nowMs: options.nowMs, createId: options.createId };
+  if (options.apiKey !== undefined) {
+    const addedKey = await addGivenKey(store, options.apiKey, context);
+    return { accountId: account.id, addedKey: addedKey && !made };
+  }
+  const hasKey = (await store.keys.count({ accountId: account.id })) > 0;
+  if (hasKey || options.keyFile === undefined) return { accountId: account.id, addedKey: false };
+  const { doc, secret } = makeKey({ name: 'first key', scopes: ['*'], limits: {}, expiresAt: null }, context);
+  // First: a key that is in the store and in no file is known to nobody, and there would be no other one.
+  await keep(options.keyFile, secret);
+  await store.keys.insert(doc);
+  return { accountId: account.id, madeKey: secret, addedKey: false };
+}
+
+async function firstAccount(
+  store: CatalogStore,
+  options: BootstrapOptions,
+): Promise<{ account: AccountDoc; made: boolean }> {
+  const found = await store.accounts.getUnique('name', 'first');
+  if (found !== null) return { account: found, made: false };
+  const id = options.createId('acct', options.nowMs);
+  const account: AccountDoc = { id, accountId: id, version: 1, name: 'first', createdAt: options.nowMs };
+  try {
+    await store.accounts.insert(account);
+    return { account, made: true };
+  } catch (err) {
+    // Another replica made it at the same time.
+    if (err instanceof HubError && err.code === 'CONFLICT') return firstAccount(store, options);
+    throw err;
+  }
+}
+
+async function addGivenKey(store: CatalogStore, apiKey: string, context: MakeContext): Promise<boolean> {
+  if ((await store.keys.getUnique('hash', hashApiKey(apiKey))) !== null) return false;
+  const { doc } = makeKey(
+    { name: 'key from DATAHUB_API_KEY', scopes: ['*'], limits: {}, expiresAt: null, secret: apiKey },
+    context,
+  );
+  try {
+    await store.keys.insert(doc);
+    return true;
+  } catch (err) {
+    if (err instanceof HubError && err.code === 'CONFLICT') return false;
+    throw err;
+  }
+}
+
+async function keep(path: string, secret: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFile(path, `${secret}\n`, { mode: 0o600, flush: true });
+  await chmod(path, 0o600);
+}

@@ -1,0 +1,70 @@
+/** What an operator does to keys and accounts with the store at hand, past the public face: nobody's key is asked for. */
+
+import { createQuota } from '@datahub/document-store/quota';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Catalog } from '../documents-access.ts';
+import { createKeyCalls } from '../rpc/keys.ts';
+
+export interface OperatorRequest {
+  action: 'create' | 'list' | 'rotate' | 'revoke';
+  /** To be rotated or revoked. */
+  keyId: string;
+  /** Of a new key. */
+  name: string;
+  scopes: string[];
+  /** The new key opens an account of its own; else it is the first account's. */
+  newAccount: boolean;
+}
+
+export type OperatorCatalog = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace'>;
+
+const timeoutMs = 10_000;
+
+/** What came in by the socket, of the shape above. */
+export function readOperatorRequest(asked: unknown): OperatorRequest {
+  const { action, keyId = '', name = '', scopes = [], newAccount = false } = asked as OperatorRequest;
+  return { action, keyId: String(keyId), name: String(name), scopes: scopes.map(String), newAccount };
+}
+
+/** Answers as the public API does, in the audit as the key `operator`. Rejects with HubError. */
+export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
+  // What keys have to do with neither seals nor tells executors; and an account that is full can still get a key.
+  const catalog = { ...parts, quota: createQuota(0) } as Catalog;
+  const calls = createKeyCalls(catalog);
+  const { accountId, made } = await accountFor(parts, asked);
+  const principal = { accountId, keyId: 'operator', scopes: ['*'], limits: undefined };
+  const ctx = createCallContext({ timeoutMs, principal });
+  const { action, keyId, name, scopes } = asked;
+  if (action === 'create') {
+    const request = { name, scopes, limits: undefined, expiresAt: undefined };
+    const { key, secret } = await calls.createKey(request, ctx).catch(async (err) => {
+      // An account that was made for this key is of no use without it.
+      if (made) await parts.store.accounts.delete(accountId, accountId).catch(() => {});
+      throw err;
+    });
+    return { accountId, keyId: key?.keyId, key: secret, name: key?.name, scopes: key?.scopes };
+  }
+  if (action === 'rotate') {
+    const { key, secret, previousExpiresAt } = await calls.rotateKey({ keyId }, ctx);
+    return { keyId: key?.keyId, key: secret, previousExpiresAt };
+  }
+  if (action === 'revoke') return calls.revokeKey({ keyId }, ctx);
+  return (await calls.listKeys({ page: undefined }, ctx)).keys;
+}
+
+/** The first account, or one that is made now. */
+async function accountFor(
+  { store, createId, nowMs }: OperatorCatalog,
+  asked: OperatorRequest,
+): Promise<{ accountId: string; made: boolean }> {
+  if (!asked.newAccount) {
+    const first = await store.accounts.getUnique('name', 'first');
+    if (first !== null) return { accountId: first.id, made: false };
+  }
+  if (asked.action !== 'create') throw new HubError('NOT_FOUND', 'There is no account yet.');
+  const id = createId('acct', nowMs());
+  const name = asked.newAccount ? id : 'first';
+  await store.accounts.insert({ id, accountId: id, version: 1, name, createdAt: nowMs() });
+  return { accountId: id, made: true };
+}

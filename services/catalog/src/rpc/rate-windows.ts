@@ -1,0 +1,50 @@
+/** Budgets of requests that all gateways share: one counter for a key and minute, moved by the store's atomic step. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Catalog } from '../documents-access.ts';
+
+const minuteMs = 60_000;
+
+export function createWindowCalls(
+  catalog: Catalog,
+): Pick<Calls<typeof CatalogServiceService>, 'takeRequests'> {
+  return {
+    takeRequests: async ({ perMinute, count }, ctx) => {
+      const { accountId, keyId } = requirePrincipal(ctx);
+      const nowMs = catalog.nowMs();
+      const endsAt = nowMs - (nowMs % minuteMs) + minuteMs;
+      const taken = await take(catalog, { accountId, id: `${keyId}.${endsAt / minuteMs}`, endsAt, count });
+      const over = Math.max(0, taken - perMinute);
+      return {
+        granted: Math.max(0, count - over),
+        left: Math.max(0, perMinute - taken),
+        resetMs: endsAt - nowMs,
+      };
+    },
+  };
+}
+
+interface Take {
+  accountId: string;
+  id: string;
+  endsAt: number;
+  count: number;
+}
+
+/** What is taken in all, this one included. */
+async function take(
+  { store: { windows } }: Catalog,
+  { accountId, id, endsAt, count }: Take,
+): Promise<number> {
+  const taken = await windows.add(accountId, id, 'taken', count);
+  if (taken !== null) return taken;
+  try {
+    await windows.insert({ id, accountId, version: 1, taken: count, expiresAt: endsAt + minuteMs });
+    return count;
+  } catch (err) {
+    if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+  }
+  return (await windows.add(accountId, id, 'taken', count)) ?? count;
+}

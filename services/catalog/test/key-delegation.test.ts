@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import type { KeyLimitsDoc } from '../src/documents.ts';
+import { type KeyReach, requireNoMore, requireNoStronger } from '../src/key-delegation.ts';
+
+const reach = (limits: KeyLimitsDoc = {}, rest: Partial<KeyReach> = {}): KeyReach => ({
+  scopes: ['*'],
+  limits,
+  expiresAt: null,
+  ...rest,
+});
+const makes = (maker: KeyReach, made: KeyReach) => () => requireNoMore(maker, made);
+const refused = expect.objectContaining({ code: 'SCOPE_DENIED' });
+
+const limits: KeyLimitsDoc = {
+  hubIds: ['h1', 'h2'],
+  queryIds: ['q1', 'q2'],
+  origins: ['https://a.example', 'https://b.example'],
+  contextJson: '{"tenant":9007199254740993,"region":"north"}',
+  ratePerMinute: 10,
+  maxRows: 100,
+};
+
+describe('what a key hands on', () => {
+  it('is anything where it has no limits, and what it has itself', () => {
+    expect(makes(reach(), reach(limits))).not.toThrow();
+    expect(makes(reach(), reach({}, { scopes: ['hubs:read'], expiresAt: 5 }))).not.toThrow();
+    expect(makes(reach(limits, { expiresAt: 9 }), reach(limits, { expiresAt: 9 }))).not.toThrow();
+  });
+
+  it('may be less', () => {
+    const less = {
+      hubIds: ['h2'],
+      queryIds: ['q1'],
+      origins: ['https://b.example'],
+      contextJson: '{"more":1, "region":"north", "tenant":9007199254740993}',
+      ratePerMinute: 1,
+      maxRows: 99,
+    };
+    expect(makes(reach(limits, { expiresAt: 9 }), reach(less, { expiresAt: 8 }))).not.toThrow();
+  });
+
+  it.each([
+    ['hubIds', ['h1', 'h3']],
+    ['hubIds', []],
+    ['queryIds', ['q3']],
+    ['origins', ['https://c.example']],
+    ['contextJson', '{"tenant":9007199254740992,"region":"north"}'],
+    ['contextJson', '{"tenant":"9007199254740993","region":"north"}'],
+    ['contextJson', '{"region":"north"}'],
+    ['ratePerMinute', 11],
+    ['maxRows', 101],
+  ])('is not more of %s (%j), nor without', (name, value) => {
+    expect(makes(reach(limits), reach({ ...limits, [name]: value }))).toThrow(refused);
+    expect(makes(reach(limits), reach({ ...limits, [name]: undefined }))).toThrow(refused);
+  });
+
+  it('is no scope that it does not have', () => {
+    const maker = reach({}, { scopes: ['keys:admin', 'hubs:read'] });
+    expect(makes(maker, reach({}, { scopes: ['hubs:read'] }))).not.toThrow();
+    expect(makes(maker, reach({}, { scopes: ['hubs:write'] }))).toThrow(refused);
+    expect(makes(maker, reach())).toThrow(refused);
+  });
+
+  it('does not outlive it', () => {
+    expect(makes(reach({}, { expiresAt: 9 }), reach({}, { expiresAt: 10 }))).toThrow(refused);
+    expect(makes(reach({}, { expiresAt: 9 }), reach())).toThrow(refused);
+  });
+});
+
+describe('what a key ends', () => {
+  it('is itself, and what it could have made', () => {
+    const own = reach(limits, { scopes: ['keys:admin'], expiresAt: 9 });
+    expect(() => requireNoStronger(own, own)).not.toThrow();
+    expect(() => requireNoStronger(own, { ...own, expiresAt: 8 })).not.toThrow();
+    expect(() => requireNoStronger(reach(), own)).not.toThrow();
+  });
+
+  it.each<[string, KeyReach]>([
+    ['scopes', reach(limits, { expiresAt: 9 })],
+    ['limits', reach({}, { scopes: ['keys:admin'], expiresAt: 9 })],
+    ['time', reach(limits, { scopes: ['keys:admin'] })],
+  ])('is none with more %s', (_, other) => {
+    const own = reach(limits, { scopes: ['keys:admin'], expiresAt: 9 });
+    expect(() => requireNoStronger(own, other)).toThrow(refused);
+  });
+});

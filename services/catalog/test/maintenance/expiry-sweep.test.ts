@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Doc, openDocumentStore } from '@datahub/document-store';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { countedMs, removeExpired } from '../../src/maintenance/expiry-sweep.ts';
+import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+
+const dayMs = 86_400_000;
+const now = 400 * dayMs;
+const open = new AbortController().signal;
+const entry = (id: string, at: number) => ({
+  id,
+  accountId: 'a',
+  version: 1,
+  at,
+  keyId: 'k',
+  action: 'hub.create',
+  resourceId: 'h',
+  requestId: 'r',
+  count: 1,
+  failed: 0,
+});
+
+describe('the audit', () => {
+  let dir: string;
+  let url: string;
+  let store: CatalogStore;
+  beforeEach(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'catalog-upkeep-'));
+    url = `sqlite:${join(dir, 'catalog.db')}`;
+    store = await openCatalogStore(url);
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(dir, { recursive: true });
+  });
+
+  const keep = (days: number) => removeExpired(store, { nowMs: () => now, auditKeptMs: days * dayMs }, open);
+  const kept = async () => (await store.audit.find({ accountId: 'a', limit: 100 })).map(({ id }) => id);
+
+  it('is kept as long as is set now, whatever was set when it was written', async () => {
+    const ages = { e1: 200, e2: 91, e3: 90, e4: 30, e5: 0 };
+    for (const [id, days] of Object.entries(ages)) await store.audit.insert(entry(id, now - days * dayMs));
+    await keep(365);
+    expect(await kept()).toEqual(['e1', 'e2', 'e3', 'e4', 'e5']);
+    await keep(90);
+    expect(await kept()).toEqual(['e3', 'e4', 'e5']);
+    await keep(7);
+    expect(await kept()).toEqual(['e5']);
+  });
+
+  it('keeps what is counted until its hour has had its time', async () => {
+    await store.audit.insert(entry('e1', now - dayMs - countedMs + 1));
+    await store.audit.insert(entry('e2', now - dayMs - countedMs));
+    await keep(1);
+    expect(await kept()).toEqual(['e1']);
+  });
+
+  it('loses what is too old also where it was written with an end of its own', async () => {
+    await store.close();
+    const before = await openDocumentStore(url, [
+      { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'expiresAt' },
+    ]);
+    const old = { ...entry('e1', now - 30 * dayMs), expiresAt: now + 60 * dayMs };
+    await before.collection<Doc>('audit').insert(old);
+    await before.close();
+    store = await openCatalogStore(url);
+    await keep(31);
+    expect(await kept()).toEqual(['e1']);
+    await keep(7);
+    expect(await kept()).toEqual([]);
+  });
+
+  it('is removed in parts, until it is done or the hub stops', async () => {
+    const many = Array.from({ length: 2_500 }, (_, i) => entry(`e${i}`, 0));
+    await store.audit.insertMany(many);
+    await removeExpired(store, { nowMs: () => now, auditKeptMs: dayMs }, AbortSignal.abort());
+    expect(await store.audit.count({ accountId: 'a' })).toBe(2_500);
+    await keep(1);
+    expect(await store.audit.count({ accountId: 'a' })).toBe(0);
+  });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { makeQuery, type NewQuery, patchQuery } from '../src/query.ts';
+
+const context = { accountId: 'a', nowMs: 1, createId: (kind: string) => `dh.${kind}.1` };
+const input: NewQuery = {
+  hubId: 'h',
+  parentNodeId: 'n',
+  label: 'q',
+  sourceId: 's',
+  engine: 'postgres',
+  query: 'SELECT 1',
+};
+
+describe('the variables of a query', () => {
+  it('are kept as they were written', () => {
+    const variables = [{ key: 'a', valueJson: '1.10', enumJson: '[1.10, null]' }];
+    expect(makeQuery({ ...input, context: variables }, context).context).toEqual(variables);
+  });
+
+  it('have defaults and enums that are JSON, whoever calls', () => {
+    const variables = [
+      { key: 'a', valueJson: '{bad' },
+      { key: 'b', enumJson: '{"not":"a list"}' },
+      { key: 'c', valueJson: '', enumJson: '[' },
+    ];
+    const errors = (at: string) => [
+      { pointer: `${at}/0/value`, detail: 'must be JSON' },
+      { pointer: `${at}/1/enum`, detail: 'must be a JSON array' },
+      { pointer: `${at}/2/value`, detail: 'must be JSON' },
+      { pointer: `${at}/2/enum`, detail: 'must be a JSON array' },
+    ];
+    expect(() => makeQuery({ ...input, context: variables }, context)).toThrow(
+      expect.objectContaining({ code: 'VALIDATION', errors: errors('/context') }),
+    );
+    const query = makeQuery(input, context);
+    expect(() => patchQuery(query, { context: variables })).toThrow(
+      expect.objectContaining({ code: 'VALIDATION', errors: errors('/config/context') }),
+    );
+  });
+
+  it('have defaults that an execution can take', () => {
+    const variables = [
+      { key: 'a', type: 'integer', valueJson: '"x"' },
+      { key: 'b', enumJson: '["x"]', valueJson: '"y"' },
+      { key: 'c', type: 'date[]', valueJson: '["2026-01-01", "soon"]' },
+      { key: 'd', type: 'integer', valueJson: 'null', required: true },
+      { key: 'e', type: 'integer', valueJson: '1' },
+    ];
+    const errors = [
+      { pointer: '/context/0/value', detail: 'must be a whole number from -2147483648 to 2147483647' },
+      { pointer: '/context/1/value', detail: 'must be one of the values that the query allows' },
+      { pointer: '/context/2/value', detail: 'must be an array of date; element 1 is not' },
+    ];
+    expect(() => makeQuery({ ...input, context: variables }, context)).toThrow(
+      expect.objectContaining({ code: 'VALIDATION', errors }),
+    );
+  });
+});

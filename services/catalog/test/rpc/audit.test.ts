@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Catalog } from '../../src/documents-access.ts';
+import { createAuditCalls } from '../../src/rpc/audit.ts';
+import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+
+const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+const uses = Array.from({ length: 100 }, (_, i) => ({
+  action: 'query.execute',
+  resourceId: `q${i}`,
+  count: 2,
+  failed: 1,
+}));
+
+describe('counts of use', () => {
+  let store: CatalogStore;
+  /** What the store does before it looks for an entry. */
+  let before: () => Promise<void>;
+  let atOnce: number;
+  let atOnceMost: number;
+  beforeEach(async () => {
+    store = await openCatalogStore('sqlite::memory:');
+    before = async () => {};
+    atOnce = 0;
+    atOnceMost = 0;
+  });
+  afterEach(() => store.close());
+
+  const record = async (timeoutMs: number): Promise<number[]> => {
+    const get = async (accountId: string, id: string) => {
+      atOnceMost = Math.max(atOnceMost, ++atOnce);
+      await before().finally(() => atOnce--);
+      return store.audit.get(accountId, id);
+    };
+    const audit = { ...store.audit, get };
+    const catalog = { store: { ...store, audit }, namespace: 'hub', nowMs: () => 7_200_000 } as Catalog;
+    const ctx = createCallContext({ timeoutMs, principal });
+    return (await createAuditCalls(catalog).recordUse({ uses }, ctx)).left ?? [];
+  };
+  const kept = async () =>
+    (await store.audit.find({ accountId: 'a', limit: 1_000 })).map(({ resourceId }) => resourceId).sort();
+  const without = (left: number[]) =>
+    uses.flatMap(({ resourceId }, place) => (left.includes(place) ? [] : [resourceId])).sort();
+
+  it('are added up within the hour, few at once', async () => {
+    await record(5_000);
+    expect(await record(5_000)).toEqual([]);
+    const entries = await store.audit.find({ accountId: 'a', limit: 1_000 });
+    expect(entries.map(({ count, failed }) => [count, failed])).toEqual(uses.map(() => [4, 2]));
+    expect(atOnceMost).toBeLessThanOrEqual(8);
+  });
+
+  it('that a slow store has no time for are told, and the others are kept', async () => {
+    before = () => sleep(50);
+    const left = await record(2_200);
+    expect(left.length).toBeGreaterThan(0);
+    expect(left.length).toBeLessThan(uses.length);
+    expect(await kept()).toEqual(without(left));
+  });
+
+  it('that the store refuses are told, and the others are kept', async () => {
+    let turn = 0;
+    before = async () => {
+      if (turn++ % 3 === 0) throw new HubError('UNAVAILABLE', 'away');
+    };
+    const left = await record(5_000);
+    expect(left).toHaveLength(34);
+    expect(await kept()).toEqual(without(left));
+  });
+
+  it('fail as the store does where none is kept', async () => {
+    before = () => Promise.reject(new HubError('UNAVAILABLE', 'away'));
+    await expect(record(5_000)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(await kept()).toEqual([]);
+  });
+});

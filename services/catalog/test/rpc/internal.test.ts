@@ -1,0 +1,113 @@
+import type { ResealedSource } from '@datahub/proto/catalog/v1/catalog_internal';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { SourceDoc } from '../../src/documents.ts';
+import type { Catalog } from '../../src/documents-access.ts';
+import { createInternalCalls, type InternalCalls } from '../../src/rpc/internal.ts';
+import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+
+const secret = (text: string) => ({ sealed: `old ${text}`, mask: `mask of ${text}` });
+
+function makeSource(id: string, change: Partial<SourceDoc> = {}): SourceDoc {
+  const shown = { hubId: 'h', parentNodeId: 'n', label: 's', createdAt: 1, updatedAt: null };
+  const reached = { engine: 'postgres', host: 'db', port: 5432, database: 'd', pool: {} } as const;
+  return {
+    id,
+    accountId: 'a',
+    version: 3,
+    ...shown,
+    ...reached,
+    user: secret('user'),
+    password: secret('password'),
+    tls: { mode: 'prefer' },
+    statementTimeoutMs: null,
+    settingsVersion: 2,
+    ...change,
+  };
+}
+
+const sealed = { user: 'new user', password: 'new password', tlsKey: 'new key' };
+const resealed = (sourceId: string, change: Partial<ResealedSource> = {}): ResealedSource => ({
+  accountId: 'a',
+  sourceId,
+  expectedVersion: 3,
+  sealed,
+  ...change,
+});
+
+describe('sealing again', () => {
+  let store: CatalogStore;
+  let calls: InternalCalls;
+
+  const reseal = async ([first, ...more]: ResealedSource[]) => {
+    const ctx = createCallContext({ timeoutMs: 5_000 });
+    const { done, moreDone } = await calls.reseal({ ...(first as ResealedSource), more }, ctx);
+    return [done, ...moreDone];
+  };
+  const stored = (id: string) => store.sources.get('a', id);
+
+  beforeEach(async () => {
+    store = await openCatalogStore('sqlite::memory:');
+    calls = createInternalCalls({ store } as Catalog, 1_000);
+    for (const id of ['s1', 's2', 's3']) await store.sources.insert(makeSource(id));
+  });
+  afterEach(() => store.close());
+
+  it('changes the envelopes and the version of each source, and nothing else', async () => {
+    const key = secret('key');
+    await store.sources.insert(makeSource('s4', { tls: { mode: 'require', ca: 'ca', key } }));
+    expect(await reseal(['s1', 's2', 's4'].map((id) => resealed(id)))).toEqual([true, true, true]);
+    const next = {
+      version: 4,
+      user: { ...secret('user'), sealed: sealed.user },
+      password: { ...secret('password'), sealed: sealed.password },
+    };
+    expect(await stored('s1')).toEqual(makeSource('s1', next));
+    expect(await stored('s2')).toEqual(makeSource('s2', next));
+    expect(await stored('s3')).toEqual(makeSource('s3'));
+    const tls = { mode: 'require', ca: 'ca', key: { ...key, sealed: sealed.tlsKey } } as const;
+    expect(await stored('s4')).toEqual(makeSource('s4', { ...next, tls }));
+  });
+
+  it.each([0, 1, 2])(
+    'leaves the one at place %i as it is where it cannot be, and does the rest',
+    async (at) => {
+      const left: Record<string, ResealedSource> = {
+        'changed since it was read': resealed('s3', { expectedVersion: 2 }),
+        'at a version it does not have yet': resealed('s3', { expectedVersion: 4 }),
+        'of another account': resealed('s3', { accountId: 'b' }),
+        'of no account': resealed('s3', { accountId: '' }),
+        unknown: resealed('s9'),
+        'named by what is no id': resealed('s 3'),
+        'without envelopes': resealed('s3', { sealed: undefined }),
+      };
+      let expectedVersion = 3;
+      for (const [why, one] of Object.entries(left)) {
+        const others = ['s1', 's2'].map((id) => resealed(id, { expectedVersion }));
+        const outcome = await reseal(others.toSpliced(at, 0, one));
+        expect([why, ...outcome]).toEqual([why, ...[true, true].toSpliced(at, 0, false)]);
+        expectedVersion++;
+      }
+      expect(await stored('s3')).toEqual(makeSource('s3'));
+      expect([(await stored('s1'))?.version, (await stored('s2'))?.version]).toEqual([10, 10]);
+    },
+  );
+
+  it('never undoes a change that is made at the same time, and of two alike stores one', async () => {
+    const password = { sealed: 'of a new password', mask: 'm' };
+    const lot = ['s1', 's1', 's2', 's3'].map((id) => resealed(id));
+    const changed = makeSource('s2', { password, version: 4 });
+    const [written, outcome] = await Promise.all([store.sources.replace(changed), reseal(lot)]);
+    expect([written, ...outcome]).toEqual([true, true, false, false, true]);
+    expect(await stored('s2')).toEqual(changed);
+    expect((await stored('s1'))?.version).toBe(4);
+  });
+
+  it('takes a hundred at a time and no more', async () => {
+    const many = Array.from({ length: 101 }, (_, i) => `m${i}`);
+    await store.sources.insertMany(many.map((id) => makeSource(id)));
+    await expect(reseal(many.map((id) => resealed(id)))).rejects.toMatchObject({ code: 'VALIDATION' });
+    expect(await stored('m0')).toEqual(makeSource('m0'));
+    expect(await reseal(many.slice(1).map((id) => resealed(id)))).toEqual(Array(100).fill(true));
+  });
+});

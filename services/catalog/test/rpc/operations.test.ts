@@ -1,0 +1,135 @@
+import {
+  BeginOperationRequest_Settling as Settling,
+  BeginOperationResponse_State as State,
+} from '@datahub/proto/catalog/v1/catalog';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { createIdFactory } from '@datahub/service-kit/id';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { QueryDoc } from '../../src/documents.ts';
+import type { Catalog } from '../../src/documents-access.ts';
+import { createKeptBytes, recordBytes } from '../../src/kept-bytes.ts';
+import { createHubCalls } from '../../src/rpc/hubs.ts';
+import { createOperationCalls } from '../../src/rpc/operations.ts';
+import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+
+const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+const bytesMax = 65_536;
+
+describe('a record of an operation', () => {
+  let store: CatalogStore;
+  let catalog: Catalog;
+  let nowMs: number;
+  beforeEach(async () => {
+    store = await openCatalogStore('sqlite::memory:');
+    nowMs = 1_700_000_000_000;
+    catalog = {
+      store,
+      namespace: 'dh',
+      nowMs: () => nowMs,
+      createId: createIdFactory({ namespace: 'dh' }),
+      keptBytes: createKeptBytes(store.operations, { bytesMax, nowMs: () => nowMs }),
+      quota: { requireRoom: async () => {} },
+    } as Partial<Catalog> as Catalog;
+  });
+  afterEach(() => store.close());
+
+  const ctx = (operation?: string, accountId = 'a') => ({
+    ...createCallContext({ timeoutMs: 5_000, principal: { ...principal, accountId } }),
+    operation,
+  });
+  const asked = {
+    idempotencyKey: 'i',
+    operation: 'POST /v1/hubs k',
+    bodyMac: Buffer.from('mac'),
+    settling: Settling.SETTLING_AUDIT as Settling,
+    queryId: '',
+  };
+  const calls = () => createOperationCalls(catalog);
+  const begin = (more: Partial<typeof asked> = {}, accountId = 'a') =>
+    calls().beginOperation({ ...asked, ...more }, ctx(undefined, accountId));
+  const ended = { status: 503, contentType: '', body: Buffer.alloc(0), kept: false, note: '', etag: '' };
+  const finish = (recordId: string, more: object = {}) =>
+    calls().finishOperation({ recordId, unknown: false, ...ended, ...more }, ctx());
+
+  it('whose outcome is unknown tells a repeat what was made, where it was made', async () => {
+    const { recordId, operation } = await begin();
+    const { hub } = await createHubCalls(catalog).createHub({ label: 'h' }, ctx(operation));
+    await finish(recordId, { unknown: true });
+    const again = await begin();
+    expect(again).toMatchObject({ state: State.STATE_DONE, kept: false });
+    expect(again.note).toBe(`It was carried out (hub.create of ${hub?.hubId}). Its answer was not kept.`);
+  });
+
+  it('tells so as well where its end was not written at all', async () => {
+    const { operation } = await begin();
+    expect(await begin()).toMatchObject({ state: State.STATE_IN_FLIGHT });
+    await createHubCalls(catalog).createHub({ label: 'h' }, ctx(operation));
+    expect(await begin()).toMatchObject({ state: State.STATE_DONE });
+  });
+
+  it('begins anew where nothing was made, once, and what the first one still makes then is refused', async () => {
+    const first = await begin();
+    await finish(first.recordId, { unknown: true });
+    const again = await begin();
+    expect(again).toMatchObject({ state: State.STATE_NEW, operation: first.operation });
+    expect(await begin()).toMatchObject({ state: State.STATE_IN_FLIGHT });
+    const { createHub } = createHubCalls(catalog);
+    await createHub({ label: 'again' }, ctx(again.operation));
+    await expect(createHub({ label: 'late' }, ctx(first.operation))).rejects.toMatchObject({
+      code: 'CONFLICT',
+    });
+    expect(await store.hubs.count({ accountId: 'a' })).toBe(1);
+    expect(await store.audit.count({ accountId: 'a' })).toBe(1);
+  });
+
+  it('that was left by a process that died is found out about after five minutes', async () => {
+    const first = await begin();
+    nowMs += 299_000;
+    expect(await begin()).toMatchObject({ state: State.STATE_IN_FLIGHT });
+    nowMs += 2_000;
+    const nothing = { settling: Settling.SETTLING_UNSPECIFIED as Settling };
+    expect(await begin(nothing)).toMatchObject({ state: State.STATE_UNKNOWN });
+    expect(await begin()).toMatchObject({ state: State.STATE_NEW, operation: first.operation });
+    expect(await begin({ bodyMac: Buffer.from('x') })).toMatchObject({ state: State.STATE_OTHER_BODY });
+  });
+
+  it('is not made of a query that reads', async () => {
+    const query = { accountId: 'a', version: 1, hubId: 'h', parentNodeId: 'p', sourceId: 's' };
+    await store.queries.insert({ ...query, id: 'read', command: 'SELECT' } as QueryDoc);
+    await store.queries.insert({ ...query, id: 'write', command: 'INSERT' } as QueryDoc);
+    expect(await begin({ queryId: 'read' })).toMatchObject({ state: State.STATE_UNRECORDED, recordId: '' });
+    expect(await begin({ queryId: 'gone' })).toMatchObject({ state: State.STATE_UNRECORDED });
+    expect(await store.operations.count({ accountId: 'a' })).toBe(0);
+    expect(await begin({ queryId: 'write' })).toMatchObject({ state: State.STATE_NEW });
+  });
+
+  it('and its answer count against the account, which is refused more than its share for a day', async () => {
+    const body = Buffer.alloc(20_400, 'x');
+    const answer = { status: 200, contentType: 'application/json', body, kept: true };
+    for (const n of [1, 2, 3]) {
+      const { recordId } = await begin({ idempotencyKey: `kept ${n}` });
+      await finish(recordId, answer);
+    }
+    const { recordId } = await begin({ idempotencyKey: 'no room' });
+    await finish(recordId, answer);
+    expect(await begin({ idempotencyKey: 'kept 3' })).toMatchObject({ state: State.STATE_DONE, kept: true });
+    expect(await begin({ idempotencyKey: 'no room' })).toMatchObject({
+      state: State.STATE_DONE,
+      kept: false,
+      note: 'It was carried out. The account has no room left to keep its answer.',
+    });
+    const refused = {
+      code: 'RATE_LIMITED',
+      message: expect.stringContaining(`all of the ${bytesMax} bytes`),
+    };
+    await expect(begin({ idempotencyKey: 'more' })).rejects.toMatchObject(refused);
+    // Counted in the store, not in the process.
+    catalog.keptBytes = createKeptBytes(store.operations, { bytesMax, nowMs: () => nowMs });
+    await expect(begin({ idempotencyKey: 'more' })).rejects.toMatchObject(refused);
+    expect(await begin({ idempotencyKey: 'more' }, 'b')).toMatchObject({ state: State.STATE_NEW });
+    expect(3 * (recordBytes + body.length) + recordBytes).toBeLessThan(bytesMax);
+    nowMs += 86_400_000;
+    await store.operations.sweepExpired(nowMs, 1_000);
+    expect(await begin({ idempotencyKey: 'more' })).toMatchObject({ state: State.STATE_NEW });
+  });
+});

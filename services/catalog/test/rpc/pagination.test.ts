@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { QueryDoc } from '../../src/documents.ts';
+import { listPage } from '../../src/rpc/pagination.ts';
+import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+
+const idOf = (i: number) => `q.${String(i).padStart(5, '0')}`;
+
+describe('a list', () => {
+  let store: CatalogStore;
+  const fill = (count: number, query: string) =>
+    Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        store.queries.insert({ id: idOf(i), accountId: 'a', version: 1, hubId: 'h', query } as QueryDoc),
+      ),
+    );
+  const list = async (page?: { offset: number; limit?: number }, descending = false) => {
+    const { docs, total } = await listPage(store.queries, { accountId: 'a', descending }, page);
+    return { ids: docs.map(({ id }) => id), total };
+  };
+  const ids = (from: number, count: number) => Array.from({ length: count }, (_, i) => idOf(from + i));
+
+  beforeEach(async () => {
+    store = await openCatalogStore('sqlite::memory:');
+  });
+  afterEach(() => store.close());
+
+  it('is whole and in order, however it is read', async () => {
+    await fill(450, 'SELECT 1');
+    const all = ids(0, 450);
+    expect(await list()).toEqual({ ids: all, total: 450 });
+    expect(await list({ offset: 0 }, true)).toEqual({ ids: all.toReversed(), total: 450 });
+    expect(await list({ offset: 10, limit: 401 })).toEqual({ ids: ids(10, 401), total: 450 });
+    expect(await list({ offset: 440, limit: 200 })).toEqual({ ids: ids(440, 10), total: 450 });
+    expect(await list({ offset: 5, limit: 300 }, true)).toEqual({
+      ids: all.toReversed().slice(5, 305),
+      total: 450,
+    });
+    expect(await list({ offset: 0, limit: 0 })).toEqual({ ids: [], total: 450 });
+    expect(await list({ offset: 450 })).toEqual({ ids: [], total: 450 });
+  });
+
+  it('is given in parts where it is very large', async () => {
+    await fill(140, 'x'.repeat(262_144));
+    await expect(list()).rejects.toMatchObject({
+      code: 'TOO_LARGE',
+      message: 'The list is larger than 32 MiB. Ask for a part of it, with limit and offset.',
+    });
+    expect(await list({ offset: 40 })).toEqual({ ids: ids(40, 100), total: 140 });
+  });
+});

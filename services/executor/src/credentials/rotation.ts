@@ -1,0 +1,158 @@
+/** Moves stored credentials to the current sealing key while the hub serves, so that old keys can be dropped. */
+
+import { setImmediate as turnEnd } from 'node:timers/promises';
+import type {
+  ResealedSource,
+  ResolvedSource,
+  SealedCredentials,
+} from '@datahub/proto/catalog/v1/catalog_internal';
+import { publicKeyOf } from '@datahub/sealing/key-pair';
+import { keyIdOf, type Opener } from '@datahub/sealing/opener';
+import { createSealer, type Seal } from '@datahub/sealing/sealer';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Closable } from '@datahub/service-kit/process/lifecycle';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { toSourceDefinition } from '../definitions/from-proto.ts';
+import type { Catalog } from '../service.ts';
+import { bindingOf } from './unseal.ts';
+
+export interface ResealOptions {
+  catalog: Pick<Catalog, 'listSealed' | 'reseal'>;
+  opener: Opener;
+  /** Seals to the opener's current key. */
+  seal: Seal;
+  signal: AbortSignal;
+  pageSize?: number;
+}
+
+export interface Resealed {
+  moved: number;
+  /** Sealed to a key that is not held, or altered: they wait for their owner. */
+  unopened: number;
+  /** Changed by somebody else meanwhile; the next run looks at them again. */
+  contended: number;
+}
+
+const callTimeoutMs = 30_000;
+/** Sent back at once, since the store writes together what comes together; few, since others change them meanwhile. */
+const lotSize = 50;
+const resealEveryMs = 10 * 60_000;
+/** Before it goes through again for sources that were changed under its hands, or because the catalog was away. */
+const repeatAfterMs = 1_000;
+
+/** Goes once through all sources. A source that cannot be opened does not hold up the others. */
+export async function resealAll(options: ResealOptions): Promise<Resealed> {
+  const { pageSize = lotSize } = options;
+  const result: Resealed = { moved: 0, unopened: 0, contended: 0 };
+  let afterSourceId = '';
+  let sending = Promise.resolve();
+  while (!options.signal.aborted) {
+    const ctx = createCallContext({ timeoutMs: callTimeoutMs });
+    const { sources } = await options.catalog.listSealed({ afterSourceId, limit: pageSize }, ctx);
+    const requests = await resealLot(sources, options, result);
+    await sending;
+    // While the next ones are opened and sealed.
+    sending = sendLot(requests, options, result);
+    sending.catch(() => {});
+    const last = sources.at(-1);
+    if (last === undefined || sources.length < pageSize) break;
+    afterSourceId = `${last.accountId}/${last.sourceId}`;
+  }
+  await sending;
+  return result;
+}
+
+async function resealLot(
+  lot: ResolvedSource[],
+  options: ResealOptions,
+  result: Resealed,
+): Promise<ResealedSource[]> {
+  const requests: ResealedSource[] = [];
+  for (const source of lot) {
+    const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
+    if (old.every((text) => keyIdOf(text) === options.opener.currentKeyId)) continue;
+    const { accountId, sourceId, version: expectedVersion } = source;
+    try {
+      const sealed = await resealSecrets(source, options);
+      requests.push({ accountId, sourceId, expectedVersion, sealed });
+    } catch (err) {
+      if (!(err instanceof HubError) || err.retryable !== false) throw err;
+      result.unopened++;
+    }
+  }
+  return requests;
+}
+
+async function sendLot(lot: ResealedSource[], { catalog }: ResealOptions, result: Resealed): Promise<void> {
+  const [first, ...more] = lot;
+  if (first === undefined) return;
+  const ctx = createCallContext({ timeoutMs: callTimeoutMs });
+  const { done, moreDone } = await catalog.reseal({ ...first, more }, ctx);
+  const moved = [done, ...moreDone].filter(Boolean).length;
+  result.moved += moved;
+  result.contended += lot.length - moved;
+}
+
+async function resealSecrets(
+  source: ResolvedSource,
+  { opener, seal }: ResealOptions,
+): Promise<SealedCredentials> {
+  const definition = toSourceDefinition(source);
+  const { user, password, tlsKey } = definition.sealed;
+  const move = async (text: string, field: 'user' | 'password' | 'tls.key') => {
+    if (text === '') return '';
+    // Nothing interrupts what follows, and others are served beside.
+    await turnEnd();
+    const binding = bindingOf(definition, field);
+    return seal(await opener.open(text, binding), binding);
+  };
+  return {
+    user: await move(user, 'user'),
+    password: await move(password, 'password'),
+    tlsKey: await move(tlsKey, 'tls.key'),
+  };
+}
+
+export interface ResealingOptions {
+  /** The one that `opener` calls current is the first. */
+  privateKeys: readonly string[];
+  opener: Opener;
+  catalog: ResealOptions['catalog'];
+  logger: Logger;
+}
+
+/** While several keys are held, everything is moved to the first, again and again, until the others can be dropped. */
+export async function startResealing(options: ResealingOptions): Promise<Closable> {
+  const { privateKeys, opener, catalog, logger } = options;
+  if (privateKeys.length < 2) return { close: () => {} };
+  const seal = await createSealer([await publicKeyOf(privateKeys[0] ?? '')]);
+  const stop = new AbortController();
+  let running = Promise.resolve();
+  let again: NodeJS.Timeout | undefined;
+  const run = async (): Promise<number> => {
+    try {
+      const resealed = await resealAll({ catalog, opener, seal, signal: stop.signal });
+      logger.info({ event: 'reseal.done', ...resealed }, 'moved stored credentials to the current key');
+      return resealed.contended > 0 ? repeatAfterMs : resealEveryMs;
+    } catch (err) {
+      logger.warn({ event: 'reseal.failed', err }, 'moving stored credentials stopped; it goes on soon');
+      return repeatAfterMs;
+    }
+  };
+  const next = () => {
+    running = run().then((delayMs) => {
+      if (stop.signal.aborted) return;
+      again = setTimeout(next, delayMs);
+      again.unref();
+    });
+  };
+  next();
+  return {
+    close: async () => {
+      stop.abort();
+      clearTimeout(again);
+      await running;
+    },
+  };
+}

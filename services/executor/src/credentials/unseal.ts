@@ -1,0 +1,32 @@
+/** Opens a source's credentials for the moment of connecting; plain secrets are held by nobody in between. */
+
+import type { SealBinding, SecretField } from '@datahub/sealing/envelope';
+import type { Opener } from '@datahub/sealing/opener';
+import type { SourceDefinition } from '../definitions/definition-cache.ts';
+import type { ConnectSettings } from '../engine.ts';
+
+/** Rejects with UNAVAILABLE when an envelope does not belong to this source and address, or its key is not held. */
+export async function unseal(source: SourceDefinition, opener: Opener): Promise<ConnectSettings> {
+  const { engine, host, port, database, tls, sealed, authSource } = source;
+  const open = (text: string, field: SecretField) => opener.open(text, bindingOf(source, field));
+  const [user, password, key] = await Promise.all([
+    open(sealed.user, 'user'),
+    open(sealed.password, 'password'),
+    sealed.tlsKey === '' ? undefined : open(sealed.tlsKey, 'tls.key'),
+  ]);
+  return {
+    engine,
+    host,
+    port,
+    database,
+    user,
+    password,
+    ...(authSource === undefined ? {} : { authSource }),
+    tls: key === undefined ? tls : { ...tls, key },
+  };
+}
+
+export function bindingOf(source: SourceDefinition, field: SecretField): SealBinding {
+  const { sourceId, engine, host, port, tls } = source;
+  return { sourceId, engine, host, port, tlsMode: tls.mode, field };
+}

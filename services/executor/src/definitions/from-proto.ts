@@ -1,0 +1,66 @@
+/** The catalog's messages as definitions; what they lack is a fault of the hub. */
+
+import type { ResolvedSource, ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { EngineName, TlsSettings } from '../engine.ts';
+import type { QueryDefinition, SourceDefinition } from './definition-cache.ts';
+
+const engines: readonly string[] = ['postgres', 'mysql', 'mariadb', 'mongodb'] satisfies EngineName[];
+const tlsModes: readonly string[] = [
+  'disable',
+  'prefer',
+  'require',
+  'verify-full',
+] satisfies TlsSettings['mode'][];
+
+export function toQueryDefinition({ query, source }: ResolveQueryResponse): QueryDefinition {
+  if (query === undefined) throw incomplete('query');
+  const { queryId, accountId, hubId, command, context, version } = query;
+  return {
+    queryId,
+    accountId,
+    hubId,
+    command,
+    text: query.query,
+    variables: context,
+    version,
+    source: toSourceDefinition(source),
+  };
+}
+
+export function toSourceDefinition(source: ResolvedSource | undefined): SourceDefinition {
+  if (source?.sealed === undefined) throw incomplete('source');
+  const { engine, tls } = source;
+  const mode = tls?.mode || 'prefer';
+  if (!engines.includes(engine) || !tlsModes.includes(mode)) throw incomplete('engine or TLS mode');
+  return {
+    sourceId: source.sourceId,
+    accountId: source.accountId,
+    hubId: source.hubId,
+    engine: engine as EngineName,
+    host: source.host,
+    port: source.port,
+    database: source.database,
+    tls: {
+      mode: mode as TlsSettings['mode'],
+      ...(tls?.ca ? { ca: tls.ca } : {}),
+      ...(tls?.cert ? { cert: tls.cert } : {}),
+    },
+    sealed: source.sealed,
+    pool: source.pool ?? {},
+    statementTimeoutMs: source.statementTimeoutMs,
+    ...(source.authSource === undefined ? {} : { authSource: source.authSource }),
+    settingsVersion: source.settingsVersion,
+    version: source.version,
+  };
+}
+
+function incomplete(what: string): HubError {
+  return new HubError(
+    'INTERNAL',
+    'The hub failed to answer this request. The request id names it in the log.',
+    {
+      cause: new Error(`The catalog's answer has no usable ${what}.`),
+    },
+  );
+}

@@ -1,0 +1,271 @@
+/** Packets of the MySQL client/server protocol: cut from the stream, put together where they are split, and written. */
+
+import type { Param } from '../../engine.ts';
+import { Carry } from '../../network/shared-read-buffer.ts';
+import { rowTooLargeError } from '../shared/bounds.ts';
+
+export type OnPacket = (source: Buffer, start: number, end: number) => void;
+
+const payloadMax = 0xffffff;
+
+/** Hands on each payload whole; it is valid during the call only. */
+export class PacketReader {
+  readonly #rowBytesMax: number;
+  readonly #carry = new Carry();
+  /** Payloads of a packet that was too long for one. */
+  #split: Buffer[] = [];
+  #splitBytes = 0;
+
+  constructor(rowBytesMax: number) {
+    this.#rowBytesMax = rowBytesMax;
+  }
+
+  push(bytes: Buffer, onPacket: OnPacket): void {
+    const source = this.#carry.join(bytes);
+    if (source === undefined) return;
+    let at = 0;
+    let needed = 0;
+    while (source.length - at >= 4) {
+      const length = source.readUIntLE(at, 3);
+      const end = at + 4 + length;
+      if (this.#splitBytes + length > this.#rowBytesMax) throw rowTooLargeError(this.#rowBytesMax);
+      if (end > source.length) {
+        needed = end - at;
+        break;
+      }
+      this.#take(source, { start: at + 4, end, length }, onPacket);
+      at = end;
+    }
+    if (at < source.length) this.#carry.keep(source, at, needed);
+  }
+
+  #take(
+    source: Buffer,
+    { start, end, length }: { start: number; end: number; length: number },
+    onPacket: OnPacket,
+  ): void {
+    if (length < payloadMax && this.#split.length === 0) {
+      onPacket(source, start, end);
+      return;
+    }
+    this.#split.push(Buffer.from(source.subarray(start, end)));
+    this.#splitBytes += length;
+    if (length === payloadMax) return;
+    const whole = Buffer.concat(this.#split);
+    this.#split = [];
+    this.#splitBytes = 0;
+    onPacket(whole, 0, whole.length);
+  }
+}
+
+/** A number of variable length, and where it ends; -1 for NULL. */
+export function readLength(source: Buffer, at: number): { value: number; next: number } {
+  const first = source[at] as number;
+  if (first < 0xfb) return { value: first, next: at + 1 };
+  if (first === 0xfb) return { value: -1, next: at + 1 };
+  if (first === 0xfc) return { value: source.readUInt16LE(at + 1), next: at + 3 };
+  if (first === 0xfd) return { value: source.readUIntLE(at + 1, 3), next: at + 4 };
+  return { value: Number(source.readBigUInt64LE(at + 1)), next: at + 9 };
+}
+
+/** A command with its header; each starts a sequence of its own. */
+function command(code: number, body: Buffer): Buffer {
+  const out = Buffer.allocUnsafe(5 + body.length);
+  out.writeUIntLE(body.length + 1, 0, 3);
+  out[3] = 0;
+  out[4] = code;
+  body.copy(out, 5);
+  return out;
+}
+
+export const query = (text: string) => command(0x03, Buffer.from(text));
+export const ping = command(0x0e, Buffer.alloc(0));
+export const resetConnection = command(0x1f, Buffer.alloc(0));
+export const prepare = (text: string) => command(0x16, Buffer.from(text));
+
+export function closeStatement(statementId: number): Buffer {
+  const body = Buffer.allocUnsafe(4);
+  body.writeUInt32LE(statementId);
+  return command(0x19, body);
+}
+
+/** The longest command that fits into one packet. */
+export const commandBytesMax = payloadMax - 1;
+
+/** COM_STMT_EXECUTE with the values in binary form. */
+export function execute(statementId: number, params: readonly Param[]): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUInt32LE(statementId, 0);
+  head.writeUInt32LE(1, 5);
+  if (params.length === 0) return command(0x17, head);
+  const nulls = Buffer.alloc((params.length + 7) >> 3);
+  const types = Buffer.alloc(1 + 2 * params.length);
+  types[0] = 1;
+  const values = params.map((param, i) => {
+    if (param === null) nulls[i >> 3] = (nulls[i >> 3] as number) | (1 << (i & 7));
+    const { type, bytes } = toBinary(param);
+    types[1 + 2 * i] = type;
+    return bytes;
+  });
+  return command(0x17, Buffer.concat([head, nulls, types, ...values]));
+}
+
+const none = Buffer.alloc(0);
+
+function toBinary(param: Param): { type: number; bytes: Buffer } {
+  if (param === null) return { type: 0x06, bytes: none };
+  if (typeof param === 'boolean') return { type: 0x01, bytes: Buffer.from([param ? 1 : 0]) };
+  if (typeof param === 'string') return { type: 0xfd, bytes: toLengthString(param) };
+  if (typeof param === 'object') return { type: 0xf6, bytes: toLengthString(param.decimal) };
+  const bytes = Buffer.allocUnsafe(8);
+  if (typeof param === 'bigint' || Number.isSafeInteger(param)) {
+    bytes.writeBigInt64LE(BigInt(param));
+    return { type: 0x08, bytes };
+  }
+  bytes.writeDoubleLE(param);
+  return { type: 0x05, bytes };
+}
+
+function toLengthString(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  if (bytes.length < 0xfb) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  const header = Buffer.allocUnsafe(9);
+  header[0] = 0xfe;
+  header.writeBigUInt64LE(BigInt(bytes.length), 1);
+  return Buffer.concat([header, bytes]);
+}
+
+export interface ColumnDefinition {
+  name: string;
+  type: number;
+  charset: number;
+  length: number;
+  flags: number;
+  decimals: number;
+  /** What MariaDB adds: `json`, `uuid`, `inet6`, …; empty for none. */
+  extended: string;
+}
+
+/** The most that MySQL and MariaDB have in one result, and far more than their definitions need. */
+const columnsMax = 4_096;
+const columnBytesMax = 4 * 1_048_576;
+
+/** Takes column definitions up to their count; throws where there are more than any server sends. */
+export class ColumnReader {
+  readonly columns: ColumnDefinition[] = [];
+  readonly count: number;
+  readonly #hasExtended: boolean;
+  #bytes = 0;
+
+  constructor(count: number, hasExtended: boolean) {
+    if (count < 0 || count > columnsMax)
+      throw new RangeError('The server announces an impossible number of columns.');
+    this.count = count;
+    this.#hasExtended = hasExtended;
+  }
+
+  get whole(): boolean {
+    return this.columns.length === this.count;
+  }
+
+  read(source: Buffer, start: number, end: number): void {
+    this.#bytes += end - start;
+    if (this.#bytes > columnBytesMax) throw new RangeError('The server sends impossibly long columns.');
+    this.columns.push(readColumn(source, start, this.#hasExtended));
+  }
+}
+
+/** `hasExtended`: MariaDB's extended metadata was agreed on. */
+export function readColumn(source: Buffer, from: number, hasExtended: boolean): ColumnDefinition {
+  let at = from;
+  const texts: string[] = [];
+  for (let i = 0; i < 6; i++) {
+    const { value, next } = readLength(source, at);
+    texts.push(source.toString('utf8', next, next + value));
+    at = next + value;
+  }
+  let extended = '';
+  if (hasExtended) {
+    const { value, next } = readLength(source, at);
+    extended = readExtended(source, next, next + value);
+    at = next + value;
+  }
+  at += 1;
+  return {
+    name: texts[4] ?? '',
+    charset: source.readUInt16LE(at),
+    length: source.readUInt32LE(at + 2),
+    type: source[at + 6] as number,
+    flags: source.readUInt16LE(at + 7),
+    decimals: source[at + 9] as number,
+    extended,
+  };
+}
+
+function readExtended(source: Buffer, start: number, end: number): string {
+  let at = start;
+  let text = '';
+  while (at < end) {
+    const { value, next } = readLength(source, at + 1);
+    text ||= source.toString('latin1', next, next + value);
+    at = next + value;
+  }
+  return text;
+}
+
+export interface OkPacket {
+  affectedRows: number;
+  /** Exact digits; `0` for none. */
+  insertId: string;
+  moreResults: boolean;
+  /** The statement, or a function in it, changed something of the session. */
+  sessionChanged: boolean;
+  inTransaction: boolean;
+  /** Of the transaction. */
+  isReadOnly: boolean;
+}
+
+const inTransactionFlag = 0x0001;
+const moreResultsFlag = 0x0008;
+const readOnlyFlag = 0x2000;
+const sessionChangedFlag = 0x4000;
+
+export function readOk(source: Buffer, start: number, end: number): OkPacket {
+  const affected = readLength(source, start + 1);
+  const first = source[affected.next] as number;
+  const insert = readLength(source, affected.next);
+  const insertId = first === 0xfe ? String(source.readBigUInt64LE(affected.next + 1)) : String(insert.value);
+  const status = readStatus(source.readUInt16LE(insert.next));
+  const sessionChanged = status.sessionChanged && reportsState(source, insert.next + 4, end);
+  return { affectedRows: affected.value, insertId, ...status, sessionChanged };
+}
+
+/** MySQL sets the flag for transactions too. What it lists after the message tells them from changes that last. */
+const transactionTypes = new Set([0x04, 0x05]);
+
+/** `at` the message of an OK packet. A list that cannot be read, or is not there, counts as a change. */
+function reportsState(source: Buffer, at: number, end: number): boolean {
+  if (at >= end) return true;
+  const message = readLength(source, at);
+  const list = readLength(source, message.next + message.value);
+  const listEnd = list.next + list.value;
+  if (list.value <= 0 || listEnd > end) return true;
+  let next = list.next;
+  while (next < listEnd) {
+    if (!transactionTypes.has(source[next] as number)) return true;
+    const entry = readLength(source, next + 1);
+    next = entry.next + entry.value;
+  }
+  return false;
+}
+
+export const readEof = (source: Buffer, start: number) => readStatus(source.readUInt16LE(start + 3));
+
+export type Status = Omit<OkPacket, 'affectedRows' | 'insertId'>;
+
+const readStatus = (status: number): Status => ({
+  moreResults: (status & moreResultsFlag) !== 0,
+  sessionChanged: (status & sessionChangedFlag) !== 0,
+  inTransaction: (status & inTransactionFlag) !== 0,
+  isReadOnly: (status & readOnlyFlag) !== 0,
+});

@@ -1,0 +1,33 @@
+/** What the server says of a statement that it prepared. */
+
+import * as packets from './protocol.ts';
+import type { Response } from './wire.ts';
+
+export interface Prepared {
+  id: number;
+  columns: packets.ColumnDefinition[];
+  parameterCount: number;
+}
+
+/** `prepared` is filled by the time that the response is whole. */
+export function createPrepareReader(hasExtended: boolean): { prepared: Prepared; response: Response } {
+  const prepared: Prepared = { id: 0, columns: [], parameterCount: 0 };
+  let reader = new packets.ColumnReader(0, false);
+  let parametersLeft = 0;
+  let seen = -1;
+  // Each of the two lists ends with a packet of its own.
+  const lists = (count: number) => (count > 0 ? count + 1 : 0);
+  const response: Response = (source, start, end) => {
+    if (seen < 0) {
+      prepared.id = source.readUInt32LE(start + 1);
+      reader = new packets.ColumnReader(source.readUInt16LE(start + 5), hasExtended);
+      prepared.columns = reader.columns;
+      prepared.parameterCount = source.readUInt16LE(start + 7);
+      parametersLeft = lists(prepared.parameterCount);
+    } else if (parametersLeft > 0) parametersLeft--;
+    else if (!reader.whole) reader.read(source, start, end);
+    seen++;
+    return seen === lists(prepared.parameterCount) + lists(reader.count);
+  };
+  return { prepared, response };
+}

@@ -1,0 +1,44 @@
+/** The spans of an execution: itself, the wait for a connection, the database's part. Made when it has ended, from what was noted. */
+
+import type { HubError } from '@datahub/service-kit/call/error';
+import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
+import type { Execution } from '../execution/execution.ts';
+
+const systems: Record<string, string> = { postgres: 'postgresql', mysql: 'mysql', mariadb: 'mariadb' };
+
+export function traceExecution(run: Execution, tracing: Tracing | undefined, err?: HubError): void {
+  const { span, query } = run;
+  if (span === undefined || tracing === undefined) return;
+  const endAt = run.now();
+  const waitedUntil = run.runAt > 0 ? run.runAt : endAt;
+  const below = { parent: span.traceparent, startAt: run.admittedAt };
+  if (query !== undefined) {
+    const wait = tracing.start('wait for a connection', { ...below, kind: 'internal' });
+    wait.end({ endAt: waitedUntil, error: run.runAt > 0 ? undefined : err?.code });
+  }
+  if (query !== undefined && run.runAt > 0) {
+    const { engine } = query.source;
+    const database = tracing.start(query.command, {
+      ...below,
+      kind: 'client',
+      startAt: run.runAt,
+      attributes: {
+        'db.system.name': systems[engine] ?? engine,
+        'db.operation.name': query.command,
+        'datahub.query.id': query.queryId,
+        'datahub.source.id': query.source.sourceId,
+      },
+    });
+    const { rowCount } = run.outcome ?? {};
+    const state = err?.sql?.state;
+    database.end({
+      endAt: run.outcome === undefined ? endAt : run.runAt + run.durationMs,
+      error: err?.code,
+      attributes: {
+        ...(rowCount === undefined ? {} : { 'db.response.returned_rows': rowCount }),
+        ...(state === undefined ? {} : { 'db.response.status_code': state }),
+      },
+    });
+  }
+  span.end({ endAt, error: err?.code });
+}

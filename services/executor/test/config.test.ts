@@ -1,0 +1,60 @@
+import { type Environment, readSettings, SettingsError } from '@datahub/service-kit/process/settings';
+import { expect, test } from 'vitest';
+import { readExecutorConfig, readSealing } from '../src/config.ts';
+
+const read = (env: Environment, embedded: boolean) =>
+  readSettings(env, (reader) => readExecutorConfig(reader, { embedded }));
+
+test('the embedded form may reach the machine and its network, services that run apart may not', () => {
+  expect(read({}, true).addresses).toMatchObject({
+    loopbackAllowed: true,
+    privateAllowed: true,
+  });
+  expect(read({}, false).addresses).toMatchObject({
+    loopbackAllowed: false,
+    privateAllowed: false,
+  });
+  const env = {
+    DATAHUB_SOURCES_PRIVATE: '1',
+    DATAHUB_SOURCES_ALLOW: '10.0.0.0/8, db.example',
+    DATAHUB_OWN_NAMES: 'catalog',
+  };
+  expect(read(env, false).addresses).toEqual({
+    loopbackAllowed: false,
+    privateAllowed: true,
+    allow: ['10.0.0.0/8', 'db.example'],
+    deny: [],
+    ownNames: ['catalog'],
+  });
+});
+
+test('every fault is named at once', () => {
+  const env = {
+    DATAHUB_SOURCES_DENY: '10.0.0.0/40',
+    DATAHUB_POOL_MAX: '0',
+    DATAHUB_CONNECT_TIMEOUT_MS: '5000',
+    DATAHUB_STATEMENT_TIMEOUT_MS: 'soon',
+  };
+  const faulty = () => read(env, true);
+  expect(faulty).toThrow(SettingsError);
+  for (const name of Object.keys(env)) expect(faulty).toThrow(name);
+});
+
+test('the line grows with the pool', () => {
+  expect(read({ DATAHUB_POOL_MAX: '20' }, true).pool).toMatchObject({
+    sizeMax: 20,
+    queueMax: 100,
+  });
+});
+
+test('services that run apart need a sealing key, and say so without showing one', () => {
+  const sealing = (env: Environment) => readSettings(env, readSealing);
+  expect(() => sealing({})).toThrow('DATAHUB_SEALING_PRIVATE_KEYS');
+  expect(() => sealing({ DATAHUB_SEALING_PRIVATE_KEYS: 'secret-without-form' })).not.toThrow(
+    'secret-without-form',
+  );
+  expect(() => sealing({ DATAHUB_SEALING_PRIVATE_KEYS: 'secret-without-form' })).toThrow(
+    'sealing key has the form',
+  );
+  expect(sealing({ DATAHUB_SEALING_KEY_FILE: '/keys' })).toEqual({ privateKeys: [], keyFile: '/keys' });
+});

@@ -1,0 +1,126 @@
+import type {
+  ResealedSource,
+  ResealRequest,
+  ResolvedSource,
+  SealedCredentials,
+} from '@datahub/proto/catalog/v1/catalog_internal';
+import { generateKeyPair } from '@datahub/sealing/key-pair';
+import { createOpener, keyIdOf } from '@datahub/sealing/opener';
+import { createSealer, type Seal } from '@datahub/sealing/sealer';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createLogger } from '@datahub/service-kit/telemetry/logger';
+import { expect, test, vi } from 'vitest';
+import { resealAll, startResealing } from '../../src/credentials/rotation.ts';
+import { bindingOf, unseal } from '../../src/credentials/unseal.ts';
+import { toSourceDefinition } from '../../src/definitions/from-proto.ts';
+
+async function makeSource(sourceId: string, seal: Seal): Promise<ResolvedSource> {
+  const bare: ResolvedSource = {
+    sourceId,
+    accountId: 'a',
+    hubId: 'h',
+    engine: 'postgres',
+    host: 'db',
+    port: 5432,
+    database: 'd',
+    tls: { mode: 'prefer' },
+    sealed: { user: '', password: '', tlsKey: '' },
+    pool: {},
+    settingsVersion: '1',
+    version: 1,
+  };
+  const definition = toSourceDefinition(bare);
+  const sealed: SealedCredentials = {
+    user: await seal('jo', bindingOf(definition, 'user')),
+    password: await seal(`secret of ${sourceId}`, bindingOf(definition, 'password')),
+    tlsKey: '',
+  };
+  return { ...bare, sealed };
+}
+
+function store(sources: ResolvedSource[], { sourceId, expectedVersion, sealed }: ResealedSource): boolean {
+  const source = sources.find((one) => one.sourceId === sourceId);
+  if (source?.version !== expectedVersion) return false;
+  Object.assign(source, { sealed, version: source.version + 1 });
+  return true;
+}
+
+/** Pages like the catalog does, and refuses what changed meanwhile. */
+function fakeCatalog(sources: ResolvedSource[]) {
+  return {
+    listSealed: async ({ afterSourceId, limit }: { afterSourceId: string; limit: number }) => {
+      const start =
+        sources.findIndex(({ accountId, sourceId }) => `${accountId}/${sourceId}` === afterSourceId) + 1;
+      return { sources: sources.slice(start, start + limit).map((source) => ({ ...source })) };
+    },
+    reseal: async ({ more, ...first }: ResealRequest) => {
+      const [done = false, ...moreDone] = [first, ...more].map((resealed) => store(sources, resealed));
+      return { done, moreDone };
+    },
+  };
+}
+
+test('moves everything to the current key, page by page, and holds nothing up', async () => {
+  const [old, current, lost] = await Promise.all([generateKeyPair(), generateKeyPair(), generateKeyPair()]);
+  const [sealOld, seal, sealLost] = await Promise.all(
+    [old, current, lost].map(({ publicKey }) => createSealer([publicKey])),
+  );
+  const opener = await createOpener([current.privateKey, old.privateKey]);
+  const sources: ResolvedSource[] = [];
+  for (let i = 0; i < 45; i++)
+    sources.push(await makeSource(`s${i}`, (i === 7 ? sealLost : i === 8 ? seal : sealOld) as Seal));
+  const catalog = fakeCatalog(sources);
+  const contended = sources[9] as ResolvedSource;
+  const { reseal } = catalog;
+  const lots: number[] = [];
+  catalog.reseal = async (request) => {
+    lots.push(1 + request.more.length);
+    contended.version = 2;
+    return reseal(request);
+  };
+
+  const options = { pageSize: 20, catalog, opener, seal: seal as Seal, signal: new AbortController().signal };
+  expect(await resealAll(options)).toEqual({ moved: 42, unopened: 1, contended: 1 });
+  expect(await resealAll(options)).toEqual({ moved: 1, unopened: 1, contended: 0 });
+  // One call a page, and none where nothing is left to move.
+  expect(lots).toEqual([18, 20, 5, 1]);
+  const onOldKey = sources.filter(({ sealed }) => keyIdOf(sealed?.password ?? '') !== opener.currentKeyId);
+  expect(onOldKey.map(({ sourceId }) => sourceId)).toEqual(['s7']);
+  const later = await createOpener([current.privateKey]);
+  expect((await unseal(toSourceDefinition(sources[40]), later)).password).toBe('secret of s40');
+});
+
+test('runs by itself while several keys are held, and not with one', async () => {
+  const [old, current] = await Promise.all([generateKeyPair(), generateKeyPair()]);
+  const source = await makeSource('s', await createSealer([old.publicKey]));
+  const busy = await makeSource('t', await createSealer([old.publicKey]));
+  const catalog = fakeCatalog([source, busy]);
+  const { reseal, listSealed } = catalog;
+  let away = true;
+  catalog.listSealed = async (request) => {
+    if (!away) return listSealed(request);
+    away = false;
+    throw new HubError('UNAVAILABLE', 'not yet');
+  };
+  let failing = true;
+  catalog.reseal = async (request) => {
+    if (busy.version === 1) busy.version = 2;
+    if (!failing) return reseal(request);
+    failing = false;
+    // Some may be stored all the same.
+    store([source], request);
+    throw new HubError('UNAVAILABLE', 'not all');
+  };
+  const logger = createLogger({ service: 'executor', level: 'silent', pretty: false });
+  const start = async (...privateKeys: string[]) => {
+    const opener = await createOpener(privateKeys);
+    return startResealing({ privateKeys, opener, catalog, logger });
+  };
+  await (await start(old.privateKey)).close();
+  expect(source.version).toBe(1);
+  const resealing = await start(current.privateKey, old.privateKey);
+  // What somebody changed meanwhile, or a catalog that is not there yet, is not left for the next regular run.
+  await vi.waitFor(() => expect([source.version, busy.version]).toEqual([2, 3]), { timeout: 5_000 });
+  await resealing.close();
+  expect(keyIdOf(source.sealed?.user ?? '')).toBe((await createOpener([current.privateKey])).currentKeyId);
+});

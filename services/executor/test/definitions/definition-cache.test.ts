@@ -1,0 +1,276 @@
+import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { HubError } from '@datahub/service-kit/call/error';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createDefinitions } from '../../src/definitions/definition-cache.ts';
+
+const a: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+const b: Principal = { ...a, accountId: 'b' };
+const idle = new AbortController().signal;
+const away = new HubError('UNAVAILABLE', 'x');
+const gone = new HubError('NOT_FOUND', 'x');
+
+const clock = { ms: 0 };
+beforeEach(() => {
+  clock.ms = 100_000;
+});
+
+function answer(version: number, sourceVersion = 1): ResolveQueryResponse {
+  return {
+    query: {
+      queryId: 'q',
+      accountId: 'a',
+      hubId: 'h',
+      command: 'SELECT',
+      query: `select ${version}`,
+      context: [],
+      version,
+    },
+    source: {
+      sourceId: 's',
+      accountId: 'a',
+      hubId: 'h',
+      engine: 'postgres',
+      host: 'db',
+      port: 5432,
+      database: 'd',
+      tls: { mode: 'require', ca: 'PEM' },
+      sealed: { user: 'u', password: 'p', tlsKey: '' },
+      pool: { max: 3 },
+      statementTimeoutMs: undefined,
+      settingsVersion: String(sourceVersion),
+      version: sourceVersion,
+    },
+    leaseMs: 1_000,
+  };
+}
+
+/** A catalog whose answers are given by hand, or at once while `now` holds one. */
+function setup() {
+  const asked: {
+    accountId: string;
+    limits: object | undefined;
+    /** From when it was asked. */
+    timeoutMs: number;
+    resolve(answer: ResolveQueryResponse): void;
+    reject(err: unknown): void;
+  }[] = [];
+  const catalog = { now: undefined as ResolveQueryResponse | HubError | undefined };
+  const definitions = createDefinitions({
+    catalog: {
+      resolveQuery: (_request, ctx) =>
+        new Promise((resolve, reject) => {
+          const accountId = ctx.principal?.accountId ?? '';
+          const timeoutMs = ctx.deadlineAt - performance.now();
+          asked.push({ accountId, limits: ctx.principal?.limits, timeoutMs, resolve, reject });
+          if (catalog.now instanceof HubError) reject(catalog.now);
+          else if (catalog.now) resolve(catalog.now);
+        }),
+      resolveSource: async () => ({ source: answer(1).source, leaseMs: 0 }),
+    },
+    now: () => clock.ms,
+    heldMax: 3,
+    awayMaxMs: 60_000,
+    resolveTimeoutMs: 5_000,
+    renewTimeoutMs: 1_000,
+  });
+  return { definitions, catalog, asked };
+}
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('leases', () => {
+  test('what was resolved is held for a second from the sending of the request', async () => {
+    const { definitions, asked } = setup();
+    expect(definitions.held('q', a)).toBeUndefined();
+    const query = definitions.query('q', a, { signal: idle });
+    clock.ms += 600;
+    asked[0]?.resolve(answer(1));
+    const definition = await query;
+    expect(definition).toMatchObject({
+      text: 'select 1',
+      source: { engine: 'postgres', tls: { mode: 'require', ca: 'PEM' } },
+    });
+    clock.ms += 399;
+    expect(definitions.held('q', a)).toBe(definition);
+    clock.ms += 1;
+    expect(definitions.held('q', a)).toBeUndefined();
+  });
+
+  test('one request however many ask, one renewal before the end, the same object while nothing changes', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    const [first, second] = await Promise.all([
+      definitions.query('q', a, { signal: idle }),
+      definitions.query('q', a, { signal: idle }),
+    ]);
+    expect(second).toBe(first);
+    clock.ms += 500;
+    for (let i = 0; i < 5; i++) expect(definitions.held('q', a)).toBe(first);
+    await settled();
+    expect(asked).toHaveLength(2);
+    clock.ms += 700;
+    expect(definitions.held('q', a)).toBe(first);
+  });
+
+  test('who holds nothing waits longer for the catalog than who could do without', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    await definitions.query('q', a, { signal: idle });
+    clock.ms += 500;
+    definitions.held('q', a);
+    await settled();
+    clock.ms += 1_500;
+    await definitions.query('q', a, { signal: idle });
+    expect(asked.map(({ timeoutMs }) => Math.round(timeoutMs / 100) * 100)).toEqual([5_000, 1_000, 1_000]);
+  });
+
+  test('a lease of nothing is used once, a longer one than a second is cut', async () => {
+    const { definitions, catalog } = setup();
+    catalog.now = { ...answer(1), leaseMs: 0 };
+    await definitions.query('q', a, { signal: idle });
+    expect(definitions.held('q', a)).toBeUndefined();
+    catalog.now = { ...answer(1), leaseMs: 3_600_000 };
+    await definitions.query('q', a, { signal: idle });
+    clock.ms += 1_000;
+    expect(definitions.held('q', a)).toBeUndefined();
+  });
+
+  test('an answer slower than its lease is used once', async () => {
+    const { definitions, catalog, asked } = setup();
+    const query = definitions.query('q', a, { signal: idle });
+    clock.ms += 1_000;
+    asked[0]?.resolve(answer(1));
+    expect((await query).version).toBe(1);
+    expect(definitions.size).toBe(0);
+    catalog.now = away;
+    await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
+  });
+
+  test('an older answer that comes late replaces nothing', async () => {
+    const { definitions, catalog, asked } = setup();
+    const late = definitions.query('q', a, { signal: idle });
+    definitions.letGo(['other']);
+    catalog.now = answer(2);
+    const current = await definitions.query('q', a, { signal: idle });
+    asked[0]?.resolve(answer(1));
+    expect((await late).version).toBe(1);
+    expect(definitions.held('q', a)).toBe(current);
+  });
+
+  test('the number held is bounded', async () => {
+    const { definitions, catalog } = setup();
+    for (const queryId of ['q1', 'q2', 'q3', 'q4']) {
+      const { query, ...rest } = answer(1);
+      catalog.now = { ...rest, query: { ...(query as NonNullable<typeof query>), queryId } };
+      await definitions.query(queryId, a, { signal: idle });
+    }
+    expect(definitions.size).toBe(3);
+    expect(definitions.held('q1', a)).toBeUndefined();
+  });
+});
+
+describe('letting go', () => {
+  test.each(['q', 's', 'h'])('of %s drops the definition at once', async (id) => {
+    const { definitions, catalog } = setup();
+    catalog.now = answer(1);
+    await definitions.query('q', a, { signal: idle });
+    definitions.letGo(['other']);
+    expect(definitions.held('q', a)).toBeDefined();
+    definitions.letGo([id]);
+    expect(definitions.held('q', a)).toBeUndefined();
+  });
+
+  test('an answer on its way meanwhile is not held, and nobody who comes later waits for it', async () => {
+    const { definitions, asked } = setup();
+    const before = definitions.query('q', a, { signal: idle });
+    definitions.letGo(['q']);
+    const after = definitions.query('q', a, { signal: idle });
+    asked[0]?.resolve(answer(1));
+    expect((await before).version).toBe(1);
+    expect(definitions.held('q', a)).toBeUndefined();
+    asked[1]?.resolve(answer(2));
+    expect((await after).version).toBe(2);
+    expect(definitions.held('q', a)?.version).toBe(2);
+  });
+});
+
+test('changes of other things keep nothing from being held', async () => {
+  const { definitions, asked } = setup();
+  const query = definitions.query('q', a, { signal: idle });
+  definitions.letGo(['other']);
+  asked[0]?.resolve(answer(1));
+  await query;
+  expect(definitions.held('q', a)).toBeDefined();
+});
+
+describe('accounts', () => {
+  test('the limits of whichever key asks first are no part of the question', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    const limits = { hubIds: ['x'], queryIds: ['y'], origins: [], contextJson: '{}' };
+    await definitions.query('q', { ...a, limits }, { signal: idle });
+    expect(asked[0]?.limits).toBeUndefined();
+  });
+
+  test('another account asks the catalog itself, and is never answered from what is held', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    await definitions.query('q', a, { signal: idle });
+    expect(definitions.held('q', b)).toBeUndefined();
+    catalog.now = gone;
+    await expect(definitions.query('q', b, { signal: idle })).rejects.toBe(gone);
+    expect(asked.map(({ accountId }) => accountId)).toEqual(['a', 'b']);
+    expect(definitions.held('q', a)).toBeDefined();
+    catalog.now = away;
+    await expect(definitions.query('q', b, { signal: idle })).rejects.toBe(away);
+  });
+});
+
+describe('the catalog away', () => {
+  test('what is held goes on for a minute', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    const definition = await definitions.query('q', a, { signal: idle });
+    catalog.now = away;
+    clock.ms += 59_000;
+    expect(definitions.held('q', a)).toBeUndefined();
+    expect(await definitions.query('q', a, { signal: idle })).toBe(definition);
+    expect(definitions.held('q', a)).toBe(definition);
+    expect(asked).toHaveLength(2);
+    clock.ms += 1_000;
+    expect(definitions.held('q', a)).toBeUndefined();
+    await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
+  });
+
+  test('what the catalog says once it is back counts', async () => {
+    const { definitions, catalog } = setup();
+    catalog.now = answer(1);
+    await definitions.query('q', a, { signal: idle });
+    catalog.now = away;
+    clock.ms += 5_000;
+    await definitions.query('q', a, { signal: idle });
+    catalog.now = gone;
+    clock.ms += 250;
+    expect(definitions.held('q', a)).toBeUndefined();
+    await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(gone);
+  });
+
+  test('a renewal that finds the query gone drops it', async () => {
+    const { definitions, catalog } = setup();
+    catalog.now = answer(1);
+    await definitions.query('q', a, { signal: idle });
+    catalog.now = gone;
+    clock.ms += 500;
+    expect(definitions.held('q', a)).toBeDefined();
+    await settled();
+    expect(definitions.held('q', a)).toBeUndefined();
+  });
+});
+
+test('a caller who goes is not held up by the catalog', async () => {
+  const { definitions } = setup();
+  const caller = new AbortController();
+  const query = definitions.query('q', a, { signal: caller.signal });
+  caller.abort();
+  await expect(query).rejects.toMatchObject({ code: 'CANCELLED' });
+});

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import type { QueryDefinition } from '../../src/definitions/definition-cache.ts';
+import { HeldDefinitions } from '../../src/definitions/lease-table.ts';
+
+const definition = (queryId: string, change: Partial<QueryDefinition> = {}) =>
+  ({
+    queryId,
+    accountId: 'a',
+    hubId: 'h',
+    text: 'x'.repeat(100),
+    variables: [],
+    version: 1,
+    source: { sourceId: `s.${queryId}`, version: 1 },
+    ...change,
+  }) as unknown as QueryDefinition;
+
+function setup(charactersMax: number) {
+  const held = new HeldDefinitions({
+    heldMax: 100,
+    charactersMax,
+    awayMaxMs: 1_000,
+    memoryMs: 1_000,
+    now: () => 0,
+  });
+  const put = (...definitions: QueryDefinition[]) => {
+    for (const one of definitions) held.put(one, { sentAt: 0, step: held.step, leaseMs: 1_000 });
+  };
+  const names = () => ['1', '2', '3', '4'].filter((queryId) => held.get(queryId, 'a') !== undefined);
+  return { held, put, names };
+}
+
+it('holds as much text as there is room for, and lets go of what was asked for longest ago', () => {
+  const { put, names } = setup(300);
+  put(definition('1'), definition('2'), definition('3'));
+  expect(names()).toEqual(['1', '2', '3']);
+  put(definition('1'), definition('4'));
+  expect(names()).toEqual(['1', '3', '4']);
+  const variables = [{ key: 'v', valueJson: 'x'.repeat(50), enumJson: 'x'.repeat(50), description: 'x' }];
+  put(definition('2', { variables: variables as never }));
+  expect(names()).toEqual(['2']);
+});
+
+it('holds the newest whatever its length is, and counts nothing twice', () => {
+  const { held, put, names } = setup(300);
+  put(definition('1'), definition('2', { text: 'x'.repeat(1_000) }));
+  expect(names()).toEqual(['2']);
+  for (let version = 1; version < 10; version++) put(definition('1', { version }));
+  put(definition('3'), definition('4'));
+  expect(names()).toEqual(['1', '3', '4']);
+  held.letGo(['3']);
+  const four = held.get('4', 'a');
+  if (four !== undefined) held.drop(four);
+  expect(names()).toEqual(['1']);
+  put(definition('2'), definition('4'));
+  expect(names()).toEqual(['1', '2', '4']);
+});

@@ -1,0 +1,249 @@
+import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { Binary, BSON, type Document } from 'bson';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ConnectSettings } from '../../../src/engine.ts';
+import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
+import { ask, dial } from '../../fixture.ts';
+import { type Rogue, startRogue } from '../../hostile/rogue.ts';
+import { converse, crooked, type Replies, toReply } from '../../hostile/rogue-mongodb.ts';
+
+const rogues: Rogue[] = [];
+afterEach(() => {
+  for (const rogue of rogues.splice(0)) rogue.close();
+});
+
+/** A connection to a stand-in, and the commands that it got. */
+async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
+  const commands: Document[] = [];
+  const noted = Object.entries(replies).map(([name, reply]) => [
+    name,
+    (socket: Socket, command: Document, id: number) => {
+      commands.push(command);
+      if (typeof reply === 'function') reply(socket, command, id);
+      else socket.write(toReply(BSON.serialize(reply), id));
+    },
+  ]);
+  const rogue = await startRogue(converse(Object.fromEntries(noted)));
+  rogues.push(rogue);
+  const settings: ConnectSettings = {
+    engine: 'mongodb',
+    host: '127.0.0.1',
+    port: rogue.port,
+    database: 'shop',
+    user: '',
+    password: '',
+    tls: { mode: 'prefer' },
+    ...change,
+  };
+  const connection = await createMongodbEngine().connect(settings, {
+    dial,
+    signal: AbortSignal.timeout(3_000),
+  });
+  return { connection, commands };
+}
+
+/** The server's side of SCRAM-SHA-256 (RFC 5802), written by itself. */
+function createScramServer(password: string): Replies {
+  const [salt, rounds] = [Buffer.from('salt'), 4_096];
+  const hmac = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest();
+  let messages = '';
+  let nonce = '';
+  const say = (socket: Socket, id: number, text: string, done: boolean) =>
+    socket.write(
+      toReply(BSON.serialize({ ok: 1, conversationId: 7, done, payload: new Binary(Buffer.from(text)) }), id),
+    );
+  const textOf = ({ payload }: Document) => Buffer.from(payload.buffer).toString();
+  return {
+    saslStart: (socket, command, id) => {
+      const bare = textOf(command).slice('n,,'.length);
+      nonce = `${/r=(.+)$/.exec(bare)?.[1]}server`;
+      const first = `r=${nonce},s=${salt.toString('base64')},i=${rounds}`;
+      messages = `${bare},${first}`;
+      say(socket, id, first, false);
+    },
+    saslContinue: (socket, command, id) => {
+      const [, withoutProof = '', proof = ''] = /^(.*),p=(.*)$/.exec(textOf(command)) ?? [];
+      const salted = pbkdf2Sync(password, salt, rounds, 32, 'sha256');
+      const signed = `${messages},${withoutProof}`;
+      const stored = createHash('sha256').update(hmac(salted, 'Client Key')).digest();
+      const signature = hmac(stored, signed);
+      const clientKey = Buffer.from(proof, 'base64').map((byte, i) => byte ^ (signature[i] as number));
+      if (!createHash('sha256').update(clientKey).digest().equals(stored)) {
+        socket.write(toReply(BSON.serialize({ ok: 0, code: 18, errmsg: 'no' }), id));
+      } else say(socket, id, `v=${hmac(hmac(salted, 'Server Key'), signed).toString('base64')}`, true);
+    },
+  };
+}
+
+describe('the log-in', () => {
+  it.each([
+    ['secret', 'secret'],
+    // A server keeps passwords as SASLprep (RFC 4013) has them.
+    ['pa\u0308sswort\u00a0=,', 'pässwort =,'],
+    ['=2C', '=2C'],
+  ])('proves the password %j, and asks for the proof', async (password, kept) => {
+    const { connection, commands } = await open(createScramServer(kept), { user: 'a=b,c', password });
+    expect(connection.serverVersion).toBe('MongoDB 8.0.0');
+    expect(commands[0]).toMatchObject({ saslStart: 1, mechanism: 'SCRAM-SHA-256', $db: 'admin' });
+    expect(Buffer.from(commands[0]?.payload.buffer).toString()).toMatch(/^n,,n=a=3Db=2Cc,r=/);
+    connection.close();
+  });
+
+  it('is at the database that knows the user', async () => {
+    const { connection, commands } = await open(createScramServer('p'), {
+      user: 'u',
+      password: 'p',
+      authSource: 'users',
+    });
+    expect(commands.map(({ $db }) => $db)).toEqual(['users', 'users']);
+    connection.close();
+  });
+
+  it('fails with another password', async () => {
+    const opened = open(createScramServer('secret'), { user: 'u', password: 'other' });
+    await expect(opened).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryable: false });
+  });
+
+  it('fails where TLS must be and is not', async () => {
+    const opened = open({}, { tls: { mode: 'require' } });
+    await expect(opened).rejects.toMatchObject({ code: 'SOURCE_TLS' });
+  });
+});
+
+describe('an execution', () => {
+  const find = JSON.stringify({ find: 'orders', filter: {} });
+
+  it('names its session, its deadline and its database', async () => {
+    const batch = { ok: 1, cursor: { id: 0n, ns: 'd.c', firstBatch: [{ a: 1 }] } };
+    const { connection, commands } = await open({ find: batch });
+    expect((await ask(connection, find)).data).toEqual([{ a: 1 }]);
+    expect(commands[0]).toMatchObject({ find: 'orders', filter: {}, $db: 'shop', maxTimeMS: 10_000 });
+    expect(commands[0]?.lsid.id).toBeInstanceOf(Binary);
+    connection.close();
+  });
+
+  it('follows its cursor to the end, and kills what it leaves', async () => {
+    const many = (from: number) => Array.from({ length: 3 }, (_, i) => ({ i: from + i }));
+    const replies: Replies = {
+      find: { ok: 1, cursor: { id: 5n, firstBatch: many(0) } },
+      getMore: (socket, command, id) => {
+        const isLast = command.batchSize === 1_000;
+        socket.write(
+          toReply(BSON.serialize({ ok: 1, cursor: { id: isLast ? 0n : 5n, nextBatch: many(3) } }), id),
+        );
+      },
+      killCursors: { ok: 1 },
+    };
+    const { connection, commands } = await open(replies);
+    expect((await ask(connection, find)).data).toHaveLength(6);
+    const { data, outcome } = await ask(connection, find, { maxRows: 5 });
+    expect([data.length, outcome.truncated]).toEqual([5, true]);
+    expect(commands.at(-1)).toMatchObject({ killCursors: 'orders' });
+    expect(connection.broken).toBe(false);
+    connection.close();
+  });
+
+  it('answers distinct with a row for each value', async () => {
+    const { connection } = await open({ distinct: { ok: 1, values: ['x', null, { a: 1n }] } });
+    const distinct = JSON.stringify({ distinct: 'orders', key: 'a' });
+    expect((await ask(connection, distinct)).text).toBe(
+      '{"data":[{"value":"x"},{"value":null},{"value":{"a":1}}]}',
+    );
+    expect((await ask(connection, distinct, { format: 'csv' })).text).toBe(
+      'value\r\nx\r\n\r\n"{""a"":1}"\r\n',
+    );
+    connection.close();
+  });
+
+  it('that is stopped has its session killed on a connection beside it', async () => {
+    let killed: (session: Document) => void;
+    const kill = new Promise<Document>((resolve) => (killed = resolve));
+    let held: () => void = () => {};
+    const { connection, commands } = await open({
+      find: (socket, _command, id) => {
+        held = () =>
+          socket.write(toReply(BSON.serialize({ ok: 0, code: 11_601, errmsg: 'interrupted' }), id));
+      },
+      killSessions: (socket, command, id) => {
+        killed(command.killSessions[0]);
+        held();
+        socket.write(toReply(BSON.serialize({ ok: 1 }), id));
+      },
+    });
+    const run = ask(connection, find);
+    run.catch(() => {});
+    await expect.poll(() => commands.length).toBe(1);
+    await connection.cancel(AbortSignal.timeout(1_000));
+    await expect(run).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect(await kill).toEqual(commands[0]?.lsid);
+    expect(connection.broken).toBe(false);
+    connection.close();
+  });
+
+  it.each<[string, (body: Buffer) => void]>([
+    ['says that it is longer', (body) => body.writeInt32LE(body.length + 50, 0)],
+    ['has a text that runs out of it', (body) => body.writeInt32LE(1_000_000, body.indexOf('text') - 4)],
+    ['has a text of a negative length', (body) => body.writeInt32LE(-5, body.indexOf('text') - 4)],
+    ['has a type that nobody knows', (body) => body.writeUInt8(0x44, body.indexOf('a\0', 20) - 1)],
+  ])('of a reply that %s breaks the connection, not the process', async (_name, change) => {
+    const { connection } = await open({ find: crooked(change) });
+    await expect(ask(connection, find)).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
+    expect(connection.broken).toBe(true);
+  });
+
+  it('of a document larger than a row may be is refused', async () => {
+    const { connection } = await open({
+      find: { ok: 1, cursor: { id: 0n, firstBatch: [{ a: 'x'.repeat(17 * 1_048_576) }] } },
+    });
+    await expect(ask(connection, find)).rejects.toMatchObject({ code: 'SQL_REJECTED', retryable: false });
+    connection.close();
+  });
+
+  it.each<[Document, string]>([
+    [{ ok: 0, code: 50, errmsg: 'operation exceeded time limit' }, 'STATEMENT_TIMEOUT'],
+    [{ ok: 0, code: 13, errmsg: 'not authorized on shop' }, 'SQL_REJECTED'],
+    [{ ok: 0, code: 10_107, errmsg: 'not primary' }, 'SOURCE_UNREACHABLE'],
+    [{ ok: 0, code: 2, errmsg: 'bad value {secret: "canary"}' }, 'SQL_REJECTED'],
+  ])('that is refused says why: %j', async (reply, code) => {
+    const { connection } = await open({ find: reply });
+    const err = await ask(connection, find).catch((caught) => caught);
+    expect(err).toMatchObject({ code, sql: { state: String(reply.code) } });
+    expect(err.message).not.toContain('canary');
+    expect(connection.broken).toBe(false);
+    connection.close();
+  });
+});
+
+describe('a write', () => {
+  const insert = (...documents: object[]) => JSON.stringify({ insert: 'orders', documents });
+
+  it('names the id of the document it made', async () => {
+    const { connection, commands } = await open({ insert: { ok: 1, n: 1 } });
+    const { data } = await ask(connection, insert({ a: 1 }), { kind: 'standalone' });
+    expect(data).toEqual([{ affectedRows: 1, insertId: commands[0]?.documents[0]._id.toHexString() }]);
+    connection.close();
+  });
+
+  it('says how much of it was done before it failed', async () => {
+    const error = {
+      index: 1,
+      code: 11_000,
+      errmsg: 'E11000 duplicate key error dup key: { email: "canary" }',
+    };
+    const { connection } = await open({ insert: { ok: 1, n: 1, writeErrors: [error] } });
+    const err = await ask(connection, insert({}, {}), { kind: 'standalone' }).catch((caught) => caught);
+    expect(err).toMatchObject({ code: 'CONSTRAINT', retryable: false });
+    expect(err.message).toContain('Documents written before it: 1. They stay.');
+    expect(err.message).not.toContain('canary');
+    connection.close();
+  });
+
+  it('that its server could not confirm is of unknown outcome', async () => {
+    const writeConcernError = { code: 64, errmsg: 'waiting for replication timed out' };
+    const { connection } = await open({ insert: { ok: 1, n: 1, writeConcernError } });
+    const written = ask(connection, insert({}), { kind: 'standalone' });
+    await expect(written).rejects.toMatchObject({ code: 'SOURCE_BROKEN', retryable: false });
+    connection.close();
+  });
+});

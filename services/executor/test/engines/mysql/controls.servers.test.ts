@@ -1,0 +1,91 @@
+/** The hub's own commands around a statement: it runs under all of them, or it changes nothing. */
+
+import type { AddressInfo, Server } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Connection } from '../../../src/engine.ts';
+import { startTamperer } from '../../../src/engines/hostile/tamperer.ts';
+import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
+import { ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
+
+const servers = [
+  ['mariadb', process.env.MARIADB_URL],
+  ['mysql', process.env.MYSQL_URL],
+] as const;
+
+describe.each(servers)('commands around a statement at %s', (name, url) => {
+  describe.skipIf(url === undefined)('(needs its URL in the environment)', () => {
+    let proxy: Server;
+    let tamper: (text: string) => string;
+    let connection: Connection;
+    const operate = (...texts: string[]) => operateMysql(url as string, texts);
+
+    beforeAll(async () => {
+      await operate(
+        'DROP TABLE IF EXISTS hub_controls',
+        'CREATE TABLE hub_controls (a INT)',
+        'DROP FUNCTION IF EXISTS hub_controls_write',
+        `CREATE FUNCTION hub_controls_write() RETURNS INT MODIFIES SQL DATA
+          BEGIN INSERT INTO hub_controls VALUES (1); RETURN 1; END`,
+      );
+      proxy = await startTamperer(Number(new URL(url as string).port), (text) => tamper(text));
+    });
+    afterAll(async () => {
+      proxy.close();
+      await operate('DROP TABLE hub_controls', 'DROP FUNCTION hub_controls_write');
+    });
+    beforeEach(async () => {
+      tamper = (text) => text;
+      const settings = { ...settingsOf(name, url as string), tls: { mode: 'disable' } as const };
+      connection = await createMysqlEngine().connect(
+        { ...settings, port: (proxy.address() as AddressInfo).port },
+        { dial, signal: AbortSignal.timeout(5_000) },
+      );
+    });
+    afterEach(() => connection.close());
+
+    const written = async () => {
+      const direct = await createMysqlEngine().connect(settingsOf(name, url as string), {
+        dial,
+        signal: AbortSignal.timeout(5_000),
+      });
+      const { data } = await ask(direct, 'SELECT COUNT(*) AS n FROM hub_controls');
+      direct.close();
+      return data[0]?.n;
+    };
+    const insert = 'INSERT INTO hub_controls VALUES (1)';
+
+    it.each([
+      ['a time-out', 'SET max_', 'SET mbx_', 'write', insert],
+      ['the access to write', 'read_only = 0', 'read_onlx = 0', 'write', insert],
+      ['the access to write', 'read_only = 0', 'read_onlx = 0', 'standalone', insert],
+      ['a time-out', 'SET max_', 'SET mbx_', 'read', 'SELECT 1'],
+      ['a transaction', 'TRANSACTION READ', 'TRANSACTIOM READ', 'read', 'SELECT hub_controls_write()'],
+      ['a transaction', 'TRANSACTION READ', 'TRANSACTIOM READ', 'write', insert],
+    ] as const)(
+      'where %s cannot be set (%s as %s), a %s changes nothing',
+      async (_what, sent, changed, kind, text) => {
+        tamper = (bytes) => bytes.replaceAll(sent, changed);
+        await expect(ask(connection, text, { kind })).rejects.toMatchObject({
+          code: 'SOURCE_UNREACHABLE',
+          message: 'The source refused a command that the hub runs before a statement.',
+        });
+        expect(connection.broken).toBe(true);
+        expect(await written()).toBe(0);
+      },
+    );
+
+    it('a write that was carried out counts, and its session is closed when it cannot be made read-only', async () => {
+      tamper = (bytes) => bytes.replaceAll('read_only = 1', 'read_onlx = 1');
+      expect((await ask(connection, insert, { kind: 'write' })).data).toEqual([{ affectedRows: 1 }]);
+      expect(connection.broken).toBe(true);
+      expect(await written()).toBe(1);
+      await operate('DELETE FROM hub_controls');
+    });
+
+    it('a read that changes nothing keeps its session as it is', async () => {
+      for (let i = 0; i < 5; i++) await ask(connection, `SELECT ${i % 2}`);
+      const { data } = await ask(connection, "SHOW SESSION STATUS LIKE 'Com_stmt_execute'");
+      expect(Number(data[0]?.Value)).toBeGreaterThanOrEqual(5);
+    });
+  });
+});

@@ -1,0 +1,78 @@
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { connectMysql } from '../../../src/engines/mysql/connect.ts';
+import type { MysqlConnection } from '../../../src/engines/mysql/connection.ts';
+import { ask, dial, settingsOf } from '../../fixture.ts';
+import { type Rogue, startRogue } from '../../hostile/rogue.ts';
+import { answerCommand, ok, perform } from '../../hostile/rogue-mysql.ts';
+
+/** A server whose statements run for ever and which answers a KILL when told to. */
+describe('stopping at a server that is slow to stop', () => {
+  let kills: { text: string; socket: Socket }[];
+  let server: Rogue;
+  let connection: MysqlConnection;
+  let outcome: Promise<{ code: string }>;
+  const answer = () => kills.at(-1)?.socket.write(ok(1));
+  const killed = () => kills.map(({ text }) => text);
+
+  beforeEach(async () => {
+    kills = [];
+    const executed = vi.fn();
+    const play = perform({
+      execute: executed,
+      command: (socket, text) => {
+        if (text.startsWith('KILL')) kills.push({ text, socket });
+        else answerCommand(socket, text);
+      },
+    });
+    server = await startRogue(play);
+    const { signal } = new AbortController();
+    connection = await connectMysql(settingsOf('mysql', `mysql://u:p@127.0.0.1:${server.port}/d`), {
+      dial,
+      signal,
+    });
+    outcome = ask(connection, 'SELECT hanging').catch((err) => err) as Promise<never>;
+    await vi.waitFor(() => expect(executed).toHaveBeenCalled());
+  });
+
+  afterEach(() => server.close());
+
+  test('the session is ended after the answer to what was asked before, without another log-in', async () => {
+    const cancelled = connection.cancel(AbortSignal.timeout(1_000));
+    await vi.waitFor(() => expect(killed()).toEqual(['KILL QUERY 7']));
+    connection.close();
+    expect(await outcome).toMatchObject({ code: 'SOURCE_BROKEN' });
+    await sleep(50);
+    expect(killed()).toEqual(['KILL QUERY 7']);
+    answer();
+    await vi.waitFor(() => expect(killed()).toEqual(['KILL QUERY 7', 'KILL CONNECTION 7']));
+    expect(kills[1]?.socket).toBe(kills[0]?.socket);
+    answer();
+    await cancelled;
+    await vi.waitFor(() => expect(server.connections()).toBe(0));
+  });
+
+  test('what runs on is killed again in the same session beside it', async () => {
+    const cancelled = connection.cancel(AbortSignal.timeout(1_000));
+    for (let count = 1; count <= 3; count++) {
+      await vi.waitFor(() => expect(kills).toHaveLength(count));
+      answer();
+    }
+    expect(new Set(kills.map(({ socket }) => socket)).size).toBe(1);
+    connection.close();
+    await vi.waitFor(() => expect(killed().at(-1)).toBe('KILL CONNECTION 7'));
+    answer();
+    await cancelled;
+    await vi.waitFor(() => expect(server.connections()).toBe(0));
+  });
+
+  test('a server that never answers keeps no session beside it for longer than five seconds', async () => {
+    const cancelled = connection.cancel(AbortSignal.timeout(100));
+    await vi.waitFor(() => expect(kills).toHaveLength(1));
+    connection.close();
+    await expect(cancelled).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+    await vi.waitFor(() => expect(server.connections()).toBe(0));
+    expect(killed()).toEqual(['KILL QUERY 7']);
+  }, 7_000);
+});

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection } from '../../../src/engine.ts';
+import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
+import { ask, dial, settingsOf } from '../../fixture.ts';
+
+const servers = [
+  ['mariadb', process.env.MARIADB_URL],
+  ['mysql', process.env.MYSQL_URL],
+] as const;
+
+describe.each(servers)('%s', (name, url) => {
+  describe.skipIf(url === undefined)('(needs its URL in the environment)', () => {
+    const engine = createMysqlEngine();
+    const open = (change: object = {}) =>
+      engine.connect(
+        { ...settingsOf(name, url as string), ...change },
+        { dial, signal: AbortSignal.timeout(5_000) },
+      );
+    let connection: Connection;
+
+    beforeAll(async () => {
+      connection = await open();
+    });
+    afterAll(() => connection.close());
+
+    const value = async (expression: string, asked: object = {}) =>
+      (await ask(connection, `SELECT ${expression} AS v`, asked)).data[0]?.v;
+
+    it.each<[string, unknown]>([
+      ['NULL', null],
+      ['1', 1],
+      ['-5', -5],
+      ['999999999999999', 999999999999999],
+      ['1000000000000000', '1000000000000000'],
+      ['-9223372036854775808', '-9223372036854775808'],
+      ['CAST(18446744073709551615 AS UNSIGNED)', '18446744073709551615'],
+      ['CAST(4294967296 AS SIGNED)', 4294967296],
+      ["CAST('12345678901234567890.12345' AS DECIMAL(30, 5))", '12345678901234567890.12345'],
+      ['0.1e0', 0.1],
+      ['1e300', 1e300],
+      ["'a\\\"\\\\\\n😀'", 'a"\\\n😀'],
+      ["''", ''],
+      ["DATE '2026-11-20'", '2026-11-20'],
+      ["CAST('13:04:05.123456' AS TIME(6))", '13:04:05.123456'],
+      ["CAST('-100:00:01' AS TIME)", '-100:00:01'],
+      ["CAST('2026-11-20 13:04:05' AS DATETIME)", '2026-11-20T13:04:05.000'],
+      ["CAST('2026-11-20 13:04:05.120000' AS DATETIME(6))", '2026-11-20T13:04:05.120'],
+      ["x'deadbeef'", '3q2+7w=='],
+    ])('writes %s', async (expression, expected) => {
+      expect(await value(expression)).toEqual(expected);
+    });
+
+    it('names every column, whatever it is called', async () => {
+      const { text } = await ask(
+        connection,
+        'SELECT 1 AS id, 2 AS id, 3 AS id_2, 4 AS `__proto__`, 5 AS `a"b`',
+      );
+      expect(text).toBe('{"data":[{"id":1,"id_3":2,"id_2":3,"__proto__":4,"a\\"b":5}]}');
+      expect(connection.broken).toBe(false);
+    });
+
+    it('binds values of every kind', async () => {
+      const { data } = await ask(connection, 'SELECT ? AS n, ? AS f, ? AS s, ? AS b, ? AS z', {
+        params: [9007199254740991, 1.5, "o'h\\'", true, null],
+      });
+      expect(data).toEqual([{ n: '9007199254740991', f: 1.5, s: "o'h\\'", b: 1, z: null }]);
+    });
+
+    it('never writes with a read', async () => {
+      await ask(connection, 'DROP TABLE IF EXISTS hub_read', { kind: 'standalone' });
+      await ask(connection, 'CREATE TABLE hub_read (a INT)', { kind: 'standalone' });
+      await expect(ask(connection, 'INSERT INTO hub_read VALUES (1)')).rejects.toMatchObject({
+        code: 'SQL_REJECTED',
+      });
+      expect((await ask(connection, 'SELECT * FROM hub_read')).data).toEqual([]);
+      await ask(connection, 'DROP TABLE hub_read', { kind: 'standalone' });
+    });
+
+    it('answers affected rows and ids of writes', async () => {
+      await ask(connection, 'DROP TABLE IF EXISTS hub_auto', { kind: 'standalone' });
+      await ask(connection, 'CREATE TABLE hub_auto (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT UNIQUE)', {
+        kind: 'standalone',
+      });
+      const insert = (options: object = {}) =>
+        ask(connection, 'INSERT INTO hub_auto (v) VALUES (1), (2)', { kind: 'write', ...options });
+      expect((await insert({ dryRun: true })).data).toMatchObject([{ affectedRows: 2 }]);
+      await expect(insert({ maxAffected: 1 })).rejects.toMatchObject({ code: 'MAX_AFFECTED' });
+      expect((await insert()).data).toEqual([{ affectedRows: 2, insertId: expect.any(Number) }]);
+      await expect(insert()).rejects.toMatchObject({ code: 'CONSTRAINT', sql: { state: '23000' } });
+      expect((await ask(connection, 'SELECT COUNT(*) AS n FROM hub_auto')).data).toEqual([{ n: 2 }]);
+      await ask(connection, 'DROP TABLE hub_auto', { kind: 'standalone' });
+    });
+
+    it('loses no connection over failing statements', async () => {
+      for (let i = 0; i < 300; i++) {
+        await expect(
+          ask(connection, `SELECT ${i} FROM no_such_table`, { key: `k${i}` }),
+        ).rejects.toMatchObject({
+          code: 'SQL_REJECTED',
+          sql: { state: '42S02' },
+        });
+      }
+      expect(connection.broken).toBe(false);
+      expect(await value('1')).toBe(1);
+    });
+
+    it('leaves no variable, lock or temporary table for the next statement', async () => {
+      await ask(connection, 'SELECT @hub_seen := 42');
+      await ask(connection, "SELECT GET_LOCK('hub', 0)");
+      await ask(connection, 'CREATE TEMPORARY TABLE hub_temp (a INT)', { kind: 'standalone' });
+      if (connection.broken) connection = await open();
+      expect((await ask(connection, "SELECT @hub_seen AS v, IS_FREE_LOCK('hub') AS f")).data).toEqual([
+        { v: null, f: 1 },
+      ]);
+      if (connection.broken) connection = await open();
+      await expect(ask(connection, 'SELECT * FROM hub_temp')).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+    });
+
+    it('stops at the database when asked', async () => {
+      const running = ask(connection, 'SELECT SLEEP(20), BENCHMARK(1000000000, SHA2(1, 512))').catch(
+        (err) => err,
+      );
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const began = performance.now();
+      await connection.cancel(AbortSignal.timeout(2_000));
+      const outcome = await running;
+      expect(performance.now() - began).toBeLessThan(1_000);
+      expect(outcome instanceof Error ? outcome : {}).toMatchObject({ code: 'CANCELLED' });
+      if (connection.broken) connection = await open();
+      expect(await value('2')).toBe(2);
+    });
+
+    it('tells nobody a value', async () => {
+      const secret = 'canary-4711';
+      for (const text of ['SELECT CAST(? AS JSON)', 'SELECT UUID_TO_BIN(?)', 'SELECT ST_GeomFromText(?)']) {
+        const err = await ask(connection, text, { params: [secret] }).catch((failure) => failure);
+        expect(`${err.message ?? ''}${JSON.stringify(err)}`).not.toContain(secret);
+      }
+    });
+  });
+});

@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { usesSession } from '../../../src/engines/mysql/session.ts';
+
+it.each([
+  'SELECT @x',
+  'SELECT @@sql_mode',
+  "SELECT 1 --\u0001'\n, @x := 1 -- '",
+  "SELECT 1 --\u007f'\n, @x := 1 -- '",
+  'SELECT LAST_INSERT_ID ()',
+  'SELECT `last_insert_id`()',
+  'SELECT `FOUND_ROWS` ()',
+  'SELECT LASTVAL(s)',
+  'SELECT PREVIOUS VALUE FOR s',
+  'SELECT PREVIOUS/**/VALUE FOR s',
+  'SHOW WARNINGS',
+])('%j looks at the session', (text) => expect(usesSession(text)).toBe(true));
+
+it.each([
+  'SELECT \'@x\', "LASTVAL(s)"',
+  'SELECT 1 -- @x',
+  'SELECT 1 --\n',
+  'SELECT 1 # @x',
+  'SELECT /* @x */ 1',
+  'SELECT previous, value FROM t',
+  'SELECT found_rows FROM t',
+])('%j does not', (text) => expect(usesSession(text)).toBe(false));
+
+it.each(["'", "\\'", "''", '`', '/*', ' '])('a text of %j alone costs no time', (piece) => {
+  const startedAt = performance.now();
+  usesSession(`SELECT '${piece.repeat(262_144 / piece.length)}`);
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+});

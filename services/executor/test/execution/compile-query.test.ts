@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import type { QueryDefinition } from '../../src/definitions/definition-cache.ts';
+import type { EngineName } from '../../src/engine.ts';
+import { compileQuery } from '../../src/execution/compile-query.ts';
+
+const define = (text: string, engine: EngineName, version = 1) =>
+  ({
+    queryId: 'q',
+    version,
+    text,
+    command: 'SELECT',
+    variables: [{ key: 'id', type: 'bigint' }],
+    source: { engine },
+  }) as unknown as QueryDefinition;
+
+const given = (context: object) => ({ pinnedJson: '', contextJson: JSON.stringify(context) });
+
+test('versions of a query never share a prepared statement, nor do texts of different length', () => {
+  const text = 'select * from t where id in (:ids)';
+  const [first, second] = [compileQuery(define(text, 'mysql')), compileQuery(define(text, 'mysql', 2))];
+  const keys = [
+    first.bind(given({ ids: [1] })).key,
+    first.bind(given({ ids: [1, 2, 3] })).key,
+    second.bind(given({ ids: [1] })).key,
+    first.describable().key,
+  ];
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(first.bind(given({ ids: [1, 2, 3] })).key).toBe(first.bind(given({ ids: [4, 5, 6, 7] })).key);
+});
+
+test('a fault is placed by the text that was run, whichever ran last', () => {
+  const text = 'select * from t where id in (:ids) and nope = 1';
+  const prepared = compileQuery(define(text, 'mysql'));
+  const long = prepared.bind(given({ ids: Array.from({ length: 60 }, (_, i) => i) }));
+  const short = prepared.bind(given({ ids: [1] }));
+  for (const run of [long, short]) {
+    const fault = { state: '42S22', line: 1, column: run.text.indexOf('nope') + 1 };
+    expect(prepared.toStored(fault, run)).toEqual({
+      state: '42S22',
+      line: 1,
+      column: text.indexOf('nope') + 1,
+    });
+  }
+});
+
+test('types are those declared, else those the source found', () => {
+  const prepared = compileQuery(define('select * from t where id = :id and name = :name', 'postgres'));
+  expect(prepared.variables({ columns: [], parameters: ['int8', 'text'] })).toEqual([
+    { key: 'id', type: 'bigint' },
+    { key: 'name', type: 'text' },
+  ]);
+});
+
+test('what PostgreSQL says of a number it says of a variable', () => {
+  const compiled = compileQuery(define('select :id, :since', 'postgres'));
+  expect(compiled.toWords('could not determine data type of parameter $2.')).toMatch(
+    /^The .* type of :since\. /,
+  );
+  expect(compiled.toWords('inconsistent types deduced for parameter $1')).toBe(
+    'inconsistent types deduced for :id',
+  );
+  expect(compiled.toWords('no such parameter $7')).toBe('no such parameter $7');
+});

@@ -1,0 +1,143 @@
+import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import { describe, expect, test, vi } from 'vitest';
+import { NeverAnswered, type Statement } from '../../src/engine.ts';
+import {
+  answerNow,
+  broken,
+  deaf,
+  done,
+  hang,
+  noOptions,
+  type Run,
+  setupExecute as setup,
+} from '../fakes/pipeline.ts';
+
+describe('a connection found dead', () => {
+  const dies: Run = async function () {
+    this.broken = true;
+    throw new NeverAnswered();
+  };
+
+  test('is replaced once for a read, and its idle neighbours with it', async () => {
+    const { call, connections, chunks } = setup({ runs: [answerNow, dies, answerNow] });
+    await call();
+    await call();
+    expect(chunks).toEqual(['end', 'end']);
+    expect(connections).toHaveLength(2);
+  });
+
+  test('is not replaced when it had begun to answer', async () => {
+    const { call, connections } = setup({ runs: [answerNow, () => Promise.reject(broken()), answerNow] });
+    await call();
+    await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
+    expect(connections).toHaveLength(1);
+  });
+
+  test('is not tried a third time', async () => {
+    const { call, connections } = setup({ runs: [answerNow, dies, dies, answerNow] });
+    await call();
+    await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
+    expect(connections).toHaveLength(2);
+  });
+
+  test.each<Statement['kind']>(['write', 'standalone'])('is never replaced for a %s', async (kind) => {
+    const { call, connections } = setup({ runs: [answerNow, dies, answerNow], kind });
+    await call();
+    await expect(call()).rejects.toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      retryable: false,
+      message: expect.stringContaining('outcome is unknown'),
+    });
+    expect(connections).toHaveLength(1);
+  });
+
+  test('is not replaced when it was new', async () => {
+    const { call, connections } = setup({ runs: [dies, answerNow] });
+    await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
+    expect(connections).toHaveLength(1);
+  });
+});
+
+describe('stopping', () => {
+  test('a caller who goes has the statement cancelled at the database, and the connection lives on', async () => {
+    const { call, caller, connections, stats } = setup({ runs: [hang] });
+    const running = call().catch((err) => err);
+    await vi.waitFor(() => expect(stats()).toMatchObject({ busy: 1, connecting: 0 }));
+    caller.abort();
+    expect(await running).toMatchObject({ code: 'CANCELLED' });
+    expect(connections[0]?.cancelled).toBe(1);
+    expect(stats()).toMatchObject({ busy: 0, idle: 1 });
+  });
+
+  test.each<[string, Partial<ExecuteRequest>, number, number]>([
+    ['the option', { options: { ...noOptions, timeoutMs: 30 } }, 60_000, 30_000],
+    ['the caller’s budget', {}, 30, 30_000],
+    ['the setting', {}, 60_000, 30],
+  ])('time is up by %s', async (_name, request, budgetMs, statementTimeoutMs) => {
+    const { call, connections, stats } = setup({ runs: [hang], statementTimeoutMs });
+    await expect(call(request, budgetMs)).rejects.toMatchObject({
+      code: 'STATEMENT_TIMEOUT',
+      stage: 'execute',
+    });
+    expect(connections[0]?.cancelled).toBe(1);
+    expect(stats()).toMatchObject({ busy: 0, idle: 1 });
+  });
+
+  test('what does not heed the cancel loses its connection within a second', async () => {
+    const { call, connections, stats } = setup({ runs: [deaf], statementTimeoutMs: 20 });
+    const startedAt = performance.now();
+    await expect(call()).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(connections[0]?.broken).toBe(true);
+    expect(stats()).toMatchObject({ busy: 0, idle: 0 });
+  });
+
+  test('a caller who was gone before runs nothing', async () => {
+    const { call, caller, optionsSeen, stats } = setup();
+    await call();
+    caller.abort();
+    await expect(call()).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect(optionsSeen).toHaveLength(1);
+    expect(stats()).toMatchObject({ busy: 0, idle: 1 });
+  });
+
+  test('a write that ended well in spite of it is told as done, and a late cancel hits nobody else', async () => {
+    const stubborn: Run = function () {
+      return new Promise((resolve) => {
+        this.stop = () => resolve({ ...done, hasRows: false, affectedRows: 1 });
+      });
+    };
+    const { call, chunks, connections } = setup({ runs: [stubborn], kind: 'write', statementTimeoutMs: 20 });
+    await call();
+    expect(chunks).toEqual(['end']);
+    expect(connections[0]?.broken).toBe(true);
+  });
+
+  test('a connection is not handed on before the cancel was delivered', async () => {
+    const { call, connections, stats } = setup({ runs: [hang], statementTimeoutMs: 200 });
+    const running = call().catch((err) => err);
+    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    const [connection] = connections;
+    const delivery = Promise.withResolvers<void>();
+    const { cancel } = connection as NonNullable<typeof connection>;
+    Object.assign(connection as object, {
+      cancel: () => cancel.call(connection).then(() => delivery.promise),
+    });
+    await vi.waitFor(() => expect(connection?.cancelled).toBe(1));
+    expect(stats()).toMatchObject({ busy: 1, idle: 0 });
+    delivery.resolve();
+    expect(await running).toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+    expect(stats()).toMatchObject({ busy: 0, idle: 1 });
+  });
+
+  test('where the cancel cannot be delivered, the connection is cut', async () => {
+    const { call, connections } = setup({ runs: [deaf], statementTimeoutMs: 200 });
+    const startedAt = performance.now();
+    const running = call().catch((err) => err);
+    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    Object.assign(connections[0] as object, { cancel: async () => Promise.reject(new Error('refused')) });
+    expect(await running).toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+    expect(performance.now() - startedAt).toBeLessThan(600);
+    expect(connections[0]?.broken).toBe(true);
+  });
+});

@@ -1,0 +1,187 @@
+/** The pipeline over connections that exist in memory, for its tests. */
+
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { vi } from 'vitest';
+import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition-cache.ts';
+import type { Connection, Outcome, RunOptions, Statement } from '../../src/engine.ts';
+import type { CompileQuery, PreparedQuery } from '../../src/execution/compiled-query.ts';
+import { createExecute } from '../../src/execution/execute.ts';
+import type { AnswerSink } from '../../src/execution/execution.ts';
+import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
+import { defaultConnectionLimits } from '../../src/pool/connection-budget.ts';
+import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
+import { defaultPoolSettings } from '../../src/pool/pool-types.ts';
+import type { RowSink } from '../../src/row-sink.ts';
+import type { ExecutorEvents } from '../../src/telemetry/events.ts';
+
+export const source: SourceDefinition = {
+  sourceId: 's',
+  accountId: 'a',
+  hubId: 'h',
+  engine: 'postgres',
+  host: 'db',
+  port: 5432,
+  database: 'd',
+  tls: { mode: 'disable' },
+  sealed: { user: '', password: '', tlsKey: '' },
+  pool: {},
+  statementTimeoutMs: undefined,
+  settingsVersion: '1',
+  version: 1,
+};
+export const query: QueryDefinition = {
+  queryId: 'q',
+  accountId: 'a',
+  hubId: 'h',
+  command: 'SELECT',
+  text: 'x',
+  variables: [],
+  version: 1,
+  source,
+};
+export const key: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+export const noLimits = { hubIds: [], queryIds: [], origins: [], contextJson: '' };
+export const done: Outcome = { hasRows: true, rowCount: 1, truncated: false };
+export const broken = () => new HubError('SOURCE_BROKEN', 'x');
+
+export type Run = (this: FakeConnection, sink: RowSink, options: RunOptions) => Promise<Outcome>;
+
+export class FakeConnection {
+  broken = false;
+  cancelled = 0;
+  serverVersion = '1';
+  run: (statement: Statement, sink: RowSink, options: RunOptions) => Promise<Outcome>;
+  /** Rejects what runs, as a database does that was asked to cancel. */
+  stop: (err: Error) => void = () => {};
+  private closed = () => {};
+  constructor(run: Run) {
+    this.run = (_statement, sink, options) => run.call(this, sink, options);
+  }
+  onClose(listener: () => void) {
+    this.closed = listener;
+  }
+  async ping() {}
+  async cancel() {
+    this.cancelled++;
+    this.stop(new HubError('CANCELLED', 'x'));
+  }
+  close() {
+    this.broken = true;
+    this.closed();
+  }
+}
+
+/** Hangs until stopped. */
+export const hang: Run = function () {
+  return new Promise((_resolve, reject) => {
+    this.stop = reject;
+  });
+};
+export const deaf: Run = () => new Promise(() => {});
+export const answerNow: Run = async () => done;
+
+export interface Setup {
+  /** What successive runs do; the last one repeats. */
+  runs?: Run[];
+  kind?: Statement['kind'];
+  definition?: QueryDefinition;
+  principal?: Principal | undefined;
+  statementTimeoutMs?: number;
+  compile?: CompileQuery;
+}
+
+export function setupExecute({
+  runs = [answerNow],
+  kind = 'read',
+  definition = query,
+  principal = key,
+  statementTimeoutMs = 30_000,
+  compile,
+}: Setup = {}) {
+  let abandoned = 0;
+  const connections: FakeConnection[] = [];
+  const bound: object[] = [];
+  const optionsSeen: RunOptions[] = [];
+  let count = 0;
+  const registry = createPoolRegistry<SourceDefinition>({
+    open: async () => {
+      const connection = new FakeConnection(function (sink, options) {
+        optionsSeen.push(options);
+        return (runs[Math.min(count++, runs.length - 1)] as Run).call(this, sink, options);
+      });
+      connections.push(connection);
+      return connection as unknown as Connection;
+    },
+    pool: defaultPoolSettings,
+    breaker: defaultBreakerSettings,
+    limits: defaultConnectionLimits,
+    now: () => performance.now(),
+    random: () => 0,
+  });
+  const prepared: PreparedQuery = {
+    kind,
+    uncounted: false,
+    bind: (values) => {
+      bound.push(values);
+      return { key: 'k', text: 'x', params: [], kind };
+    },
+    describable: () => ({ key: 'k', text: 'x', params: [], kind }),
+    variables: () => [],
+    toStored: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
+    toWords: (message) => message,
+  };
+  const events = { executed: vi.fn(), failed: vi.fn() };
+  const execute = createExecute({
+    definitions: { held: () => undefined, query: async () => definition },
+    pools: registry,
+    compile: compile ?? (() => prepared),
+    createAnswer: ({ reply }): AnswerSink => ({
+      format: 'json',
+      numbers: 'auto',
+      begin: () => {},
+      row: () => void reply.chunk(Buffer.from('row')),
+      document: () => void reply.chunk(Buffer.from('document')),
+      full: false,
+      onDrain: () => {},
+      abandon: () => void abandoned++,
+      finish: () => void reply.chunk(Buffer.from('end')),
+    }),
+    limits: { statementTimeoutMs, rowsMax: 0 },
+    events: events as unknown as ExecutorEvents,
+    now: () => performance.now(),
+  });
+  const chunks: string[] = [];
+  const reply: ExecutionReply = {
+    chunk: (bytes) => {
+      chunks.push(String(bytes));
+      return true;
+    },
+    onDrain: () => {},
+  };
+  const caller = new AbortController();
+  const call = (request: Partial<ExecuteRequest> = {}, budgetMs = 60_000) => {
+    const ctx: CallContext = {
+      principal,
+      requestId: 'r',
+      deadlineAt: performance.now() + budgetMs,
+      signal: caller.signal,
+    };
+    return execute({ queryId: 'q', contextJson: '{}', format: Format.FORMAT_JSON, ...request }, ctx, reply);
+  };
+  return {
+    call,
+    caller,
+    chunks,
+    connections,
+    bound,
+    optionsSeen,
+    events,
+    stats: () => registry.stats,
+    abandoned: () => abandoned,
+  };
+}
+export const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };

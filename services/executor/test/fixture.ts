@@ -1,0 +1,85 @@
+/** What tests of engines share: a dial without a policy, and a way to run a statement into a text. */
+
+import type { Socket } from 'node:net';
+import mysql from 'mysql2/promise';
+import type {
+  Connection,
+  ConnectSettings,
+  EngineName,
+  Outcome,
+  RunOptions,
+  Statement,
+} from '../src/engine.ts';
+import { openSocket } from '../src/network/shared-read-buffer.ts';
+import { createAnswer } from '../src/result/response-writer.ts';
+import type { RowFormat } from '../src/row-sink.ts';
+
+export const dial = (host: string, port: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = openSocket({ host, port, noDelay: true });
+    socket.once('error', reject).once('connect', () => resolve(socket));
+  });
+
+export function settingsOf(engine: EngineName, url: string): ConnectSettings {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    engine,
+    host: hostname,
+    port: Number(port),
+    database: pathname.slice(1),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    tls: { mode: 'prefer' },
+  };
+}
+
+/** Runs what a test sets up past the hub: MySQL cannot prepare some of it, such as CREATE FUNCTION. */
+export async function operateMysql(url: string, texts: string[]): Promise<void> {
+  const operator = await mysql.createConnection(url);
+  try {
+    for (const text of texts) await operator.query(text);
+  } finally {
+    await operator.end();
+  }
+}
+
+export interface Asked extends Partial<RunOptions> {
+  params?: Statement['params'];
+  kind?: Statement['kind'];
+  key?: string;
+  format?: RowFormat;
+  numbers?: 'auto' | 'string';
+}
+
+export interface Answered {
+  text: string;
+  /** Of a JSON answer. */
+  data: Record<string, unknown>[];
+  outcome: Outcome;
+}
+
+/** Runs a statement to its end; the connection stays as the engine leaves it. */
+export async function ask(connection: Connection, text: string, asked: Asked = {}): Promise<Answered> {
+  const { params = [], kind = 'read', key = text, format = 'json', numbers = 'auto', ...options } = asked;
+  const chunks: Buffer[] = [];
+  const reply = {
+    chunk: (bytes: Buffer) => {
+      chunks.push(bytes);
+      return true;
+    },
+    onDrain: () => {},
+  };
+  const answer = createAnswer({ format, numbers, meta: false, reply });
+  try {
+    const outcome = await connection.run({ key, text, params, kind }, answer, {
+      statementTimeoutMs: 10_000,
+      ...options,
+    });
+    answer.finish(outcome, { queueMs: 0, durationMs: 0 });
+    const whole = Buffer.concat(chunks).toString();
+    return { text: whole, data: format === 'json' ? JSON.parse(whole).data : [], outcome };
+  } catch (err) {
+    answer.abandon();
+    throw err;
+  }
+}

@@ -1,0 +1,199 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import { Format } from '@datahub/proto/executor/v1/executor';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import type { HubError } from '@datahub/service-kit/call/error';
+import { readSettings } from '@datahub/service-kit/process/settings';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { collectGarbage } from '../../../../tests/support/memory.ts';
+import { scaled } from '../../../../tests/support/scale.ts';
+import { readExecutorConfig } from '../../src/config.ts';
+import { createEngines } from '../../src/engines/index.ts';
+import { compileQuery } from '../../src/execution/compile-query.ts';
+import { createAnswer } from '../../src/result/response-writer.ts';
+import { type ExecutorService, openExecutor } from '../../src/service.ts';
+import type { Play } from './plays.ts';
+import { type Rogue, startRogue } from './rogue.ts';
+import { mongodbPlays } from './rogue-mongodb.ts';
+import { mysqlPlays } from './rogue-mysql.ts';
+import { postgresPlays } from './rogue-postgres.ts';
+
+const canary = { user: 'user-canary-5f2e', password: 'password-canary-91c7', file: 'file-canary-c03d' };
+const secrets = Object.values(canary);
+/** What the hub allows for a log-in, and for log-in and statement together. */
+const logInMs = scaled(1_000, 3_500);
+const statementMs = scaled(1_500, 3_800);
+const growthBytesMax = 16 * 1_048_576;
+
+/** Bytes in use at most, beyond those at the start, until it is stopped. */
+function watchMemory(): () => number {
+  const inUse = () => {
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  const before = inUse();
+  let most = 0;
+  const look = () => {
+    most = Math.max(most, inUse() - before);
+  };
+  const timer = setInterval(look, 200);
+  return () => {
+    look();
+    clearInterval(timer);
+    return most;
+  };
+}
+
+const texts: Record<string, string> & { sql: string } = {
+  sql: 'SELECT 1 AS hostile',
+  mongodb: '{"find": "hostile"}',
+};
+
+interface Stage {
+  lines: string[];
+  add(engine: string, play: Play): Promise<string>;
+  run(sourceId: string): Promise<{ code: string; message: string; ms: number }>;
+  received(): string;
+  close(): Promise<void>;
+}
+
+/** An executor whose sources are rogues. */
+function openStage(): Stage {
+  const rogues = new Map<string, { engine: string; rogue: Rogue }>();
+  const lines: string[] = [];
+  const log = (...parts: unknown[]) => void lines.push(JSON.stringify(parts));
+  const logger = { debug: log, info: log, warn: log, error: log, isLevelEnabled: () => true };
+  const resolve = (queryId: string): ResolveQueryResponse => {
+    const { engine, rogue } = rogues.get(queryId) as { engine: string; rogue: Rogue };
+    const owner = { accountId: 'a', hubId: 'h', version: 1 };
+    const { user, password } = canary;
+    const address = { host: '127.0.0.1', port: rogue.port, database: 'd', tls: { mode: 'prefer' } };
+    return {
+      query: { ...owner, queryId, command: 'SELECT', query: texts[engine] ?? texts.sql, context: [] },
+      source: {
+        ...owner,
+        ...address,
+        sourceId: queryId,
+        engine,
+        sealed: { user, password, tlsKey: '' },
+        pool: {},
+        settingsVersion: '1',
+      },
+      leaseMs: 60_000,
+    };
+  };
+  const settings = {
+    DATAHUB_CONNECT_TIMEOUT_MS: String(logInMs),
+    DATAHUB_POOL_WAIT_MS: '4500',
+    DATAHUB_STATEMENT_TIMEOUT_MS: String(statementMs),
+    // Rows are the one thing that may be large, and are held whole.
+    DATAHUB_ROW_BYTES_MAX: String(4 * 1_048_576),
+  };
+  const service: ExecutorService = openExecutor(
+    readSettings(settings, (reader) => readExecutorConfig(reader, { embedded: true })),
+    {
+      logger: logger as unknown as Logger,
+      catalog: {
+        resolveQuery: async ({ queryId }) => resolve(queryId),
+        resolveSource: async ({ sourceId }) => ({ source: resolve(sourceId).source, leaseMs: 0 }),
+        saveSignature: async () => ({}),
+        listSealed: async () => ({ sources: [] }),
+        reseal: async () => ({ done: false, moreDone: [] }),
+      },
+      follow: () => ({ close: async () => {} }),
+      opener: { currentKeyId: 'k', open: async (text) => text },
+      engines: createEngines(),
+      compile: compileQuery,
+      createAnswer,
+    },
+  );
+  return {
+    lines,
+    add: async (engine, { name, play }) => {
+      const id = `${engine} ${name}`;
+      rogues.set(id, { engine, rogue: await startRogue(play) });
+      return id;
+    },
+    run: async (queryId) => {
+      const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+      const ctx = createCallContext({ timeoutMs: 20_000, principal });
+      const reply = { chunk: () => true, onDrain: () => {} };
+      const startedAt = performance.now();
+      const err: HubError | undefined = await service.executor
+        .execute({ queryId, contextJson: '', format: Format.FORMAT_JSON }, ctx, reply)
+        .then(
+          () => undefined,
+          (failure) => failure,
+        );
+      return { code: err?.code ?? 'OK', message: err?.message ?? '', ms: performance.now() - startedAt };
+    },
+    received: () => [...rogues.values()].map(({ rogue }) => rogue.received()).join('\n'),
+    close: async () => {
+      await service.close(100);
+      for (const { rogue } of rogues.values()) rogue.close();
+    },
+  };
+}
+
+/** Also as it would stand in a header or a dump. */
+const formsOf = (secret: string) => [
+  secret,
+  Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+  Buffer.from(secret).toString('hex'),
+];
+
+describe('a server that means harm', () => {
+  let stage: Stage;
+  let dir: string;
+  let plays: { engine: string; play: Play }[];
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'datahub-hostile-'));
+    const path = join(dir, 'secret');
+    await writeFile(path, canary.file);
+    plays = [
+      ...postgresPlays.map((play) => ({ engine: 'postgres', play })),
+      ...mongodbPlays.map((play) => ({ engine: 'mongodb', play })),
+      ...['mysql', 'mariadb'].flatMap((engine) => mysqlPlays(path).map((play) => ({ engine, play }))),
+    ];
+    stage = openStage();
+  });
+  afterAll(async () => {
+    await stage.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const check = async (engine: string, play: Play) => {
+    const { code, message, ms } = await stage.run(await stage.add(engine, play));
+    for (const secret of [...secrets, '127.0.0.1']) expect(message).not.toContain(secret);
+    expect(play.codes, `${engine} ${play.name}: ${message}`).toContain(code);
+    expect(ms, `${engine} ${play.name}`).toBeLessThan(5_000);
+  };
+
+  test('is answered with the right code, in time and within the memory there is', async () => {
+    for (const { engine, play } of plays.filter(({ play }) => !play.lasts)) {
+      const stop = watchMemory();
+      await check(engine, play);
+      expect(stop(), `${engine} ${play.name}`).toBeLessThan(growthBytesMax);
+    }
+  }, 60_000);
+
+  test('is given up after its time, and costs no memory by then', async () => {
+    const stop = watchMemory();
+    await Promise.all(plays.filter(({ play }) => play.lasts).map(({ engine, play }) => check(engine, play)));
+    // They share it, servers and all.
+    expect(stop()).toBeLessThan(2 * growthBytesMax);
+  }, 20_000);
+
+  test('learns no password and no file, and puts neither into the log', () => {
+    expect(stage.lines.length).toBeGreaterThan(plays.length);
+    const log = stage.lines.join('\n');
+    for (const form of secrets.flatMap(formsOf)) expect(log).not.toContain(form);
+    const received = stage.received();
+    for (const form of [canary.password, canary.file].flatMap(formsOf)) expect(received).not.toContain(form);
+  });
+});

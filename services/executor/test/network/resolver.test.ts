@@ -1,0 +1,161 @@
+import { gzip } from 'node:zlib';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createLocalNames } from '../../src/network/host-names.ts';
+import { createAskNetwork, createResolve } from '../../src/network/resolver.ts';
+import { startNameServer } from './name-server.ts';
+
+const asker = (accountId = 'account', signal = new AbortController().signal) => ({ accountId, signal });
+const noFiles = createLocalNames({ hosts: '/nowhere', resolvConf: '/nowhere' });
+const unknown = async () => [];
+const never = () => new Promise<never>(() => {});
+
+test('the system is asked only for names that the name servers do not know', async () => {
+  const askSystem = vi.fn(async () => ['10.0.0.1']);
+  const askNetwork = async (name: string) => (name === 'db.example' ? ['8.8.8.8'] : []);
+  const resolve = createResolve({ localNames: noFiles, askNetwork, askSystem });
+  expect(await resolve('db.example', asker())).toEqual(['8.8.8.8']);
+  expect(askSystem).not.toHaveBeenCalled();
+  expect(await resolve('printer.local', asker())).toEqual(['10.0.0.1']);
+  expect(askSystem).toHaveBeenCalledWith('printer.local');
+});
+
+test('the system is not asked for a name for which no name server answers', async () => {
+  const askSystem = vi.fn(never);
+  const askNetwork = async () => Promise.reject(new Error('silence'));
+  const resolve = createResolve({ localNames: noFiles, askNetwork, askSystem });
+  await expect(resolve('db.example', asker())).rejects.toThrow('silence');
+  expect(askSystem).not.toHaveBeenCalled();
+});
+
+test('addresses in odd forms are the system’s, and no name server hears of them', async () => {
+  const askNetwork = vi.fn(unknown);
+  const resolve = createResolve({ localNames: noFiles, askNetwork, askSystem: async () => ['127.0.0.1'] });
+  for (const host of ['127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0x7f.1']) {
+    expect(await resolve(host, asker())).toEqual(['127.0.0.1']);
+  }
+  expect(askNetwork).not.toHaveBeenCalled();
+});
+
+test('what the hosts file knows goes first, and what is searched is asked for in its order', async () => {
+  const localNames = {
+    addressesOf: (host: string) => (host === 'db' ? ['10.0.0.7'] : []),
+    fullNamesOf: (host: string) => [`${host}.a.example`, `${host}.b.example`, host],
+  };
+  const asked: string[] = [];
+  const askNetwork = async (name: string) => {
+    asked.push(name);
+    return name === 'cache.b.example' ? ['10.0.0.8'] : [];
+  };
+  const resolve = createResolve({ localNames, askNetwork, askSystem: never });
+  expect(await resolve('db', asker())).toEqual(['10.0.0.7']);
+  expect(asked).toEqual([]);
+  expect(await resolve('cache', asker())).toEqual(['10.0.0.8']);
+  expect(asked).toEqual(['cache.a.example', 'cache.b.example']);
+});
+
+test('names of one account that hang in the system leave a thread to the others', async () => {
+  const onThreads: string[] = [];
+  const askSystem = (host: string) => {
+    onThreads.push(host);
+    return host.startsWith('slow') ? never() : Promise.resolve(['10.0.0.1']);
+  };
+  const resolve = createResolve({ localNames: noFiles, askNetwork: unknown, askSystem });
+  const leaving = new AbortController();
+  const slow = Array.from({ length: 200 }, (_, i) => resolve(`slow${i}.x`, asker('one', leaving.signal)));
+  for (const one of slow) one.catch(() => {});
+  for (let i = 0; i < 20; i++) expect(await resolve('db', asker('two'))).toEqual(['10.0.0.1']);
+  expect(onThreads.filter((host) => host.startsWith('slow'))).toEqual(['slow0.x']);
+  // Those that still wait end with their caller; the thread is taken until the system lets it go.
+  leaving.abort(new Error('gone'));
+  await expect(slow[1]).rejects.toThrow('gone');
+  const next = resolve('db', asker('one'));
+  expect(await Promise.race([next, resolve('db', asker('two')).then(() => 'later')])).toBe('later');
+});
+
+test('a failed look-up gives its place back', async () => {
+  const askSystem = async () => Promise.reject(new Error('ENOTFOUND'));
+  const resolve = createResolve({ localNames: noFiles, askNetwork: unknown, askSystem });
+  for (let i = 0; i < 5; i++) await expect(resolve('a.x', asker())).rejects.toThrow('ENOTFOUND');
+});
+
+test('the real ones know this machine', async () => {
+  expect(await createResolve()('localhost', asker())).toContain('127.0.0.1');
+});
+
+async function startServer(records: Parameters<typeof startNameServer>[0]) {
+  const { asked, at, close } = await startNameServer(records);
+  onTestFinished(close);
+  return { asked, ask: createAskNetwork([at]) };
+}
+
+const documentation = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+test('the network is asked for the addresses of both families', async () => {
+  const { asked, ask } = await startServer({
+    'both.example A': [
+      [8, 8, 8, 8],
+      [8, 8, 4, 4],
+    ],
+    'both.example AAAA': [[...documentation, 1]],
+    'four.example A': [[127, 0, 0, 1]],
+    'six.example AAAA': [[...documentation, 2]],
+  });
+  expect(await ask('both.example', asker().signal)).toEqual(['8.8.8.8', '8.8.4.4', '2001:db8::1']);
+  expect(asked.toSorted()).toEqual(['both.example A', 'both.example AAAA']);
+  expect(await ask('four.example', asker().signal)).toEqual(['127.0.0.1']);
+  expect(await ask('six.example', asker().signal)).toEqual(['2001:db8::2']);
+});
+
+test('a name that the name servers do not know has no address', async () => {
+  const { ask } = await startServer({});
+  expect(await ask('gone.example', asker().signal)).toEqual([]);
+  const nobodyThere = createAskNetwork(['127.0.0.1:9']);
+  expect(await nobodyThere('gone.example', asker().signal)).toEqual([]);
+});
+
+test('a name for which no answer comes is given up after a few seconds, or when its caller leaves', async () => {
+  const { ask } = await startServer({});
+  const began = performance.now();
+  const leaving = new AbortController();
+  const left = ask('slow.example', leaving.signal);
+  setTimeout(() => leaving.abort(), 50);
+  await expect(left).rejects.toThrow('do not answer');
+  expect(performance.now() - began).toBeLessThan(900);
+  await expect(ask('slow.example', asker().signal)).rejects.toThrow('do not answer');
+  expect(performance.now() - began).toBeLessThan(8_000);
+});
+
+/** Milliseconds that most of these look-ups took at most. */
+async function slowestOf(share: number, count: number, lookUp: () => Promise<unknown>): Promise<number> {
+  const took: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const began = performance.now();
+    await lookUp();
+    took.push(performance.now() - began);
+  }
+  return took.toSorted((a, b) => a - b)[Math.ceil(count * share) - 1] as number;
+}
+
+test('200 slow names of one account are not seen by another, with compression on', async () => {
+  const { ask } = await startServer({ 'fast.example A': [[8, 8, 8, 8]] });
+  const compressed = Buffer.alloc(1_000_000, 'a row of an answer, ');
+  const compress = () => new Promise((done) => gzip(compressed, done));
+  const isSlow = (host: string) => host.startsWith('slow');
+  const askSystem = (host: string) => (isSlow(host) ? never() : compress().then(() => ['10.0.0.1']));
+  const resolve = createResolve({ localNames: noFiles, askNetwork: ask, askSystem });
+  const other = asker('other');
+  const p99 = async () => [
+    await slowestOf(0.99, 200, () => resolve('fast.example', other)),
+    await slowestOf(0.99, 100, () => resolve('unknown.example', other)),
+  ];
+  await p99();
+  const alone = await p99();
+  const leaving = new AbortController();
+  const names = Array.from({ length: 200 }, (_, i) => `slow${i}.${i % 2 === 0 ? 'example' : '0x'}`);
+  const slow = names.map((host) => resolve(host, asker('one', leaving.signal)));
+  for (const one of slow) one.catch(() => {});
+  const beside = await p99();
+  leaving.abort(new Error('gone'));
+  // A floor for what the machine itself does now and then.
+  for (const [i, ms] of beside.entries()) expect(ms).toBeLessThan(Math.max(2 * (alone[i] as number), 40));
+});

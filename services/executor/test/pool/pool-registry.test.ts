@@ -1,0 +1,185 @@
+import { HubError } from '@datahub/service-kit/call/error';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Connection } from '../../src/engine.ts';
+import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
+import { type ConnectionLimits, defaultConnectionLimits } from '../../src/pool/connection-budget.ts';
+import { createPoolRegistry, type PooledSource } from '../../src/pool/pool-registry.ts';
+import { defaultPoolSettings, type Lease } from '../../src/pool/pool-types.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+interface Opened {
+  source: PooledSource;
+  closed: boolean;
+}
+
+function setup(limits: Partial<ConnectionLimits> = {}) {
+  const opened: Opened[] = [];
+  const source = { error: undefined as HubError | undefined };
+  const registry = createPoolRegistry<PooledSource>({
+    open: async (from) => {
+      if (source.error) throw source.error;
+      const record = { source: from, closed: false };
+      opened.push(record);
+      const connection = {
+        get broken() {
+          return record.closed;
+        },
+        onClose: () => {},
+        ping: async () => {},
+        close: () => {
+          record.closed = true;
+        },
+      };
+      return connection as unknown as Connection;
+    },
+    pool: defaultPoolSettings,
+    breaker: defaultBreakerSettings,
+    limits: { ...defaultConnectionLimits, ...limits },
+    now: () => performance.now(),
+    random: () => 0,
+  });
+  return { registry, opened, source };
+}
+
+const from = (sourceId: string, more: Partial<PooledSource> = {}): PooledSource => ({
+  accountId: 'a',
+  sourceId,
+  settingsVersion: '1',
+  version: 1,
+  pool: {},
+  ...more,
+});
+const ask = () => ({
+  key: 'k',
+  deadlineAt: performance.now() + 60_000,
+  signal: new AbortController().signal,
+});
+
+test('one pool however many ask, another for another source', () => {
+  const { registry } = setup();
+  expect(registry.pool(from('s1'))).toBe(registry.pool(from('s1')));
+  expect(registry.pool(from('s1'))).not.toBe(registry.pool(from('s2')));
+});
+
+test('pools never cross accounts', () => {
+  const { registry } = setup();
+  expect(registry.pool(from('s1'))).not.toBe(registry.pool(from('s1', { accountId: 'b' })));
+});
+
+test('changed settings take a new pool at once, the old one drains', async () => {
+  const { registry, opened } = setup();
+  const old = registry.pool(from('s1'));
+  const running = await old.acquire(ask());
+  const changed = registry.pool(from('s1', { settingsVersion: '2', version: 2 }));
+  expect(changed).not.toBe(old);
+  changed.release(await changed.acquire(ask()));
+  old.release(running);
+  expect(opened.map(({ source, closed }) => [source.settingsVersion, closed])).toEqual([
+    ['1', true],
+    ['2', false],
+  ]);
+});
+
+test('a definition that comes late does not bring the old settings back', () => {
+  const { registry } = setup();
+  const changed = registry.pool(from('s1', { settingsVersion: '2', version: 2 }));
+  expect(registry.pool(from('s1'))).toBe(changed);
+});
+
+test('a new label alone changes nothing', () => {
+  const { registry } = setup();
+  expect(registry.pool(from('s1', { version: 2 }))).toBe(registry.pool(from('s1')));
+});
+
+test('idle pools close and are forgotten', async () => {
+  const { registry, opened } = setup();
+  for (const id of ['s1', 's2']) {
+    const pool = registry.pool(from(id));
+    pool.release(await pool.acquire(ask()));
+  }
+  expect(registry.stats).toEqual({ pools: 2, waiting: 0, busy: 0, idle: 2, connecting: 0 });
+  await vi.advanceTimersByTimeAsync(61_000);
+  expect(opened.every(({ closed }) => closed)).toBe(true);
+  await vi.advanceTimersByTimeAsync(61_000);
+  expect(registry.stats.pools).toBe(0);
+  await registry.close(0);
+});
+
+test('refused log-ins pause the source also after its settings changed', async () => {
+  const { registry, source } = setup();
+  source.error = new HubError('SOURCE_AUTH', 'x');
+  for (let version = 1; version <= 5; version++) {
+    const pool = registry.pool(from('s1', { settingsVersion: String(version), version }));
+    await expect(pool.acquire(ask())).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+  }
+  source.error = undefined;
+  const fixed = registry.pool(from('s1', { settingsVersion: '6', version: 6 }));
+  await expect(fixed.acquire(ask())).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryAfterMs: 60_000 });
+  await vi.advanceTimersByTimeAsync(60_000);
+  await expect(fixed.acquire(ask())).resolves.toBeDefined();
+});
+
+test('500 sources stay within the bound of the process, the idlest give way', async () => {
+  const { registry, opened } = setup();
+  for (let i = 0; i < 500; i++) {
+    const pool = registry.pool(from(`s${i}`, { accountId: `a${i}` }));
+    pool.release(await pool.acquire(ask()));
+    expect(registry.stats.idle).toBeLessThanOrEqual(200);
+  }
+  expect(opened).toHaveLength(500);
+  expect(opened[299]?.closed).toBe(true);
+  expect(opened[300]?.closed).toBe(false);
+});
+
+test('one account with 200 executions that hang takes half at most, and others go on', async () => {
+  const { registry } = setup({ connectionsMax: 40, connectionsPerAccountMax: 40 });
+  const hanging = Array.from({ length: 200 }, (_, i) => registry.pool(from(`s${i % 20}`)).acquire(ask()));
+  void Promise.allSettled(hanging);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(registry.stats.busy).toBe(20);
+  for (const accountId of ['b', 'c', 'd', 'e']) {
+    const pool = registry.pool(from(`of ${accountId}`, { accountId }));
+    pool.release(await pool.acquire(ask()));
+    expect(pool.stats.idle).toBe(1);
+  }
+});
+
+test('where all is taken, what comes free goes to the account with the least', async () => {
+  const { registry } = setup({ connectionsMax: 4, connectionsPerAccountMax: 4 });
+  const leases: [string, Lease][] = [];
+  for (const accountId of ['a', 'a', 'b', 'c']) {
+    const lease = await registry.pool(from(`of ${accountId}`, { accountId })).acquire(ask());
+    leases.push([accountId, lease]);
+  }
+  const pools = (accountId: string) => registry.pool(from(`of ${accountId}`, { accountId }));
+  const again = pools('a').acquire(ask());
+  const newcomer = pools('d').acquire(ask());
+  await vi.advanceTimersByTimeAsync(0);
+  pools('a').release(leases[0]?.[1] as Lease);
+  await expect(newcomer).resolves.toBeDefined();
+  expect(pools('a').stats).toMatchObject({ waiting: 1, busy: 1 });
+  pools('a').release(leases[1]?.[1] as Lease);
+  await expect(again).resolves.toBeDefined();
+});
+
+test('one account cannot fill the memory with those who wait', async () => {
+  const { registry } = setup({ connectionsPerAccountMax: 1, waitingPerAccountMax: 10 });
+  const crowd = Array.from({ length: 30 }, (_, i) => registry.pool(from(`s${i}`)).acquire(ask()));
+  const results = Promise.allSettled(crowd);
+  await registry.close(0);
+  const codes = (await results).map((result) => (result.status === 'rejected' ? result.reason.code : 'ran'));
+  expect(codes.filter((code) => code === 'SOURCE_BUSY')).toHaveLength(20);
+});
+
+test('after closing nothing is opened, for new sources either', async () => {
+  const { registry, opened } = setup();
+  await registry.close(0);
+  await expect(registry.pool(from('s1')).acquire(ask())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(opened).toHaveLength(0);
+});

@@ -1,0 +1,172 @@
+import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import { ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
+import { generateKeyPair } from '@datahub/sealing/key-pair';
+import { createSealer } from '@datahub/sealing/sealer';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { createGrpcClient } from '@datahub/service-kit/grpc/client';
+import { createHealthProbe } from '@datahub/service-kit/grpc/health';
+import { startGrpcServer } from '@datahub/service-kit/grpc/server';
+import { expect, test } from 'vitest';
+import { bindingOf } from '../src/credentials/unseal.ts';
+import { toSourceDefinition } from '../src/definitions/from-proto.ts';
+import { startExecutorProcess } from '../src/process.ts';
+
+const token = 't'.repeat(32);
+const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+
+/** A catalog behind gRPC that knows one query, which does nothing but fail to connect. */
+async function startCatalog(publicKey: string, port = 0) {
+  const seal = await createSealer([publicKey]);
+  const source = {
+    sourceId: 's',
+    accountId: 'a',
+    hubId: 'h',
+    engine: 'postgres',
+    host: '127.0.0.1',
+    port: 9,
+    database: 'd',
+    tls: { mode: 'disable' },
+    sealed: { user: '', password: '', tlsKey: '' },
+    pool: {},
+    settingsVersion: '1',
+    version: 1,
+  };
+  source.sealed.user = await seal('jo', bindingOf(toSourceDefinition(source), 'user'));
+  source.sealed.password = await seal('s3cret', bindingOf(toSourceDefinition(source), 'password'));
+  const query = {
+    queryId: 'q',
+    accountId: 'a',
+    hubId: 'h',
+    command: 'SELECT',
+    query: 'x',
+    context: [],
+    version: 1,
+  };
+  const watchers: string[] = [];
+  const server = await startGrpcServer({
+    address: `127.0.0.1:${port}`,
+    serviceTokens: [token],
+    services: [
+      {
+        definition: CatalogInternalServiceService,
+        handlers: {
+          resolveQuery: async () => ({ query, source, leaseMs: 1_000 }),
+          resolveSource: async () => ({ source, leaseMs: 0 }),
+          watch: async function* (requests: AsyncIterable<{ instanceId: string }>) {
+            yield { sequence: 0, instanceId: 'c', changed: [] };
+            for await (const { instanceId } of requests) watchers.push(instanceId);
+          },
+          saveSignature: async () => ({}),
+          listSealed: async () => ({ sources: [] }),
+          reseal: async () => ({ done: true, moreDone: [] }),
+        },
+      },
+    ],
+  });
+  return { server, watchers };
+}
+
+function environment(privateKey: string, catalogPort: number) {
+  return {
+    DATAHUB_GRPC_PORT: '0',
+    DATAHUB_METRICS_PORT: '0',
+    DATAHUB_SERVICE_TOKEN: token,
+    DATAHUB_CATALOG_INTERNAL_ADDRESS: `127.0.0.1:${catalogPort}`,
+    DATAHUB_SEALING_PRIVATE_KEYS: privateKey,
+    DATAHUB_LOG_LEVEL: 'silent',
+  };
+}
+
+const parts: Parameters<typeof startExecutorProcess>[1] = {
+  engines: [
+    {
+      names: ['postgres'],
+      connect: async ({ host, port: sourcePort }, { dial, signal }) => {
+        await dial(host, sourcePort, signal);
+        throw new Error('The dial must have been refused.');
+      },
+    },
+  ],
+  compile: () => ({
+    kind: 'read',
+    uncounted: false,
+    bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
+    describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
+    variables: () => [],
+    toStored: (fault) => fault,
+    toWords: (message) => message,
+  }),
+  createAnswer: () => {
+    throw new Error('Nothing is answered here.');
+  },
+};
+
+test('serves executions behind gRPC, with the rules of a service that runs apart', async () => {
+  const { publicKey, privateKey } = await generateKeyPair();
+  const catalog = await startCatalog(publicKey);
+  const running = await startExecutorProcess(environment(privateKey, catalog.server.port), parts);
+  const client = createGrpcClient(ExecutorServiceService, {
+    address: `127.0.0.1:${running.port}`,
+    serviceToken: token,
+  });
+  const stranger = createGrpcClient(ExecutorServiceService, { address: `127.0.0.1:${running.port}` });
+  const ctx = createCallContext({ timeoutMs: 5_000, principal });
+  const request = { queryId: 'q', contextJson: '', format: Format.FORMAT_JSON };
+  const answer = async (calls: typeof client.calls) => {
+    for await (const _ of calls.execute(request, ctx));
+  };
+  try {
+    await expect(answer(client.calls)).rejects.toMatchObject({
+      code: 'SOURCE_UNREACHABLE',
+      stage: 'connect',
+    });
+    await expect(client.calls.testSource({ sourceId: 's' }, ctx)).rejects.toMatchObject({
+      code: 'SOURCE_UNREACHABLE',
+    });
+    await expect(answer(stranger.calls)).rejects.toMatchObject({ code: 'KEY_MISSING' });
+    expect(catalog.watchers).toHaveLength(1);
+  } finally {
+    client.close();
+    stranger.close();
+    await running.close();
+    await catalog.server.close(1_000);
+  }
+});
+
+test('says that it serves once it has met its catalog', async () => {
+  const { publicKey, privateKey } = await generateKeyPair();
+  const { server: reserved } = await startCatalog(publicKey);
+  await reserved.close(0);
+  const running = await startExecutorProcess(environment(privateKey, reserved.port), parts);
+  const probe = createHealthProbe({ address: `127.0.0.1:${running.port}` });
+  try {
+    expect(await probe.serving(1_000)).toBe(false);
+    const catalog = await startCatalog(publicKey, reserved.port);
+    await expect.poll(() => probe.serving(1_000), { timeout: 15_000 }).toBe(true);
+    await catalog.server.close(0);
+  } finally {
+    probe.close();
+    await running.close();
+  }
+});
+
+test('does not start with a public key in the place of a private one, nor with a file without keys', async () => {
+  const { publicKey } = await generateKeyPair();
+  const start = (env: Record<string, string>) =>
+    startExecutorProcess(
+      { DATAHUB_SERVICE_TOKEN: token, ...env },
+      { engines: [], compile: () => undefined as never, createAnswer: () => undefined as never },
+    );
+  const swapped = start({ DATAHUB_SEALING_PRIVATE_KEYS: publicKey });
+  await expect(swapped).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS: .*it is the public one/);
+  const empty = start({ DATAHUB_SEALING_KEY_FILE: '/dev/null' });
+  await expect(empty).rejects.toThrow('DATAHUB_SEALING_KEY_FILE names a file without a key');
+});
+
+test('does not start without what it needs, and says all of it', async () => {
+  const start = startExecutorProcess(
+    {},
+    { engines: [], compile: () => undefined as never, createAnswer: () => undefined as never },
+  );
+  await expect(start).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS[\s\S]*DATAHUB_SERVICE_TOKEN/);
+});

@@ -1,0 +1,276 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { Format } from '@datahub/proto/executor/v1/executor';
+import { generateKeyPair } from '@datahub/sealing/key-pair';
+import { createOpener } from '@datahub/sealing/opener';
+import { createSealer } from '@datahub/sealing/sealer';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { readSettings } from '@datahub/service-kit/process/settings';
+import { createLogger } from '@datahub/service-kit/telemetry/logger';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { readExecutorConfig } from '../src/config.ts';
+import { bindingOf } from '../src/credentials/unseal.ts';
+import { toSourceDefinition } from '../src/definitions/from-proto.ts';
+import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/engine.ts';
+import type { AnswerSink } from '../src/execution/execution.ts';
+import { type Catalog, type ExecutorService, openExecutor } from '../src/service.ts';
+
+/** Speaks to a real socket, so that dialling and its rules are the real ones; what it runs comes back as its answer. */
+function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)[]): Engine {
+  return {
+    names: ['postgres'],
+    connect: async (settings, { dial, signal, learned }) => {
+      const socket = await dial(settings.host, settings.port, signal);
+      seen.push(settings);
+      learnt.push(learned);
+      let text = '';
+      const connection = {
+        serverVersion: '15.0',
+        get broken() {
+          return socket.destroyed;
+        },
+        onClose: (listener: () => void) => void socket.once('close', listener),
+        run: async (statement: Statement) => {
+          socket.write(statement.text);
+          text = String((await once(socket, 'data'))[0]);
+          return { hasRows: true, rowCount: text.length, truncated: false };
+        },
+        cancel: async () => {},
+        ping: async () => {},
+        describe: async () => ({ columns: [{ name: 'id', type: 'int4' }], parameters: [] }),
+        readSchema: async () => ({
+          tables: [{ schema: 'public', name: 't', kind: 'table' as const, columns: [] }],
+        }),
+        close: () => void socket.destroy(),
+      };
+      return connection satisfies Connection;
+    },
+  };
+}
+
+const principal: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+const ctx = () => createCallContext({ timeoutMs: 5_000, principal });
+
+let server: Server;
+let sockets: Socket[] = [];
+let opened: ExecutorService[] = [];
+beforeEach(async () => {
+  sockets = [];
+  server = createServer((socket) => {
+    sockets.push(socket);
+    socket.pipe(socket);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+});
+afterEach(async () => {
+  await Promise.all(opened.map((service) => service.close(100)));
+  opened = [];
+  server.close();
+});
+
+async function setup(env: Record<string, string> = {}) {
+  const { publicKey, privateKey } = await generateKeyPair();
+  const seal = await createSealer([publicKey]);
+  const answer = await makeAnswer((server.address() as AddressInfo).port, seal);
+  const catalog = { asked: 0, saved: [] as object[], news: (_ids: string[]) => {} };
+  const calls: Catalog = {
+    resolveQuery: async () => {
+      catalog.asked++;
+      return structuredClone(answer);
+    },
+    resolveSource: async () => ({ source: structuredClone(answer.source), leaseMs: 0 }),
+    saveSignature: async (request) => {
+      catalog.saved.push(request);
+      return {};
+    },
+    listSealed: async () => ({ sources: [] }),
+    reseal: async () => ({ done: true, moreDone: [] }),
+  };
+  const seen: ConnectSettings[] = [];
+  const learnt: (Learned | undefined)[] = [];
+  const service = openExecutor(
+    readSettings(env, (reader) => readExecutorConfig(reader, { embedded: true })),
+    {
+      logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
+      catalog: calls,
+      follow: ({ letGo }) => {
+        catalog.news = letGo;
+        return { close: async () => {} };
+      },
+      opener: await createOpener([privateKey]),
+      engines: [createLineEngine(seen, learnt)],
+      compile: ({ text }) => ({
+        kind: 'read',
+        uncounted: false,
+        bind: () => ({ key: text, text, params: [], kind: 'read' }),
+        describable: () => ({ key: text, text, params: [], kind: 'read' }),
+        variables: () => [{ key: 'x', type: 'int4' }],
+        toStored: (fault) => fault,
+        toWords: (message) => message,
+      }),
+      createAnswer: ({ reply, format }): AnswerSink => ({
+        format,
+        numbers: 'auto',
+        begin: () => {},
+        row: () => {},
+        document: () => {},
+        full: false,
+        onDrain: () => {},
+        abandon: () => {},
+        finish: (outcome) => void reply.chunk(Buffer.from(`${outcome.rowCount} rows`)),
+      }),
+    },
+  );
+  opened.push(service);
+  const execute = async () => {
+    const chunks: Buffer[] = [];
+    const reply = { chunk: (bytes: Buffer) => chunks.push(bytes) > 0, onDrain: () => {} };
+    await service.executor.execute(
+      { queryId: 'q', contextJson: '', format: Format.FORMAT_JSON },
+      ctx(),
+      reply,
+    );
+    return Buffer.concat(chunks).toString();
+  };
+  return { service, execute, answer, catalog, seen, learnt };
+}
+
+async function makeAnswer(
+  port: number,
+  seal: Awaited<ReturnType<typeof createSealer>>,
+): Promise<ResolveQueryResponse> {
+  const source = {
+    sourceId: 's',
+    accountId: 'a',
+    hubId: 'h',
+    engine: 'postgres',
+    host: 'localhost',
+    port,
+    database: 'd',
+    tls: { mode: 'disable' },
+    sealed: { user: '', password: '', tlsKey: '' },
+    pool: {},
+    settingsVersion: '1',
+    version: 1,
+  };
+  const definition = toSourceDefinition(source);
+  source.sealed.user = await seal('jo', bindingOf(definition, 'user'));
+  source.sealed.password = await seal('s3cret', bindingOf(definition, 'password'));
+  const query = {
+    queryId: 'q',
+    accountId: 'a',
+    hubId: 'h',
+    command: 'SELECT',
+    query: 'four',
+    context: [],
+    version: 1,
+  };
+  return { query, source, leaseMs: 1_000 };
+}
+
+test('a stored query runs over a checked address with opened credentials, resolved once', async () => {
+  const { execute, seen, catalog } = await setup();
+  expect(await execute()).toBe('4 rows');
+  expect(await execute()).toBe('4 rows');
+  expect(seen).toMatchObject([{ host: 'localhost', user: 'jo', password: 's3cret' }]);
+  expect(catalog.asked).toBe(1);
+});
+
+test('a change is in force once it was let go of', async () => {
+  const { execute, answer, catalog } = await setup();
+  await execute();
+  Object.assign(answer.query as object, { query: 'longer', version: 2 });
+  catalog.news(['q']);
+  expect(await execute()).toBe('6 rows');
+});
+
+test('what a connection learned of its server holds until the settings of the source change', async () => {
+  const { service, execute, answer, catalog, learnt } = await setup();
+  const connectAgain = async (change: object = {}) => {
+    Object.assign(answer.source as object, change);
+    catalog.news(['q']);
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await vi.waitFor(() => expect(service.metrics()).toContain('datahub_pool_connections{state="idle"} 0'));
+    await execute();
+  };
+  await execute();
+  await connectAgain();
+  await connectAgain({ settingsVersion: '2', version: 2 });
+  expect(learnt).toHaveLength(3);
+  expect(learnt[0]).toBeDefined();
+  expect(learnt[1]).toBe(learnt[0]);
+  expect(learnt[2]).not.toBe(learnt[0]);
+});
+
+test('loopback is refused where it is not allowed, and looks like a closed port', async () => {
+  const refused = await setup({ DATAHUB_SOURCES_LOOPBACK: '0' });
+  const closed = await setup();
+  server.close();
+  const errors = await Promise.all(
+    [refused.execute(), closed.execute()].map((run) => run.catch((err) => err)),
+  );
+  expect(errors[0]).toMatchObject({ code: 'SOURCE_UNREACHABLE', stage: 'connect', retryable: true });
+  expect({ ...errors[0], message: errors[0].message, stack: '' }).toEqual({
+    ...errors[1],
+    message: errors[1].message,
+    stack: '',
+  });
+});
+
+test('credentials moved to another address do not open', async () => {
+  const { execute, answer, seen } = await setup();
+  Object.assign(answer.source as object, { host: '127.0.0.1' });
+  await expect(execute()).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: false });
+  expect(seen).toEqual([]);
+});
+
+test('an engine that this hub does not have is told', async () => {
+  const { execute, answer } = await setup();
+  Object.assign(answer.source as object, { engine: 'mysql' });
+  await expect(execute()).rejects.toMatchObject({ code: 'UNAVAILABLE', stage: 'connect' });
+});
+
+test('a source tells its version and its tables', async () => {
+  const { service } = await setup();
+  expect(await service.executor.testSource({ sourceId: 's' }, ctx())).toEqual({
+    latencyMs: expect.any(Number),
+    serverVersion: '15.0',
+  });
+  expect(await service.executor.readSchema({ sourceId: 's' }, ctx())).toEqual({
+    tables: [{ schema: 'public', name: 't', kind: 'table', columns: [] }],
+  });
+});
+
+test('a described query is kept with its version', async () => {
+  const { service, catalog } = await setup();
+  const described = await service.executor.describeQuery({ queryId: 'q' }, ctx());
+  expect(described).toEqual({
+    columns: [{ name: 'id', type: 'int4' }],
+    variables: [{ key: 'x', type: 'int4' }],
+  });
+  const signatureJson = JSON.stringify(described);
+  expect(catalog.saved).toEqual([{ queryId: 'q', version: 1, settingsVersion: '1', signatureJson }]);
+});
+
+test('a key for other queries describes nothing', async () => {
+  const { service, catalog } = await setup();
+  const limits = { hubIds: [], queryIds: ['other'], origins: [], contextJson: '' };
+  const limited = createCallContext({ timeoutMs: 5_000, principal: { ...principal, limits } });
+  await expect(service.executor.describeQuery({ queryId: 'q' }, limited)).rejects.toMatchObject({
+    code: 'SCOPE_DENIED',
+  });
+  expect(catalog.saved).toEqual([]);
+});
+
+test('figures tell what happened, and closing ends everything', async () => {
+  const { service, execute } = await setup();
+  await execute();
+  const text = service.metrics();
+  expect(text).toContain('datahub_execution_duration_seconds_count{engine="postgres",code="OK"} 1');
+  expect(text).toContain('datahub_source_connects_total{engine="postgres",code="OK"} 1');
+  expect(text).toContain('datahub_pool_connections{state="idle"} 1');
+  await service.close(100);
+  await expect(execute()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});

@@ -1,0 +1,99 @@
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { expect, test } from 'vitest';
+import type { Execution } from '../../src/execution/execution.ts';
+import { AddressRefused } from '../../src/network/address-policy.ts';
+import { sourceUnreachable } from '../../src/network/dialer.ts';
+import { createExecutorEvents } from '../../src/telemetry/events.ts';
+
+function setup(level = 'debug') {
+  const lines: string[] = [];
+  const write = (line: object, text: string) => lines.push(JSON.stringify({ ...line, text }));
+  const levels = ['debug', 'info', 'warn', 'error'];
+  const logger = {
+    isLevelEnabled: (asked: string) => levels.indexOf(asked) >= levels.indexOf(level),
+    ...Object.fromEntries(levels.map((name) => [name, write])),
+  } as unknown as Logger;
+  const poolStats = () => ({ pools: 1, waiting: 2, busy: 3, idle: 4, connecting: 5 });
+  return { lines, events: createExecutorEvents({ logger, poolStats, slowMs: 1_000 }) };
+}
+
+const run = {
+  request: { queryId: 'q', contextJson: '{"secret":"canary"}' },
+  ctx: { requestId: 'r', principal: { accountId: 'a', keyId: 'k' } },
+  query: {
+    text: 'select canary',
+    source: { sourceId: 's', engine: 'postgres', host: 'canary', sealed: { password: 'canary' } },
+  },
+  outcome: { rowCount: 2 },
+  durationMs: 3,
+  queueMs: 1,
+  bytes: 20,
+  startedAt: 0,
+  now: () => 7,
+} as unknown as Execution;
+
+test('log lines name ids and never texts, values, hosts or what a driver said', () => {
+  const { lines, events } = setup();
+  const driver = Object.assign(new Error('password authentication failed for user "canary"'), {
+    code: 'ECONNRESET',
+  });
+  events.executed(run);
+  events.failed(run, new HubError('SOURCE_BROKEN', 'x', { cause: driver, stage: 'execute' }));
+  events.failed(
+    run,
+    new HubError('SQL_REJECTED', 'column "canary" does not exist', { sql: { state: '42703' } }),
+  );
+  events.connected(
+    { sourceId: 's', engine: 'postgres' },
+    5,
+    sourceUnreachable(new AddressRefused('An address is of a refused kind.')),
+  );
+  const parsed = lines.map((line) => JSON.parse(line));
+  expect(lines.join('')).not.toContain('canary');
+  expect(parsed[0]).toMatchObject({
+    event: 'execution',
+    requestId: 'r',
+    accountId: 'a',
+    keyId: 'k',
+    queryId: 'q',
+    sourceId: 's',
+    rows: 2,
+  });
+  expect(parsed[1]).toMatchObject({
+    event: 'execution.failed',
+    code: 'SOURCE_BROKEN',
+    stage: 'execute',
+    cause: 'Error ECONNRESET',
+  });
+  expect(parsed[2]).toMatchObject({ code: 'SQL_REJECTED', state: '42703' });
+  expect(parsed[3]).toMatchObject({
+    event: 'connect.failed',
+    code: 'SOURCE_UNREACHABLE',
+    cause: 'An address is of a refused kind.',
+  });
+});
+
+test('our own faults are logged whole', () => {
+  const { lines, events } = setup('info');
+  events.unexpected(new Error('broken invariant'), 'r');
+  events.failed(run, new HubError('INTERNAL', 'x', { cause: new Error('broken invariant') }));
+  expect(lines).toHaveLength(2);
+  for (const line of lines) expect(line).toContain('broken invariant');
+});
+
+test('quick executions are counted, not logged; slow ones are both', () => {
+  const { lines, events } = setup('info');
+  events.executed(run);
+  expect(lines).toEqual([]);
+  events.executed({ ...run, durationMs: 1_500 } as unknown as Execution);
+  expect(lines).toHaveLength(1);
+  const text = events.metrics();
+  expect(text).toContain('datahub_execution_duration_seconds_count{engine="postgres",code="OK"} 2');
+  expect(text).toContain(
+    'datahub_execution_duration_seconds_bucket{engine="postgres",code="OK",le="0.005"} 1',
+  );
+  expect(text).toContain('datahub_answer_rows_total 4');
+  expect(text).toContain('datahub_pool_connections{state="idle"} 4');
+  expect(text).toMatch(/\n$/);
+});

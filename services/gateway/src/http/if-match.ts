@@ -1,0 +1,50 @@
+/** `If-Match` (RFC 9110, 13.1.1): the versions of a document at which its caller wants it changed. */
+
+import { HubError } from '@datahub/service-kit/call/error';
+import type { FastifyRequest } from 'fastify';
+
+export interface ExpectedVersions {
+  /** Undefined where any version will do. */
+  expectedVersion: number | undefined;
+  moreVersions: number[];
+}
+
+/** An element of the list, which may be empty, and what follows it. In quotes a comma is no comma. */
+const element = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\uffff]*)"[ \t]*)?(?:,|$)/y;
+/** As the hub writes them: they are compared character by character. */
+const version = /^[1-9]\d{0,9}$/;
+const versionMax = 4_294_967_295;
+/** No document has it. */
+const noVersion = 0;
+
+/**
+ * A weak tag matches nothing, nor does one that the hub never gave; whether there is something to match at all is for
+ * the service to say, so that what is not there is 404.
+ */
+export function expectedVersions(request: Pick<FastifyRequest, 'headers'>): ExpectedVersions {
+  const header = request.headers['if-match'];
+  if (header === undefined || header.trim() === '*') return { expectedVersion: undefined, moreVersions: [] };
+  const [expectedVersion = noVersion, ...moreVersions] = new Set(readTags(header));
+  return { expectedVersion, moreVersions };
+}
+
+function readTags(header: string): number[] {
+  const versions: number[] = [];
+  let tags = 0;
+  element.lastIndex = 0;
+  while (element.lastIndex < header.length) {
+    const found = element.exec(header);
+    if (found === null) throw malformed();
+    const [, weak, tag] = found;
+    if (tag === undefined) continue;
+    tags++;
+    if (weak === undefined && version.test(tag) && Number(tag) <= versionMax) versions.push(Number(tag));
+  }
+  if (tags === 0) throw malformed();
+  return versions;
+}
+
+function malformed(): HubError {
+  const message = 'If-Match must be * or hold ETags as the hub gave them, such as "3" or "3", "4".';
+  return new HubError('VERSION_MISMATCH', message);
+}

@@ -1,0 +1,54 @@
+/** `offset` and `limit`, and the headers that tell where the list goes on. */
+
+import { type Fault, HubError } from '@datahub/service-kit/call/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+export interface Paging {
+  /** In force when the caller names none; undefined for everything. */
+  limitDefault?: number;
+  /** A higher limit is lowered to it. */
+  limitMax: number;
+}
+
+export interface Page {
+  offset: number;
+  limit: number | undefined;
+}
+
+const offsetMax = 1_000_000_000;
+
+export function readPage(request: FastifyRequest, paging: Paging): Page {
+  const query = request.query as Record<string, unknown>;
+  const faults: Fault[] = [];
+  const read = (name: string): number | undefined => {
+    const value = query[name];
+    if (value === undefined) return undefined;
+    if (typeof value === 'string' && /^\d+$/.test(value)) return Number(value);
+    faults.push({ pointer: `query/${name}`, detail: 'must be a whole number, 0 or more' });
+    return undefined;
+  };
+  const offset = Math.min(read('offset') ?? 0, offsetMax);
+  const limit = read('limit') ?? paging.limitDefault;
+  if (faults.length > 0) {
+    throw new HubError('VALIDATION', `${faults[0]?.pointer} ${faults[0]?.detail}.`, { errors: faults });
+  }
+  return { offset, limit: limit === undefined ? undefined : Math.min(limit, paging.limitMax) };
+}
+
+/** `X-Total-Count`, and `Link` (RFC 8288) with first, prev, next and last where there is more than one page. */
+export function setPageHeaders(reply: FastifyReply, page: Page, total: number): void {
+  reply.header('x-total-count', String(total));
+  const { offset, limit } = page;
+  if (limit === undefined || limit === 0) return;
+  const url = new URL(reply.request.url, 'http://hub');
+  const link = (at: number, rel: string) => {
+    url.searchParams.set('offset', String(at));
+    url.searchParams.set('limit', String(limit));
+    return `<${url.pathname}${url.search}>; rel="${rel}"`;
+  };
+  const last = Math.max(0, Math.ceil(total / limit) - 1) * limit;
+  const links = [link(0, 'first'), link(last, 'last')];
+  if (offset > 0) links.push(link(Math.max(0, offset - limit), 'prev'));
+  if (offset + limit < total) links.push(link(offset + limit, 'next'));
+  reply.header('link', links.join(', '));
+}

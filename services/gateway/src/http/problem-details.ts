@@ -1,0 +1,102 @@
+/** HubError → `application/problem+json` (RFC 9457): the only place that knows both kinds and HTTP statuses. */
+
+import type { ErrorCode, HubError } from '@datahub/service-kit/call/error';
+
+interface Kind {
+  status: number;
+  title: string;
+}
+
+/** The one table of kinds and HTTP statuses. */
+export const kinds: Record<ErrorCode, Kind> = {
+  VALIDATION: { status: 400, title: 'The request is not valid' },
+  KEY_MISSING: { status: 401, title: 'A key is needed' },
+  KEY_INVALID: { status: 401, title: 'The key is not valid' },
+  KEY_EXPIRED: { status: 401, title: 'The key has expired' },
+  SCOPE_DENIED: { status: 403, title: 'The key does not allow this' },
+  QUOTA_EXCEEDED: { status: 403, title: 'The account has as many as it may' },
+  NOT_FOUND: { status: 404, title: 'Not found' },
+  METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
+  NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
+  CONFLICT: { status: 409, title: 'Conflict' },
+  CONSTRAINT: { status: 409, title: 'A constraint of the database is violated' },
+  MAX_AFFECTED: { status: 409, title: 'Too many rows would be affected' },
+  ROLLBACK_INCOMPLETE: { status: 409, title: 'Some changes could not be rolled back' },
+  SOURCE_GONE: { status: 409, title: 'The source of the query is gone' },
+  NOT_TRAINED: { status: 409, title: 'The classifier has not been trained' },
+  NOT_EMPTY: { status: 409, title: 'Not empty' },
+  IDEMPOTENCY_CONFLICT: { status: 409, title: 'The operation was asked for before' },
+  VERSION_MISMATCH: { status: 412, title: 'It was changed meanwhile' },
+  TOO_LARGE: { status: 413, title: 'Too large' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
+  SQL_REJECTED: { status: 422, title: 'The database refuses the statement' },
+  COMMAND_MISMATCH: { status: 422, title: 'Statement and command disagree' },
+  CONTEXT_INVALID: { status: 422, title: 'Variables are missing or do not fit' },
+  OPTION_REFUSED: { status: 422, title: 'The option cannot be used here' },
+  LIMIT_EXCEEDED: { status: 422, title: 'The request asks for too much work' },
+  IDEMPOTENCY_MISMATCH: { status: 422, title: 'The idempotency key was used with another body' },
+  RATE_LIMITED: { status: 429, title: 'Too many requests' },
+  CANCELLED: { status: 499, title: 'The client has gone' },
+  INTERNAL: { status: 500, title: 'The hub failed' },
+  SOURCE_UNREACHABLE: { status: 502, title: 'The source cannot be reached' },
+  SOURCE_AUTH: { status: 502, title: 'The source refuses the log-in' },
+  SOURCE_TLS: { status: 502, title: 'TLS with the source failed' },
+  SOURCE_BROKEN: { status: 502, title: 'The connection to the source broke' },
+  SOURCE_BUSY: { status: 503, title: 'The source is busy' },
+  UNAVAILABLE: { status: 503, title: 'A part of the hub cannot be reached' },
+  OUTCOME_UNKNOWN: { status: 503, title: 'It is not known whether the change was made' },
+  STATEMENT_TIMEOUT: { status: 504, title: 'The statement took too long' },
+};
+
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: ErrorCode;
+  requestId: string;
+  errors?: { pointer: string; detail: string }[];
+  stage?: string;
+  retryable?: boolean;
+  sql?: { state?: string; line?: number; column?: number };
+}
+
+/** `instance` is the request's path without its query string, which may hold what should not be repeated. */
+export function toProblem(err: HubError, request: { path: string; id: string }): Problem {
+  const { status, title } = kinds[err.code];
+  return {
+    type: `urn:datahub:problem:${err.code.toLowerCase().replaceAll('_', '-')}`,
+    title,
+    status,
+    detail: err.message,
+    instance: request.path,
+    code: err.code,
+    requestId: request.id,
+    ...(err.errors === undefined ? {} : { errors: err.errors }),
+    ...(err.stage === undefined ? {} : { stage: err.stage }),
+    ...(err.retryable === undefined ? {} : { retryable: err.retryable }),
+    ...(err.sql === undefined ? {} : { sql: err.sql }),
+  };
+}
+
+/** On every answer about somebody's things: not to be kept by caches, nor taken for anything but what it says it is. */
+export const unstoredHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
+/** The headers that belong to a problem. */
+export function problemHeaders(err: HubError): Record<string, string> {
+  const { status } = kinds[err.code];
+  const headers: Record<string, string> = {
+    ...unstoredHeaders,
+    'content-type': 'application/problem+json; charset=utf-8',
+  };
+  if (status === 401) headers['www-authenticate'] = 'ApiKey header="x-service-api-key"';
+  if (
+    status === 429 ||
+    (status === 503 && err.code !== 'OUTCOME_UNKNOWN') ||
+    err.retryAfterMs !== undefined
+  ) {
+    headers['retry-after'] = String(Math.max(1, Math.ceil((err.retryAfterMs ?? 1_000) / 1_000)));
+  }
+  return headers;
+}

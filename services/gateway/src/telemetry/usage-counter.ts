@@ -1,0 +1,127 @@
+/**
+ * Counts what keys do where the catalog takes no part (executions, classifiers, summaries), and hands the counts on some
+ * seconds later. A crash loses the counts since; nothing on the way of a request waits for them.
+ */
+
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Upstreams } from '../upstreams.ts';
+
+export interface Usage {
+  answered(request: FastifyRequest, reply: FastifyReply): void;
+  /** Hands on what is left. */
+  close(): Promise<void>;
+}
+
+export interface UsageOptions {
+  catalog: Pick<Upstreams['catalog'], 'recordUse'>;
+  logger: Logger;
+  intervalMs?: number;
+  /** Different things counted before they are handed on early. */
+  entriesMax?: number;
+}
+
+interface Use {
+  action: string;
+  resourceId: string;
+  count: number;
+  failed: number;
+}
+
+interface Key {
+  principal: Principal;
+  /** By action, then by resource. */
+  uses: Map<string, Map<string, Use>>;
+}
+
+const flushTimeoutMs = 5_000;
+/** Few enough that a store writes them by then; what a slow one leaves is handed on with the next. */
+const usesPerCall = 200;
+/** Refused before anything was done, or about nothing that is the caller's. */
+const undone = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429]);
+
+export function createUsage(options: UsageOptions): Usage {
+  const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000 } = options;
+  let keys = new Map<string, Key>();
+  let entries = 0;
+  let flushing: Promise<void> = Promise.resolve();
+
+  const add = (principal: Principal, { action, resourceId, count, failed }: Use): void => {
+    let key = keys.get(principal.keyId);
+    if (key === undefined) {
+      key = { principal, uses: new Map() };
+      keys.set(principal.keyId, key);
+    }
+    let ofAction = key.uses.get(action);
+    if (ofAction === undefined) {
+      ofAction = new Map();
+      key.uses.set(action, ofAction);
+    }
+    const use = ofAction.get(resourceId);
+    if (use === undefined) {
+      ofAction.set(resourceId, { action, resourceId, count, failed });
+      entries++;
+    } else {
+      use.count += count;
+      use.failed += failed;
+    }
+  };
+
+  const send = async (taken: Map<string, Key>): Promise<void> => {
+    for (const { principal, uses } of taken.values()) {
+      const all = [...uses.values()].flatMap((ofAction) => [...ofAction.values()]);
+      for (let i = 0; i < all.length; i += usesPerCall)
+        await sendSome(principal, all.slice(i, i + usesPerCall));
+    }
+  };
+
+  const sendSome = async (principal: Principal, uses: Use[]): Promise<void> => {
+    const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
+    let left = uses;
+    let err: unknown;
+    try {
+      const answer = await catalog.recordUse({ uses }, ctx);
+      left = answer.left.map((place) => uses[place]).filter((use) => use !== undefined);
+    } catch (failure) {
+      err = failure;
+    }
+    if (left.length === 0) return;
+    logger.warn({ event: 'usage.kept', uses: left.length, err }, 'counts of use could not be handed on');
+    // Once more with the next ones, as long as there is room.
+    if (entries < entriesMax) for (const use of left) add(principal, use);
+  };
+
+  const flush = (): Promise<void> => {
+    if (keys.size === 0) return flushing;
+    const taken = keys;
+    keys = new Map();
+    entries = 0;
+    flushing = flushing.then(() => send(taken));
+    return flushing;
+  };
+
+  const timer = setInterval(() => void flush(), intervalMs);
+  timer.unref();
+
+  return {
+    answered: (request, reply) => {
+      const action = request.context?.route.config.counted;
+      const principal = request.context?.principal;
+      const status = reply.raw.statusCode;
+      if (action === undefined || principal === undefined || undone.has(status)) return;
+      const { classifierId } = request.params as { classifierId?: string };
+      const { queryId } = (request.body ?? {}) as { queryId?: string };
+      const resourceId = request.madeId ?? classifierId ?? queryId ?? '';
+      const failed = status >= 400 || !reply.raw.writableFinished;
+      add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0 });
+      if (entries >= entriesMax) void flush();
+    },
+
+    close: async () => {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import type { FastifyReply } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { createLimits } from '../../src/access/rate-limiter.ts';
+
+describe('limits', () => {
+  const create = (options: { ratePerMinute?: number; bucketsMax?: number } = {}) => {
+    let at = 0;
+    const headers: Record<string, string> = {};
+    const reply = {
+      header: (name: string, value: string) => {
+        headers[name] = value;
+        return reply;
+      },
+    } as unknown as FastifyReply;
+    const limits = createLimits({ ratePerMinute: 60, unknownKeysPerMinute: 5, now: () => at, ...options });
+    const admit = (keyId = 'k', ratePerMinute?: number) =>
+      limits.admit(
+        {
+          accountId: 'a',
+          keyId,
+          scopes: [],
+          limits: { hubIds: [], queryIds: [], origins: [], contextJson: '', ratePerMinute },
+        },
+        reply,
+      );
+    return { limits, admit, headers, pass: (ms: number) => (at += ms) };
+  };
+
+  it('admit a burst of one minute, then the rate', () => {
+    const { admit, pass } = create();
+    for (let i = 0; i < 60; i++) admit();
+    expect(() => admit()).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', retryAfterMs: 1_000 }));
+    pass(1_000);
+    admit();
+    expect(() => admit()).toThrow();
+  });
+
+  it('count each key by itself, by its own rate where it has one', () => {
+    const { admit } = create();
+    admit('slow', 1);
+    expect(() => admit('slow', 1)).toThrow();
+    admit('other', 1);
+  });
+
+  it('say in the standard headers what is left', () => {
+    const { admit, headers } = create();
+    admit('k', 3);
+    expect(headers).toEqual({ 'ratelimit-policy': '"default";q=3;w=60', ratelimit: '"default";r=2;t=20' });
+  });
+
+  it('hold off an address that sends bad keys, and nobody else', () => {
+    const { limits, pass } = create();
+    for (let i = 0; i < 5; i++) {
+      limits.requireTolerance('1.2.3.4');
+      limits.noteRefusedKey('1.2.3.4');
+    }
+    expect(() => limits.requireTolerance('1.2.3.4')).toThrow(
+      expect.objectContaining({ code: 'RATE_LIMITED' }),
+    );
+    limits.requireTolerance('1.2.3.5');
+    pass(12_000);
+    limits.requireTolerance('1.2.3.4');
+  });
+
+  it('remember only so many keys', () => {
+    const { admit } = create({ bucketsMax: 10 });
+    for (let i = 0; i < 1_000; i++) admit(`k${i}`, 1);
+    admit('k0', 1);
+  });
+});

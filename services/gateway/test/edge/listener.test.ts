@@ -1,0 +1,215 @@
+import { Agent, createServer, get, type RequestListener } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { readSettings } from '@datahub/service-kit/process/settings';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createAuth } from '../../src/access/key-cache.ts';
+import { createLimits } from '../../src/access/rate-limiter.ts';
+import { createApp } from '../../src/app.ts';
+import { readGatewayConfig } from '../../src/config.ts';
+import { type Edge, openEdge } from '../../src/edge/edge.ts';
+import { createGatewayEvents } from '../../src/telemetry/events.ts';
+
+const key = 'a-key-of-at-least-32-characters-000';
+const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+const logger = pino({ level: 'silent' });
+const config = readSettings({}, (reader) => readGatewayConfig(reader, { edge: 'none', env: {} }));
+const configPath = fileURLToPath(new URL('../../src/edge/gateway.config.yml', import.meta.url));
+
+let edge: Edge;
+beforeAll(async () => {
+  edge = await openEdge({ configPath, logger, env: {} });
+});
+afterAll(() => edge.close());
+
+describe('the listener of the app', () => {
+  const apps: FastifyInstance[] = [];
+
+  beforeAll(async () => {
+    for (const inFront of [undefined, edge.inFront]) {
+      const app = await createApp(config, {
+        auth: createAuth({
+          catalog: { authenticate: async () => ({ principal, expiresAt: undefined }) },
+          cacheMs: 1_000,
+          awayMs: 1_000,
+        }),
+        limits: createLimits(config),
+        events: createGatewayEvents(logger),
+        usage: { answered: () => {}, close: async () => {} },
+        readiness: { parts: [], missing: async () => [] },
+        // What is asked here ends before it reaches a service.
+        upstreams: {} as never,
+        inFront,
+      });
+      await app.listen({ port: 0, host: '127.0.0.1' });
+      app.server.headersTimeout = 300;
+      apps.push(app);
+    }
+  });
+  afterAll(() => Promise.all(apps.map((app) => app.close())));
+
+  /** All that comes back, with what differs each time taken out. */
+  const answerTo = (app: FastifyInstance, sent: string): Promise<string> =>
+    new Promise((resolve) => {
+      let text = '';
+      const end = () => {
+        socket.destroy();
+        resolve(text.replaceAll(/^date: .*$/gim, 'date').replaceAll(/[0-9a-f]{32}/g, 'id'));
+      };
+      const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1', () =>
+        socket.write(sent),
+      );
+      socket.setTimeout(2_500, end);
+      socket.on('data', (data) => {
+        text += data;
+      });
+      socket.on('error', () => {}).on('close', end);
+    });
+
+  const head = (line: string, ...headers: string[]) => [line, 'host: a', ...headers, '', ''].join('\r\n');
+  const close = 'connection: close';
+  const json = ['content-type: application/json', `x-service-api-key: ${key}`];
+  const large = `{"label":"${'x'.repeat(1_100_000)}"}`;
+
+  it.each([
+    ['a probe', head('GET /healthz HTTP/1.1', close), '200 OK'],
+    ['the page for people', head('GET / HTTP/1.1', close), '<title>Data Hub</title>'],
+    ['a file of the page', head('GET /console/console.js HTTP/1.1', close), 'text/javascript'],
+    ['HEAD', head('HEAD /healthz HTTP/1.1', close), '200 OK'],
+    ['two requests at once', head('GET /healthz HTTP/1.1') + head('GET /readyz HTTP/1.1', close), '"ready"'],
+    ['no key', head('GET /v1/hubs HTTP/1.1', close), '401 Unauthorized'],
+    ['an unknown path', head('GET /v1/nothing?a=1 HTTP/1.1', ...json, close), '404 Not Found'],
+    ['a method that it does not take', head('PATCH /v1/hubs HTTP/1.1', ...json, close), '405 Method'],
+    [
+      'a preflight',
+      head(
+        'OPTIONS /v1/hubs HTTP/1.1',
+        'origin: https://app.example',
+        'access-control-request-method: POST',
+        'access-control-request-headers: x-service-api-key',
+        close,
+      ),
+      '204 No Content',
+    ],
+    [
+      'a body that is too large',
+      head('POST /v1/hubs HTTP/1.1', ...json, `content-length: ${large.length}`, close) + large,
+      '413 Payload Too Large',
+    ],
+    [
+      'a body that is announced',
+      `${head('POST /v1/hubs HTTP/1.1', ...json, 'expect: 100-continue', 'content-length: 2', close)}{}`,
+      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 Bad Request',
+    ],
+    [
+      'what follows a body that is no JSON',
+      `${head('POST /v1/hubs HTTP/1.1', ...json, 'content-length: 2')}{{${head('GET /healthz HTTP/1.1', close)}`,
+      '"ok"',
+    ],
+    ['an expectation that none meets', head('GET /healthz HTTP/1.1', 'expect: x', close), '417 Expectation'],
+    [
+      'more headers than it takes',
+      head('GET /healthz HTTP/1.1', `x-a: ${'x'.repeat(20_000)}`),
+      '431 Request Header Fields Too Large',
+    ],
+    ['no host', ['GET /healthz HTTP/1.1', 'x-a: b', '', ''].join('\r\n'), '"header/host"'],
+    [
+      'no host, and more behind it',
+      `POST /v1/hubs HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}${head('GET /healthz HTTP/1.1', close)}`,
+      '400 Bad Request',
+    ],
+    [
+      'two hosts',
+      ['GET /healthz HTTP/1.1', 'Host: a.example', 'host: b.example', '', ''].join('\r\n'),
+      'more than one Host header',
+    ],
+    ['no host where none is needed', 'GET /healthz HTTP/1.0\r\n\r\n', '200 OK'],
+    ['no HTTP', 'hello\r\n\r\n', '400 Bad Request'],
+    [
+      'two lengths',
+      head('POST /v1/hubs HTTP/1.1', 'content-length: 2', 'content-length: 3'),
+      '400 Bad Request',
+    ],
+    [
+      'a length and chunks',
+      head('POST /v1/hubs HTTP/1.1', 'content-length: 2', 'transfer-encoding: chunked'),
+      '400 Bad Request',
+    ],
+    ['an address that cannot be read', head('GET /v1/hubs/%zz HTTP/1.1', ...json, close), '400 Bad Request'],
+    ['half a request', 'GET /healthz HTTP/1.1\r\nhost:', '408 Request Timeout'],
+  ])('answers %s alike with an edge in front and without', async (_, sent, expected) => {
+    const [without, behind] = await Promise.all(apps.map((app) => answerTo(app, sent)));
+    expect(without).toContain(expected);
+    expect(behind).toBe(without);
+    const [, status = ''] = /^HTTP\/1.1 ([45]\d\d)/m.exec(without ?? '') ?? [];
+    if (status !== '') {
+      expect(without).toContain('content-type: application/problem+json');
+      expect(without).toContain(`"status":${status}`);
+    }
+  });
+});
+
+describe('the edge before a server', () => {
+  const count = 100;
+  const megabyte = Buffer.alloc(2 ** 20);
+  let made = 0;
+  let left = false;
+  let url: string;
+  const peers = new Set<number | undefined>();
+
+  const listener: RequestListener = (request, response) => {
+    peers.add(request.socket.remotePort);
+    if (request.url !== '/stream') return void response.end('ok');
+    made = 0;
+    left = false;
+    response.once('close', () => {
+      left = !response.writableFinished;
+    });
+    const chunks = (function* () {
+      for (; made < count; made++) yield megabyte;
+    })();
+    return void Readable.from(chunks, { highWaterMark: 1 }).pipe(response);
+  };
+  const server = createServer((request, response) => edge.inFront(listener)(request, response));
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('passes 100 MB on at the pace of its reader', async () => {
+    const { body } = (await fetch(`${url}/stream`)) as { body: ReadableStream<Uint8Array> };
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(made).toBeLessThan(20);
+    let bytes = 0;
+    for await (const chunk of body) bytes += chunk.length;
+    expect(bytes).toBe(count * megabyte.length);
+  });
+
+  it('tells the hub when a reader leaves', async () => {
+    const controller = new AbortController();
+    await fetch(`${url}/stream`, { signal: controller.signal });
+    controller.abort();
+    await vi.waitFor(() => expect(left).toBe(true), { timeout: 1_000 });
+    expect(made).toBeLessThan(count);
+  });
+
+  it('keeps a connection for many requests', async () => {
+    peers.clear();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let i = 0; i < 5; i++) {
+      await new Promise((resolve, reject) =>
+        get(url, { agent }, (response) => response.resume().on('end', resolve)).on('error', reject),
+      );
+    }
+    agent.destroy();
+    expect(peers.size).toBe(1);
+  });
+});

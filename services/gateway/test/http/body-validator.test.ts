@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { createBodyValidators } from '../../src/http/body-validator.ts';
+import { object } from '../../src/routes/request-schemas.ts';
+
+const entry = object({ key: { type: 'string' }, value: {} }, ['key']);
+const schema = object(
+  {
+    label: { type: 'string', minLength: 1 },
+    meta: object({ label: { type: 'string' } }),
+    context: { type: ['array', 'null'], items: entry },
+  },
+  ['label'],
+);
+const validate = (createBodyValidators() as (route: { schema: object }) => (body: unknown) => unknown)({
+  schema,
+});
+
+function refusalOf(body: unknown) {
+  const startedAt = performance.now();
+  const result = validate(body);
+  expect(performance.now() - startedAt).toBeLessThan(400);
+  if (result === true) return undefined;
+  const { error } = result as { error: { message: string; errors: { pointer: string; detail: string }[] } };
+  return error;
+}
+const many = 100_000;
+const members = (count: number, more: object = {}) => ({
+  ...Object.fromEntries(Array.from({ length: count }, (_, i) => [`unknown${i}`, 0])),
+  ...more,
+});
+
+describe('the faults of a body', () => {
+  it('are none where it fits', () => {
+    expect(refusalOf({ label: 'x', meta: {}, context: null })).toBeUndefined();
+    const context = Array.from({ length: many }, () => ({ key: 'k' }));
+    expect(refusalOf({ label: 'x', context })).toBeUndefined();
+  });
+
+  it('are all named where it is an ordinary one', () => {
+    const { message, errors } = refusalOf({ meta: { label: 1, x: 1 }, context: [{ value: 1 }, 2] }) ?? {};
+    expect(errors).toEqual([
+      { pointer: '/label', detail: 'is missing' },
+      { pointer: '/meta/x', detail: 'is not known here' },
+      { pointer: '/meta/label', detail: 'must be a string' },
+      { pointer: '/context/0/key', detail: 'is missing' },
+      { pointer: '/context/1', detail: 'must be an object' },
+    ]);
+    expect(message).toBe('/label is missing, and 4 more.');
+  });
+
+  it.each<[string, object]>([
+    ['unknown members', members(many, { label: 'x' })],
+    ['unknown members in a member', { label: 'x', meta: members(many) }],
+    ['elements that do not fit', { label: 'x', context: new Array(many).fill(1) }],
+    ['elements with too little and too much', { label: 'x', context: new Array(many).fill({ x: 1 }) }],
+  ])('are looked for in a part of it where it has very many: %s', (_name, body) => {
+    const { message, errors } = refusalOf(body) ?? {};
+    expect(errors).toHaveLength(50);
+    expect(message).toMatch(/, and 49 more\. The body is large, and not all of it was looked at\.$/);
+    expect(errors?.filter(({ detail }) => detail === 'is missing' && !/key$/.test(detail))).toEqual(
+      errors?.filter(({ pointer }) => pointer.endsWith('/key')),
+    );
+  });
+
+  it('are told where there is one alone, behind all that is looked at', () => {
+    const context = [...new Array(many).fill({ key: 'k' }), { key: 1 }];
+    const { errors } = refusalOf({ label: 'x', context }) ?? {};
+    expect(errors).toEqual([{ pointer: `/context/${many}/key`, detail: 'must be a string' }]);
+  });
+
+  it('do not include what is there behind many others, nor a member named __proto__ that is not', () => {
+    const late = refusalOf(members(many, { label: 1 }));
+    expect(late?.errors).not.toContainEqual({ pointer: '/label', detail: 'is missing' });
+    const { errors } = refusalOf(JSON.parse('{"__proto__": {"label": "x"}}')) ?? {};
+    expect(errors).toEqual([
+      { pointer: '/label', detail: 'is missing' },
+      { pointer: '/__proto__', detail: 'is not known here' },
+    ]);
+  });
+});

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { createIdempotency } from '../../src/http/idempotency.ts';
+
+const failed = async (request: object) => {
+  let finished: { status: number; unknown: boolean } | undefined;
+  const catalog = { finishOperation: async (outcome: never) => (finished = outcome) };
+  const config = {};
+  await createIdempotency(catalog as never).finish(
+    { operationId: 'r', context: { route: { config } }, ...request } as never,
+    { statusCode: 503 } as never,
+    '{}',
+  );
+  return finished;
+};
+
+it('frees the key of what was not done', async () => {
+  expect(await failed({ failedWith: 'UNAVAILABLE' })).toMatchObject({ status: 0 });
+  expect(await failed({ failedWith: 'NOT_FOUND' })).toMatchObject({ status: 0 });
+});
+
+it('keeps that nobody knows where the outcome is unknown, for the next repeat to find out', async () => {
+  expect(await failed({ failedWith: 'SOURCE_BROKEN' })).toMatchObject({ status: 503, unknown: true });
+  expect(await failed({ failedWith: 'OUTCOME_UNKNOWN' })).toMatchObject({ status: 503, unknown: true });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { requireItems, texts, toValidationError } from '../../src/http/validation-errors.ts';
+import { createClassifierHandlers } from '../../src/routes/classifiers.ts';
+import { createSummarizeHandler } from '../../src/routes/summarize.ts';
+
+const many = 2_000_000;
+
+async function refusalOf(handler: (request: never, reply: never) => Promise<unknown>, body: object) {
+  const request = { body, params: { classifierId: 'c' }, context: {} };
+  const startedAt = performance.now();
+  const err = await handler(request as never, {} as never).then(
+    () => undefined,
+    (err) => err,
+  );
+  expect(performance.now() - startedAt).toBeLessThan(500);
+  return err && { code: err.code, message: err.message, faults: err.errors.length };
+}
+
+const ml = new Proxy({}, { get: () => async () => ({ classes: [], predictions: [], generated: '' }) });
+
+describe('a body with a fault in every place', () => {
+  const { train, predict } = createClassifierHandlers({ ml } as never);
+  const summarize = createSummarizeHandler({ ml } as never);
+  const wrong = new Array(many).fill(1);
+
+  it.each<[string, (request: never, reply: never) => Promise<unknown>, object, string]>([
+    ['examples', train, { examples: wrong }, '/examples/0 must be an object, and 49 more.'],
+    [
+      'examples without anything',
+      train,
+      { examples: new Array(many).fill({}) },
+      '/examples/0/label is missing, and 49 more.',
+    ],
+    [
+      'examples with more',
+      train,
+      { examples: [{ label: 'a', context: 'b', c: 1 }] },
+      '/examples/0/c is not known here.',
+    ],
+    [
+      'labels too long',
+      train,
+      { examples: [{ label: 'a'.repeat(1_001), context: 'b' }] },
+      '/examples/0/label must have 1 to 200 characters.',
+    ],
+    [
+      'no text to learn',
+      train,
+      { examples: [{ label: 'a', context: null }] },
+      '/examples/0/context must be a string.',
+    ],
+    ['texts to predict', predict, { contexts: wrong }, '/contexts/0 must be a string, and 49 more.'],
+    ['documents', summarize, { context: wrong }, '/context/0 must be an array or a string, and 49 more.'],
+    [
+      'passages',
+      summarize,
+      { context: [['a'], wrong.slice(0, 100_000)] },
+      '/context/1/0 must be a string, and 49 more.',
+    ],
+    [
+      'passages beyond all measure',
+      summarize,
+      { context: [wrong] },
+      '/context/0/0 must be a string, and 49 more.',
+    ],
+    [
+      'texts and lists',
+      summarize,
+      { context: ['a', ['b']] },
+      '/context must hold arrays or texts, not both.',
+    ],
+    [
+      'lists and texts',
+      summarize,
+      { context: [['a'], 'b'] },
+      '/context must hold arrays or texts, not both.',
+    ],
+  ])('is told some of them at once: %s', async (_name, handler, body, message) => {
+    const refusal = await refusalOf(handler, body);
+    expect(refusal).toMatchObject({ code: 'VALIDATION', message });
+    expect(refusal?.faults).toBeLessThanOrEqual(50);
+  });
+
+  it('is none where all fits', async () => {
+    const astral = '😀'.repeat(1_000);
+    expect(await refusalOf(train, { examples: [{ label: astral, context: '' }] })).toBeUndefined();
+    expect(await refusalOf(predict, { contexts: [''] })).toBeUndefined();
+    expect(await refusalOf(summarize, { context: [['a'], []] })).toBeUndefined();
+    expect(await refusalOf(summarize, { context: ['a'] })).toBeUndefined();
+    expect(() => requireItems(new Array(100_000).fill('a'), '/x', texts)).not.toThrow();
+  });
+
+  it('costs no time where the validator found a million faults', () => {
+    const finding = {
+      instancePath: '/a',
+      keyword: 'type',
+      message: 'must be a string',
+      params: { type: 'string' },
+    };
+    const findings = Array.from({ length: many }, (_, i) => ({ ...finding, instancePath: `/a/${i}` }));
+    const startedAt = performance.now();
+    expect(toValidationError(findings, 'body').errors).toHaveLength(50);
+    expect(performance.now() - startedAt).toBeLessThan(200);
+  });
+});

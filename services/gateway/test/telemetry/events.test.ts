@@ -1,0 +1,28 @@
+import { HubError } from '@datahub/service-kit/call/error';
+import type { FastifyRequest } from 'fastify';
+import { expect, it, vi } from 'vitest';
+import { createGatewayEvents } from '../../src/telemetry/events.ts';
+
+const cause = new Error('connect ECONNREFUSED 10.0.0.7:7071');
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+const request = { id: 'r', context: { traceparent } } as unknown as FastifyRequest;
+
+function logged(err: HubError) {
+  const warn = vi.fn();
+  createGatewayEvents({ warn } as never).failed(request, err);
+  return warn.mock.calls[0]?.[0];
+}
+
+it('says which service is away, and belongs to the trace', () => {
+  expect(logged(new HubError('UNAVAILABLE', 'A service cannot be reached.', { cause }))).toMatchObject({
+    requestId: 'r',
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    cause: cause.message,
+  });
+});
+
+it('shows the stack of our own faults, and nothing of what a source’s driver says', () => {
+  expect(logged(new HubError('INTERNAL', 'The hub failed.', { cause })).cause).toContain('at ');
+  expect(logged(new HubError('SOURCE_BROKEN', 'It broke.', { cause })).cause).toBeUndefined();
+  expect(logged(new HubError('NOT_FOUND', 'There is none.', { cause }))).toBeUndefined();
+});

@@ -1,0 +1,76 @@
+import type { RecordUseRequest } from '@datahub/proto/catalog/v1/catalog';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createLogger } from '@datahub/service-kit/telemetry/logger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { beforeEach, expect, it } from 'vitest';
+import { createUsage, type Usage } from '../../src/telemetry/usage-counter.ts';
+
+const logger = createLogger({ service: 'gateway', level: 'silent', pretty: false });
+let calls: { keyId: string | undefined; uses: RecordUseRequest['uses'] }[];
+let refuse: (call: number) => boolean;
+/** Places of those that the catalog has no time for. */
+let late: number[];
+let usage: Usage;
+
+beforeEach(() => {
+  calls = [];
+  refuse = () => false;
+  late = [];
+  const recordUse = async ({ uses }: RecordUseRequest, { principal }: CallContext) => {
+    calls.push({ keyId: principal?.keyId, uses });
+    if (refuse(calls.length)) throw new HubError('UNAVAILABLE', 'away');
+    return { left: late };
+  };
+  usage = createUsage({ catalog: { recordUse }, logger, intervalMs: 3_600_000 });
+});
+
+function answer(
+  queryId: string,
+  { status = 200, keyId = 'k', whole = true, counted = 'query.execute' } = {},
+) {
+  const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined };
+  const request = {
+    context: { principal, route: { config: { counted: counted === '' ? undefined : counted } } },
+    params: {},
+    body: { queryId },
+  };
+  const reply = { raw: { statusCode: status, writableFinished: whole } };
+  usage.answered(request as unknown as FastifyRequest, reply as FastifyReply);
+}
+
+it('sums up by key and query, with what failed', async () => {
+  for (const status of [200, 200, 502, 404, 429]) answer('one', { status });
+  answer('one', { whole: false });
+  answer('two', { keyId: 'other' });
+  answer('three', { counted: '' });
+  await usage.close();
+  expect(calls).toEqual([
+    { keyId: 'k', uses: [{ action: 'query.execute', resourceId: 'one', count: 4, failed: 2 }] },
+    { keyId: 'other', uses: [{ action: 'query.execute', resourceId: 'two', count: 1, failed: 0 }] },
+  ]);
+});
+
+it('hands on few at a time, and once more what was not taken', async () => {
+  refuse = (call) => call === 2;
+  for (let i = 0; i < 500; i++) answer(`q${i}`);
+  await usage.close();
+  const taken = () =>
+    calls.filter((_, i) => i !== 1).flatMap(({ uses }) => uses.map((use) => use.resourceId));
+  expect(Math.max(...calls.map(({ uses }) => uses.length))).toBeLessThanOrEqual(200);
+  expect(taken()).toHaveLength(300);
+  answer('q0');
+  await usage.close();
+  expect(new Set(taken()).size).toBe(500);
+  expect(taken()).toHaveLength(501);
+});
+
+it('hands on once more what the catalog had no time for, and only that', async () => {
+  late = [1];
+  for (const id of ['one', 'two', 'three']) answer(id);
+  await usage.close();
+  late = [];
+  answer('two');
+  await usage.close();
+  expect(calls.at(-1)?.uses).toEqual([{ action: 'query.execute', resourceId: 'two', count: 2, failed: 0 }]);
+});

@@ -1,0 +1,144 @@
+/** What the choice of sentences needs to know of them, as numbers in flat arrays. */
+
+import { type Part, partOf } from './sentence-cues.ts';
+import type { Piece } from './sentences.ts';
+import { createStemmer } from './stem.ts';
+import { stopWordsOf } from './stop-words.ts';
+import { countWords, createWordReader, isHan } from './word-reader.ts';
+
+export interface Sentence extends Piece, Part {
+  words: number;
+  /** Content words, each once, ascending; and how often each stands in the sentence. */
+  terms: Int32Array;
+  counts: Float64Array;
+  /** Pairs of neighbouring content words, each once. */
+  pairs: Int32Array;
+  /** Pairs that the sentence itself holds again. */
+  pairsAgain: number;
+}
+
+export interface Features {
+  sentences: Sentence[];
+  /** Number of sentences that hold a term or pair. */
+  termFrequency: Int32Array;
+  pairFrequency: Int32Array;
+  /** Read when asked for: one text alone is weighed without them. */
+  readPhrases(): Phrases;
+}
+
+/** Pairs of neighbouring words, small words among them ("is very", "very clear"): how a thing is usually put. */
+export interface Phrases {
+  /** For each sentence, each once. */
+  ids: Int32Array[];
+  /** Number of sentences that hold a phrase. */
+  frequency: Int32Array;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+export function readFeatures(pieces: readonly Piece[], language: string): Features {
+  const reader = createWordReader();
+  const words = pieces.map(({ text }) => reader.read(text));
+  const terms = createStemIndex(language);
+  const pairs = createIndex<number>();
+  const stops = stopWordsOf(language);
+  const sentences = pieces.map((piece, i): Sentence => {
+    const content = contentOf(words[i] ?? [], stops, language).map(terms.idOf);
+    const distinct = Int32Array.from(new Set(content)).sort();
+    const counts = new Map<number, number>();
+    for (const term of content) counts.set(term, (counts.get(term) ?? 0) + 1);
+    const neighbours = pairsOf(content, pairs);
+    return {
+      ...piece,
+      words: Math.max(1, countWords(piece.text)),
+      ...partOf(piece.text),
+      terms: distinct,
+      counts: Float64Array.from(distinct, (term) => counts.get(term) ?? 0),
+      pairs: neighbours,
+      pairsAgain: Math.max(0, content.length - 1) - neighbours.length,
+    };
+  });
+  return {
+    sentences,
+    termFrequency: frequencies(
+      sentences.map(({ terms: ids }) => ids),
+      terms.size(),
+    ),
+    pairFrequency: frequencies(
+      sentences.map(({ pairs: ids }) => ids),
+      pairs.size(),
+    ),
+    readPhrases: () => phrasesOf(words.map((all) => contentOf(all, none, language).map(terms.idOf))),
+  };
+}
+
+/** Word pairs as what to cover, after Gillick and Favre, A Scalable Global Model for Summarization, 2009. */
+function phrasesOf(sentences: readonly (readonly number[])[]): Phrases {
+  const phrases = createIndex<number>();
+  const ids = sentences.map((words) => pairsOf(words, phrases));
+  return { ids, frequency: frequencies(ids, phrases.size()) };
+}
+
+function pairsOf(words: readonly number[], index: Index<number>): Int32Array {
+  const pairs = new Set<number>();
+  for (let at = 1; at < words.length; at += 1) {
+    pairs.add(index.idOf((words[at - 1] ?? 0) * 2 ** 26 + (words[at] ?? 0)));
+  }
+  return Int32Array.from(pairs);
+}
+
+/** Characters of a script without spaces say little alone: neighbours are joined in twos. */
+function contentOf(words: readonly string[], stops: ReadonlySet<string>, language: string): string[] {
+  const content: string[] = [];
+  const shortMax = language === 'und' ? 2 : 1;
+  for (let i = 0; i < words.length; i += 1) {
+    const word = words[i] ?? '';
+    const next = words[i + 1];
+    if (isHan(word)) {
+      if (next !== undefined && isHan(next) && !stops.has(word) && !stops.has(next))
+        content.push(word + next);
+    } else if (!stops.has(word) && (word.length > shortMax || /\p{N}/u.test(word))) content.push(word);
+  }
+  return content;
+}
+
+/** One id for all words of a stem; a word is stemmed once. */
+function createStemIndex(language: string): Index<string> {
+  const stem = createStemmer(language);
+  const stems = createIndex<string>();
+  const ids = new Map<string, number>();
+  return {
+    idOf: (word) => {
+      const held = ids.get(word);
+      if (held !== undefined) return held;
+      const id = stems.idOf(stem(word));
+      ids.set(word, id);
+      return id;
+    },
+    size: stems.size,
+  };
+}
+
+interface Index<K> {
+  idOf(key: K): number;
+  size(): number;
+}
+
+function createIndex<K>(): Index<K> {
+  const ids = new Map<K, number>();
+  return {
+    idOf: (key: K): number => {
+      const held = ids.get(key);
+      if (held !== undefined) return held;
+      ids.set(key, ids.size);
+      return ids.size - 1;
+    },
+    size: () => ids.size,
+  };
+}
+
+function frequencies(lists: readonly Int32Array[], size: number): Int32Array {
+  const counts = new Int32Array(size);
+  for (const list of lists) for (const id of list) counts[id] = (counts[id] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,66 @@
+/** What can be summed up, and the bounds; found before a thread is bothered. */
+
+import { HubError } from '@datahub/service-kit/call/error';
+
+export interface SummaryOptions {
+  /** At most this many sentences. */
+  sentences?: number | undefined;
+  /** At most this many words. Where not one sentence is that short, the best one is cut after a word. */
+  maxWords?: number | undefined;
+  /** BCP 47; guessed when absent. */
+  language?: string | undefined;
+}
+
+/** UTF-16 code units of all passages together; beyond it, TOO_LARGE. */
+export const summaryCharactersMax = 8 * 1024 * 1024;
+/** Sentences of all passages together; beyond it, TOO_LARGE. */
+export const summarySentencesMax = 100_000;
+
+export function countCharacters(documents: readonly (readonly string[])[]): number {
+  let characters = 0;
+  for (const passages of documents) for (const passage of passages) characters += passage.length;
+  return characters;
+}
+
+/** Characters to read; throws VALIDATION or TOO_LARGE. */
+export function checkRequest(documents: readonly (readonly string[])[], options: SummaryOptions): number {
+  checkCount('sentences', options.sentences);
+  checkCount('maxWords', options.maxWords);
+  if (
+    options.language !== undefined &&
+    !/^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}$/.test(options.language)
+  ) {
+    throw invalid(
+      '/options/language',
+      'must be a language tag such as "en" or "pt-BR"; leave it out to have it guessed',
+    );
+  }
+  const characters = countCharacters(documents);
+  if (characters > summaryCharactersMax) {
+    throw new HubError(
+      'TOO_LARGE',
+      `The texts have ${characters} characters; at most ${summaryCharactersMax} are summed up at a time. Send fewer.`,
+    );
+  }
+  if (!documents.some((passages) => passages.some((passage) => /\S/.test(passage)))) {
+    throw invalid('/context', 'holds no text; send at least one text that is not blank');
+  }
+  return characters;
+}
+
+export function checkSentences(count: number): void {
+  if (count <= summarySentencesMax) return;
+  throw new HubError(
+    'TOO_LARGE',
+    `The texts have ${count} sentences; at most ${summarySentencesMax} are summed up at a time. Send fewer.`,
+  );
+}
+
+function checkCount(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isInteger(value) && value >= 1)) return;
+  throw invalid(`/options/${name}`, 'must be a whole number of at least 1');
+}
+
+function invalid(pointer: string, detail: string): HubError {
+  return new HubError('VALIDATION', `${pointer} ${detail}.`, { errors: [{ pointer, detail }] });
+}

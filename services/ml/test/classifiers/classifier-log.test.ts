@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Replica } from '../../src/classifiers/classifier-log.ts';
+import { learners } from '../../src/classifiers/model/online-learner.ts';
+import { createFairTurn } from '../../src/scheduling/fair-turn.ts';
+import { createSlices } from '../../src/scheduling/slices.ts';
+import { type MlStore, openMlStore } from '../../src/store.ts';
+
+const all = { top: 1_000, signal: new CallStop() };
+
+describe('replicas of one classifier', () => {
+  let store: MlStore;
+  let made = 0;
+
+  beforeEach(async () => {
+    store = await openMlStore('sqlite::memory:', randomUUID);
+  });
+  afterEach(() => store.close());
+
+  const create = (classesMax?: number) =>
+    new Replica('account', 'classifier', {
+      ...(classesMax === undefined ? {} : { classesMax }),
+      store,
+      learners,
+      slices: createSlices(),
+      loading: createFairTurn(),
+      createClassId: () => `class-${++made}`,
+      nowMs: Date.now,
+      onFailure: (err) => {
+        throw err;
+      },
+    });
+
+  it('use what the other has learnt in their next prediction', async () => {
+    const [a, b] = [create(), create()];
+    const [first] = await a.train([{ label: 'tea', text: 'green tea' }]);
+    await b.train([{ label: 'coffee', text: 'black coffee' }]);
+    const [prediction] = await a.predict(['coffee'], all);
+    expect(prediction?.scores.map(({ label }) => label)).toEqual(['coffee', 'tea']);
+    expect(await b.train([{ label: 'tea', text: 'more tea' }])).toEqual([
+      { classId: first?.classId, observations: 2 },
+    ]);
+  });
+
+  it('count every example of many trainers exactly once', async () => {
+    const replicas = [create(), create(), create()];
+    await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        (replicas[i % 3] as Replica).train([{ label: `label ${i % 7}`, text: `text ${i}` }]),
+      ),
+    );
+    for (const replica of replicas) {
+      const classes = await replica.read((state) => [...state.classes.values()]);
+      expect(classes).toHaveLength(7);
+      expect(classes.reduce((sum, { observations }) => sum + observations, 0)).toBe(300);
+    }
+  });
+
+  it('count a repeated event id once, on whichever replica', async () => {
+    const [a, b] = [create(), create()];
+    const first = await a.train([{ label: 'tea', text: 'green tea' }], 'event-1');
+    expect(await b.train([{ label: 'tea', text: 'green tea' }], 'event-1')).toEqual(first);
+    expect(await a.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1);
+  });
+
+  it('remember as many results of earlier calls as fit, and the last call whatever its size', {
+    timeout: 60_000,
+  }, async () => {
+    const a = create();
+    const many = Array.from({ length: 22_000 }, () => ({ label: 'tea', text: '' }));
+    const remembered = (ids: string[]) =>
+      a.read((state) => ids.filter((id) => state.resultOf(id) !== undefined));
+    await a.train(many.slice(0, 12_000), 'first');
+    await a.train(many.slice(0, 5_000), 'second');
+    expect(await remembered(['first', 'second'])).toEqual(['first', 'second']);
+    await a.train(many.slice(0, 8_000), 'third');
+    expect(await remembered(['first', 'second', 'third'])).toEqual(['second', 'third']);
+    await a.train(many, 'large');
+    expect(await remembered(['second', 'third', 'large'])).toEqual(['large']);
+  });
+
+  it('refuse a call whose new labels find no room, and learn the others beside it', async () => {
+    const replica = create(3);
+    const call = (...labels: string[]) => replica.train(labels.map((label) => ({ label, text: label })));
+    const calls = [call('a', 'b'), call('c', 'd', 'a'), call('a', 'c'), call('e'), call('b')];
+    const ended = await Promise.allSettled(calls);
+    const words = ended.map((one) => (one.status === 'rejected' ? one.reason.code : one.value.length));
+    expect(words).toEqual([2, 'QUOTA_EXCEEDED', 2, 'QUOTA_EXCEEDED', 1]);
+    const classes = await replica.read((state) => [...state.classes.values()]);
+    const learnt = classes.map(({ label, observations }) => [label, observations]);
+    expect(learnt).toEqual([
+      ['a', 2],
+      ['b', 2],
+      ['c', 1],
+    ]);
+    await replica.deleteClass(classes[2]?.classId ?? '');
+    expect(await call('e')).toHaveLength(1);
+    await expect(call('f')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
+  });
+
+  it('let a class go on all of them; its label trained again is a new class', async () => {
+    const [a, b] = [create(), create()];
+    const [old] = await a.train([{ label: 'tea', text: 'green tea' }]);
+    await a.train([{ label: 'coffee', text: 'black coffee' }]);
+    await b.deleteClass(old?.classId ?? '');
+    const [prediction] = await a.predict(['green tea'], all);
+    expect(prediction?.scores.map(({ label }) => label)).toEqual(['coffee']);
+    await expect(a.deleteClass(old?.classId ?? '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const [fresh] = await a.train([{ label: 'tea', text: 'green tea' }]);
+    expect(fresh).toEqual({ classId: expect.not.stringMatching(`^${old?.classId}$`), observations: 1 });
+    // The store stays open until both have learnt their log again.
+    for (const replica of [a, b]) {
+      await expect.poll(() => replica.read(({ stale }) => stale), { timeout: 5_000 }).toBe(false);
+    }
+  });
+
+  it('come back from snapshot and log as they were', async () => {
+    const a = create();
+    const examples = Array.from({ length: 2_500 }, (_, i) => ({
+      label: `label ${i % 5}`,
+      text: `word${i % 5} text ${i}`,
+    }));
+    await a.train(examples.slice(0, 2_400));
+    await a.train(examples.slice(2_400));
+    await expect.poll(() => store.snapshots.get('account', 'classifier'), { timeout: 5_000 }).not.toBeNull();
+    const b = create();
+    expect(await b.predict(['word3'], all)).toEqual(await a.predict(['word3'], all));
+    expect(await b.read(({ classes }) => [...classes.values()])).toEqual(
+      await a.read(({ classes }) => [...classes.values()]),
+    );
+  });
+
+  it('predict, once a class was deleted, as if it had never been trained', async () => {
+    const examples = Array.from({ length: 120 }, (_, i) => ({
+      label: `label ${i % 3}`,
+      text: `word${i % 3} and text ${i % 17}`,
+    }));
+    const a = create();
+    const [first] = await a.train(examples);
+    await a.deleteClass(first?.classId ?? '');
+    const b = new Replica('account', 'other', {
+      store,
+      learners,
+      slices: createSlices(),
+      loading: createFairTurn(),
+      createClassId: () => `class-${++made}`,
+      nowMs: Date.now,
+      onFailure: () => {},
+    });
+    await b.train(examples.filter(({ label }) => label !== 'label 0'));
+    const confidences = async (replica: Replica) =>
+      (await replica.predict(['word1 and', 'word2 text 4', 'word0'], all))
+        .flatMap(({ scores }) => scores)
+        .map(({ label, confidence }) => [label, Math.round(confidence * 1e9)]);
+    await expect.poll(() => a.read(({ stale }) => stale), { timeout: 5_000 }).toBe(false);
+    expect(await confidences(a)).toEqual(await confidences(b));
+    expect(await a.train([{ label: 'label 0', text: 'word0' }])).toMatchObject([{ observations: 1 }]);
+  });
+
+  it('say that nothing was trained', async () => {
+    await expect(create().predict(['x'], all)).rejects.toMatchObject({ code: 'NOT_TRAINED' });
+  });
+});

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { readLog } from '../../src/classifiers/event-log.ts';
+import { type EventDoc, eventIdOf } from '../../src/documents.ts';
+import { type MlStore, openMlStore } from '../../src/store.ts';
+
+const classifier = { accountId: 'account', classifierId: 'classifier' };
+let store: MlStore;
+
+beforeEach(async () => {
+  store = await openMlStore('sqlite::memory:', randomUUID);
+});
+afterEach(() => store.close());
+
+async function append(number: number, characters: number | undefined): Promise<void> {
+  const event: EventDoc = {
+    id: eventIdOf(classifier.classifierId, number),
+    accountId: classifier.accountId,
+    version: 1,
+    at: number,
+    calls: [{ eventId: `${number}`, examples: [{ classId: 'c', text: 'x' }] }],
+    ...(characters === undefined ? {} : { characters }),
+  };
+  await store.events.insert(event);
+}
+
+async function read(applied: number) {
+  const parts: string[][] = [];
+  for await (const { events } of readLog(store, classifier, applied)) parts.push(events.map(({ id }) => id));
+  return parts;
+}
+
+it('reads every event once and in order, never more characters at a time than a part may have', async () => {
+  const sizes = [...Array.from({ length: 500 }, () => 10), 3e6, 3e6, 8e6, 10, 8e6, 10, 10];
+  for (const [i, size] of sizes.entries()) await append(i + 1, size);
+  const parts = await read(0);
+  expect(parts.flat()).toEqual(sizes.map((_, i) => eventIdOf('classifier', i + 1)));
+  for (const part of parts.filter(({ length }) => length > 1)) {
+    const characters = part.reduce((sum, id) => sum + (sizes[Number(id.split('/')[1]) - 1] as number), 0);
+    expect(characters).toBeLessThanOrEqual(4e6);
+  }
+  expect(await read(sizes.length - 1)).toEqual([[eventIdOf('classifier', sizes.length)]]);
+  expect((await read(sizes.length)).flat()).toEqual([]);
+});
+
+it('reads events of unknown size one by one', async () => {
+  for (let i = 1; i <= 5; i++) await append(i, undefined);
+  const parts = (await read(0)).filter(({ length }) => length > 0);
+  expect(parts.map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
+});

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { createRandom } from '../../../../../tests/support/random.ts';
+import { learners } from '../../../src/classifiers/model/online-learner.ts';
+
+/** Of 50 topics, too few of each to hold any out. */
+function makeExamples(count: number, random: () => number): { label: string; text: string }[] {
+  const pick = (from: number, size: number) => `word${from + Math.floor(random() ** 2 * size)}`;
+  return Array.from({ length: count }, () => {
+    const topic = Math.floor(random() * 50);
+    const words = Array.from({ length: 9 }, () =>
+      random() < 0.35 ? pick(1_000 + topic * 30, 60) : pick(0, 400),
+    );
+    return { label: `topic ${topic}`, text: words.join(' ') };
+  });
+}
+
+it('knows how sure it may be before any example is held out', () => {
+  const random = createRandom(3);
+  const learner = learners.create();
+  for (const { label, text } of makeExamples(650, random)) learner.learn(label, text);
+  const asked = makeExamples(400, random);
+  let [right, sure] = [0, 0];
+  for (const { label, text } of asked) {
+    const [best] = learner.predict(text);
+    if (best?.classId === label) right++;
+    sure += best?.confidence ?? 0;
+  }
+  expect(right / asked.length).toBeGreaterThan(0.4);
+  expect(Math.abs(sure - right) / asked.length).toBeLessThan(0.06);
+}, 30_000);

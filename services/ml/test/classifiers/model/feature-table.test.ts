@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Tables } from '../../../src/classifiers/model/feature-table.ts';
+import type { Pairs } from '../../../src/classifiers/model/sparse-counts.ts';
+
+/** By hash, of each class that it has a pair of. */
+interface Row {
+  documents: number;
+  bayes: Map<number, number>;
+  regression: Map<number, [weight: number, squares: number]>;
+}
+
+function read(tables: Tables): Map<number, Row> {
+  const pairsOf = (row: number, { starts, sizes }: Pairs) =>
+    Array.from({ length: sizes[row] as number }, (_, i) => (starts[row] as number) + i);
+  const { bayes, regression } = tables;
+  return new Map(
+    Array.from({ length: tables.rows }, (_, row) => [
+      tables.keys[row] as number,
+      {
+        documents: tables.documents[row] as number,
+        bayes: new Map(
+          pairsOf(row, bayes).map((pair) => [bayes.classes[pair] as number, bayes.values[pair] as number]),
+        ),
+        regression: new Map(
+          pairsOf(row, regression).map((pair) => [
+            regression.classes[pair] as number,
+            [regression.values[pair] as number, regression.squares[pair] as number],
+          ]),
+        ),
+      },
+    ]),
+  );
+}
+
+const actions = fc.array(
+  fc.oneof(
+    {
+      weight: 30,
+      arbitrary: fc.record({
+        hash: fc.nat(40).map((nat) => nat * 104_729_001),
+        classIndex: fc.nat(12),
+        value: fc.integer({ min: 1, max: 9 }),
+        learnt: fc.boolean(),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ dropped: fc.nat(12) }) },
+    { weight: 1, arbitrary: fc.constant({ restore: true }) },
+  ),
+  { maxLength: 400 },
+);
+
+it('keeps of each row and class what was put there, whatever moves, goes or comes back', () => {
+  fc.assert(
+    fc.property(actions, (all) => {
+      let tables = new Tables();
+      const expected = new Map<number, Row>();
+      for (const action of all) {
+        if ('restore' in action) {
+          tables = Tables.from(tables.toState());
+        } else if ('dropped' in action) {
+          tables.dropClass(action.dropped);
+          for (const { bayes, regression } of expected.values()) {
+            bayes.delete(action.dropped);
+            regression.delete(action.dropped);
+          }
+        } else {
+          const { hash, classIndex, value, learnt } = action;
+          const one = expected.get(hash) ?? { documents: 0, bayes: new Map(), regression: new Map() };
+          expected.set(hash, one);
+          const row = tables.findOrAdd(hash);
+          tables.documents[row] = ++one.documents;
+          const pairs = learnt ? tables.regression : tables.bayes;
+          const pair = pairs.findOrAdd(row, classIndex);
+          pairs.values[pair] = value;
+          if (learnt) {
+            pairs.squares[pair] = value * value;
+            one.regression.set(classIndex, [value, value * value]);
+          } else one.bayes.set(classIndex, value);
+        }
+      }
+      expect(read(tables)).toEqual(expected);
+      expect(read(Tables.from(tables.toState()))).toEqual(expected);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+it('starts each pair from nothing, also where another was', () => {
+  const tables = new Tables();
+  const { regression } = tables;
+  const row = tables.findOrAdd(1);
+  for (let classIndex = 0; classIndex < 40; classIndex++) {
+    const pair = regression.findOrAdd(row, classIndex);
+    regression.values[pair] = 5;
+    regression.squares[pair] = 5;
+  }
+  // The rooms that the first row moved out of are taken by these.
+  for (let hash = 2; hash < 40; hash++) {
+    const pair = regression.findOrAdd(tables.findOrAdd(hash), 0);
+    expect([regression.values[pair], regression.squares[pair]]).toEqual([0, 0]);
+  }
+});
+
+it('finds a row by any hash, and only what was added', () => {
+  const tables = new Tables();
+  for (let i = 0; i < 5_000; i++) expect(tables.findOrAdd((i * 2_654_435_761) >>> 0)).toBe(i);
+  for (let i = 0; i < 5_000; i++) expect(tables.find((i * 2_654_435_761) >>> 0)).toBe(i);
+  expect(tables.find(12_345)).toBe(-1);
+  // The last slot is taken: the search goes on from the first.
+  for (let i = 0; i < 5; i++) expect(tables.findOrAdd(0xffff_ffff - i)).toBe(5_000 + i);
+  for (let i = 0; i < 5; i++) expect(tables.find(0xffff_ffff - i)).toBe(5_000 + i);
+});

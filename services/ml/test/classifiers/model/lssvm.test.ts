@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LeastSquares, type Support } from '../../../src/classifiers/model/lssvm.ts';
+
+/** Some features of forty, of one of three classes. */
+const support = fc
+  .record({
+    rows: fc.uniqueArray(fc.integer({ min: 0, max: 39 }), { minLength: 1, maxLength: 12 }),
+    classIndex: fc.integer({ min: 0, max: 2 }),
+  })
+  .map(({ rows, classIndex }): Support => {
+    const inputs = new Float32Array(rows.length).fill(1 / Math.sqrt(rows.length));
+    return { kept: { rows: Int32Array.from(rows), weights: inputs, words: 0, classIndex }, inputs };
+  });
+const supports = fc.array(support, { minLength: 2, maxLength: 60 });
+
+function train(all: readonly Support[]): LeastSquares {
+  const machine = new LeastSquares();
+  for (const one of all) machine.add(one);
+  return machine;
+}
+
+function score(machine: LeastSquares, { kept, inputs }: Support): number[] {
+  const scores = new Float64Array(3);
+  machine.score(kept, inputs, scores);
+  return [...scores];
+}
+
+const close = (a: readonly number[], b: readonly number[]) => {
+  for (const [i, value] of a.entries()) expect(value).toBeCloseTo(b[i] ?? Number.NaN, 8);
+};
+
+describe('the least-squares machine', () => {
+  it('solves what it is defined by', () => {
+    fc.assert(
+      fc.property(supports, (all) => {
+        const machine = train(all);
+        const residuals = all.map((one) => {
+          const scores = score(machine, one);
+          return scores.map((value, c) => (c === one.kept.classIndex ? 1 : 0) - value);
+        });
+        // Each residual is the ridge times the example's part in the solution, and the parts sum to nothing.
+        for (const c of [0, 1, 2]) {
+          expect(residuals.reduce((sum, residual) => sum + (residual[c] ?? 0), 0)).toBeCloseTo(0, 8);
+        }
+        const asked = all[0] as Support;
+        const parts = residuals.map((residual) => residual.map((value) => value / 0.5));
+        const similar = all.map((one) => dot(one, asked));
+        const sums = [0, 1, 2].map((c) => similar.reduce((sum, k, i) => sum + k * (parts[i]?.[c] ?? 0), 0));
+        const differences = score(machine, asked).map((value, c) => value - (sums[c] ?? 0));
+        const other = all.at(-1) as Support;
+        const otherSums = [0, 1, 2].map((c) =>
+          all.reduce((sum, one, i) => sum + dot(one, other) * (parts[i]?.[c] ?? 0), 0),
+        );
+        // What is left is the intercept, the same for every text.
+        close(
+          score(machine, other).map((value, c) => value - (otherSums[c] ?? 0)),
+          differences,
+        );
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('says the same whatever the order', () => {
+    fc.assert(
+      fc.property(supports, support, (all, asked) => {
+        close(score(train(all), asked), score(train(all.toReversed()), asked));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('knows what it would say had it not learnt an example', () => {
+    fc.assert(
+      fc.property(supports, fc.nat(), (all, n) => {
+        const at = n % all.length;
+        const without = new Float64Array(3);
+        train(all).scoreWithout(at, without);
+        close([...without], score(train(all.filter((_, i) => i !== at)), all[at] as Support));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('gives all classes together one', () => {
+    fc.assert(
+      fc.property(supports, support, (all, asked) => {
+        expect(score(train(all), asked).reduce((sum, value) => sum + value, 0)).toBeCloseTo(1, 8);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+function dot(a: Support, b: Support): number {
+  let sum = 0;
+  for (const [i, row] of a.kept.rows.entries()) {
+    const j = b.kept.rows.indexOf(row);
+    if (j >= 0) sum += (a.inputs[i] as number) * (b.inputs[j] as number);
+  }
+  return sum;
+}

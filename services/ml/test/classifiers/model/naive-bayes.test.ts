@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { createRandom } from '../../../../../tests/support/random.ts';
+import { Tables } from '../../../src/classifiers/model/feature-table.ts';
+import type { Model } from '../../../src/classifiers/model/model.ts';
+import { countExample, scoreBayes, scoreBayesWithout } from '../../../src/classifiers/model/naive-bayes.ts';
+import type { Kept } from '../../../src/classifiers/model/replay-buffer.ts';
+
+/** Texts of 1 to 80 of some words, a few of them more than once. */
+function makeModel(random: () => number): { model: Model; examples: Kept[] } {
+  const model: Model = { tables: new Tables(), classes: [], examples: 0, mass: 0 };
+  for (const classId of ['a', 'b', 'c', 'd']) {
+    model.classes.push({ classId, examples: 0, mass: 0, bias: 0, biasGradient: 0 });
+  }
+  const examples = Array.from({ length: 60 }, (_, i) => {
+    const hashes = new Set(
+      Array.from({ length: 1 + Math.floor(80 * random()) }, () => Math.floor(random() ** 2 * 200)),
+    );
+    const rows = Int32Array.from(hashes, (hash) => model.tables.findOrAdd(hash));
+    const weights = Float32Array.from(rows, () => (random() < 0.8 ? 1 : 1 + Math.log(2)));
+    return { rows, weights, words: rows.length, classIndex: i % 4 };
+  });
+  for (const example of examples) {
+    countExample(model, example, 1);
+    model.examples++;
+    const own = model.classes[example.classIndex];
+    if (own) own.examples++;
+  }
+  return { model, examples };
+}
+
+/** Word by word, as the formula has it. */
+function scoreSlowly(model: Model, { rows, weights }: Kept): number[] {
+  const { tables } = model;
+  const sumOf = (row: number, c: number) => {
+    const pair = tables.bayes.findOrAdd(row, c);
+    return tables.bayes.values[pair] as number;
+  };
+  return model.classes.map((one, c) => {
+    let score = Math.log((one?.examples ?? 0) / model.examples);
+    for (const [i, row] of rows.entries()) {
+      const mass = model.classes.reduce((sum, _, other) => sum + sumOf(row, other), 0);
+      const background = (0.5 * mass) / model.mass + 0.5 / tables.rows;
+      const own = sumOf(row, c);
+      score += (weights[i] as number) * Math.log(1 + (0.4 * own) / (0.6 * (one?.mass ?? 0) * background));
+    }
+    return score;
+  });
+}
+
+it('scores as its formula does, texts of any length', () => {
+  const { model, examples } = makeModel(createRandom(1));
+  for (const example of examples) {
+    const scores = new Float64Array(4);
+    scoreBayes(model, example, scores);
+    for (const [c, score] of scoreSlowly(model, example).entries()) expect(scores[c]).toBeCloseTo(score, 9);
+  }
+});
+
+it('scores an example that it holds as if it had never been counted', () => {
+  const { model, examples } = makeModel(createRandom(2));
+  for (const example of examples) {
+    const [without, gone] = [new Float64Array(4), new Float64Array(4)];
+    scoreBayesWithout(model, example, without);
+    countExample(model, example, -1);
+    scoreBayes(model, example, gone);
+    countExample(model, example, 1);
+    for (let c = 0; c < 4; c++) expect(without[c]).toBeCloseTo(gone[c] as number, 4);
+  }
+});

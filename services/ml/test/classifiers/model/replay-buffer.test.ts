@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { createMemory, type Kept, type Memory } from '../../../src/classifiers/model/replay-buffer.ts';
+
+const example = (classIndex: number, number: number): Kept => ({
+  rows: Int32Array.of(number),
+  weights: Float32Array.of(1),
+  words: 1,
+  classIndex,
+});
+
+/** Adds so many in turn, of classes 0, 1, 2 … as often as is said; returns what may be learnt after each. */
+function fill(memory: Memory, counts: readonly number[]): Kept[][] {
+  const learnt: Kept[][] = [];
+  for (let number = 1; number <= Math.max(...counts); number++) {
+    for (const [classIndex, count] of counts.entries()) {
+      if (number <= count) learnt.push(memory.add(example(classIndex, number), number).learn);
+    }
+  }
+  return learnt;
+}
+
+describe('the examples held out', () => {
+  it.each([[[40, 40]], [[900, 100]], [[3_000, 3_000, 30]], [Array.from({ length: 100 }, () => 60)]])(
+    'are few of all, and of %j none is learnt twice or lost',
+    (counts) => {
+      const memory = createMemory();
+      const learnt = fill(memory, counts).flat();
+      const held = [...memory.state.heldOut.values()].flat();
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      expect(new Set([...learnt, ...held]).size).toBe(total);
+      expect(learnt.length + held.length).toBe(total);
+      expect(held.length).toBe(memory.heldOut);
+      const rings = memory.state.heldOut.size;
+      expect(held.length).toBeLessThanOrEqual(Math.max(2 * rings, Math.min(400, 0.08 * total)));
+    },
+  );
+
+  it('leave a few at a time when more classes share the room', () => {
+    const memory = createMemory();
+    fill(memory, [3_000, 3_000]);
+    for (const learn of fill(memory, [3_200, 3_200, 100])) expect(learn.length).toBeLessThanOrEqual(4);
+  });
+
+  it('are drawn as often as their class was seen', () => {
+    const memory = createMemory();
+    fill(memory, [1_800, 200]);
+    let rare = 0;
+    for (let i = 0; i < 5_000; i++) if (memory.drawHeldOut()?.classIndex === 1) rare++;
+    expect(rare / 5_000).toBeCloseTo(0.1, 1);
+    expect(memory.state.heldOut.get(1)?.length).toBeGreaterThan(10);
+  });
+
+  it('go with their class', () => {
+    const memory = createMemory();
+    fill(memory, [100, 100]);
+    memory.drop(0);
+    for (let i = 0; i < 50; i++) {
+      for (const one of [memory.drawHeldOut(), memory.draw(true), memory.draw(false)]) {
+        expect(one?.classIndex).toBe(1);
+      }
+    }
+    memory.drop(1);
+    expect([memory.drawHeldOut(), memory.draw(true), memory.draw(false)]).toEqual(Array(3).fill(undefined));
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../../../../tests/support/random.ts';
+import type { Learner } from '../../../src/classifiers/learner.ts';
+import { learners } from '../../../src/classifiers/model/online-learner.ts';
+
+interface Example {
+  label: string;
+  text: string;
+}
+
+/** Six topics in turn, with some words of their own among words of all, in long and short texts. */
+function makeExamples(count: number, random: () => number): Example[] {
+  const pick = (from: number, size: number) => `word${from + Math.floor(random() ** 2 * size)}`;
+  return Array.from({ length: count }, (_, i) => {
+    const words = Array.from({ length: 6 + Math.floor(random() * 18) }, () =>
+      random() < 0.2 ? pick(1_000 + (i % 6) * 100, 60) : pick(0, 400),
+    );
+    return { label: `topic ${i % 6}`, text: words.join(' ') };
+  });
+}
+
+function train(examples: readonly Example[]): Learner {
+  const learner = learners.create();
+  for (const { label, text } of examples) learner.learn(label, text);
+  return learner;
+}
+
+/** In %: how often the best is right, and by how much its confidence is off on the whole. */
+function test(learner: Learner, asked: readonly Example[]): { accuracy: number; gap: number } {
+  let [right, sure] = [0, 0];
+  for (const { label, text } of asked) {
+    const [best] = learner.predict(text);
+    if (best?.classId === label) right++;
+    sure += best?.confidence ?? 0;
+  }
+  return { accuracy: (100 * right) / asked.length, gap: (100 * (sure - right)) / asked.length };
+}
+
+describe('a classifier of few examples', () => {
+  const seeds = [1, 2, 3, 4, 5, 6];
+  const mean = (perClass: number) => {
+    const results = seeds.map((seed) => {
+      const random = createRandom(seed);
+      const learner = train(makeExamples(6 * perClass, random));
+      return test(learner, makeExamples(300, random));
+    });
+    const of = (key: 'accuracy' | 'gap') => results.reduce((sum, one) => sum + one[key], 0) / seeds.length;
+    return { accuracy: of('accuracy'), gap: of('gap') };
+  };
+
+  it.each([
+    { perClass: 5, least: 66, gapMax: 5 },
+    { perClass: 20, least: 84, gapMax: 3 },
+  ])('makes the most of $perClass a class, and knows how sure it may be', ({ perClass, least, gapMax }) => {
+    const { accuracy, gap } = mean(perClass);
+    expect(accuracy).toBeGreaterThan(least);
+    expect(Math.abs(gap)).toBeLessThan(gapMax);
+  });
+
+  it('is less sure of a text the more of it is new', () => {
+    const learner = train(makeExamples(30, createRandom(1)));
+    const [known] = learner.predict('word1000 word1001');
+    const [strange] = learner.predict('word1000 word1001 and then some words that nobody has ever said');
+    expect(strange?.classId).toBe(known?.classId);
+    expect(strange?.confidence).toBeLessThan(known?.confidence ?? 0);
+  });
+
+  it('goes on as one that was never put away, and so into many', () => {
+    const examples = makeExamples(500, createRandom(2));
+    const [asked] = makeExamples(1, createRandom(3));
+    const learner = train(examples.slice(0, 300));
+    const restored = learners.restore(learner.toBytes());
+    for (const { label, text } of examples.slice(300)) {
+      expect(restored.predict(asked?.text ?? '')).toEqual(learner.predict(asked?.text ?? ''));
+      for (const one of [learner, restored]) one.learn(label, text);
+    }
+    expect(Buffer.from(train(examples).toBytes()).equals(learner.toBytes())).toBe(true);
+  });
+
+  it('goes on without a class that it forgets', () => {
+    const examples = makeExamples(60, createRandom(4));
+    const learner = train(examples);
+    learner.forget('topic 0');
+    for (const { label, text } of makeExamples(60, createRandom(5))) learner.learn(label, text);
+    const { accuracy } = test(learner, makeExamples(120, createRandom(6)));
+    expect(learner.predict('word1').length).toBe(6);
+    expect(accuracy).toBeGreaterThan(60);
+  });
+});

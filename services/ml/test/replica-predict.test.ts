@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Replica } from '../src/classifiers/classifier-log.ts';
+import { learners } from '../src/classifiers/model/online-learner.ts';
+import { topDefault } from '../src/classifiers/predict-bounds.ts';
+import { createFairTurn } from '../src/scheduling/fair-turn.ts';
+import { createSlices } from '../src/scheduling/slices.ts';
+import { type MlStore, openMlStore } from '../src/store.ts';
+
+const classCount = 1_200;
+
+describe('predictions of a classifier with many classes', () => {
+  let store: MlStore;
+  let replica: Replica;
+  let computed = 0;
+  const never = new CallStop();
+
+  beforeAll(async () => {
+    store = await openMlStore('sqlite::memory:', randomUUID);
+    let made = 0;
+    replica = new Replica('account', 'classifier', {
+      store,
+      learners: {
+        ...learners,
+        create: () => {
+          const learner = learners.create();
+          const { predict } = learner;
+          learner.predict = (text, top) => {
+            computed++;
+            return predict.call(learner, text, top);
+          };
+          return learner;
+        },
+      },
+      slices: createSlices(),
+      loading: createFairTurn(),
+      createClassId: () => `class-${String(++made).padStart(5, '0')}`,
+      nowMs: Date.now,
+      onFailure: (err) => {
+        throw err;
+      },
+    });
+    const examples = Array.from({ length: classCount }, (_, i) => ({ label: `${i}`, text: `word${i} both` }));
+    await replica.train(examples);
+  }, 60_000);
+  afterAll(() => store.close());
+
+  it('hold the best classes and the rest in one number', async () => {
+    const [[best], [all]] = [
+      await replica.predict(['word7'], { top: topDefault, signal: never }),
+      await replica.predict(['word7'], { top: classCount, signal: never }),
+    ];
+    expect(best?.scores).toEqual(all?.scores.slice(0, topDefault));
+    const sum = best?.scores.reduce((total, { confidence }) => total + confidence, 0) ?? 0;
+    expect(sum + (best?.otherScore ?? 0)).toBeCloseTo(1, 9);
+    expect(best?.otherScore).toBeGreaterThan(0);
+    expect(all).toMatchObject({ otherScore: 0, scores: { length: classCount } });
+  });
+
+  it.each([
+    ['contexts times classes', 1_000, 1, /1000000\. Send at most 833 contexts/],
+    ['contexts times scores', 51, 1_000, /50000\. Send at most 50 contexts/],
+  ])(
+    'are refused over the bound on %s, before any of them is made',
+    async (_name, contexts, top, message) => {
+      computed = 0;
+      const texts = Array.from({ length: contexts }, () => 'a');
+      await expect(replica.predict(texts, { top, signal: never })).rejects.toMatchObject({
+        code: 'LIMIT_EXCEEDED',
+        message: expect.stringMatching(message),
+      });
+      expect(computed).toBe(0);
+    },
+  );
+
+  it('end when the caller leaves, and make room for what comes next', async () => {
+    computed = 0;
+    const caller = new CallStop();
+    const texts = Array.from({ length: 800 }, () => 'word7');
+    const long = replica.predict(texts, { top: 1, signal: caller });
+    const behind = replica.predict(texts, { top: 1, signal: caller });
+    const next = replica.predict(['word8'], { top: 1, signal: never });
+    setImmediate(() => caller.abort(new Error('gone')));
+    await expect(long).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect(behind).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect(next).resolves.toMatchObject([{ scores: [{ label: '8' }] }]);
+    expect(computed).toBeLessThan(texts.length);
+  });
+});

@@ -1,0 +1,58 @@
+import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import { expect, it } from 'vitest';
+import { createSlices } from '../../src/scheduling/slices.ts';
+
+it('gives accounts slices in rotation, whoever asked for more', async () => {
+  const slices = createSlices();
+  const order: string[] = [];
+  const work = async (accountId: string, count: number) => {
+    const next = slices.of(accountId);
+    for (let i = 0; i < count; i++) {
+      await next();
+      order.push(accountId);
+    }
+  };
+  await Promise.all([...Array.from({ length: 20 }, () => work('many', 5)), work('one', 3)]);
+  expect(order.slice(0, 6)).toEqual(['many', 'one', 'many', 'one', 'many', 'one']);
+  expect(order).toHaveLength(103);
+});
+
+it('gives one slice per turn of the event loop', async () => {
+  const slices = createSlices();
+  let turn = 0;
+  let running = true;
+  const tick = () => {
+    turn++;
+    if (running) setImmediate(tick);
+  };
+  tick();
+  const turns = await Promise.all(
+    ['a', 'b', 'c'].map(async (accountId) => {
+      await slices.of(accountId)();
+      return turn;
+    }),
+  );
+  running = false;
+  expect(new Set(turns).size).toBe(3);
+});
+
+it('rejects work whose caller has left, before and while it waits', async () => {
+  const slices = createSlices();
+  const caller = new CallStop();
+  const waits = slices.of('a', caller)();
+  caller.abort(new Error('gone'));
+  await expect(waits).rejects.toMatchObject({ code: 'CANCELLED' });
+  await expect(slices.of('a', caller)()).rejects.toMatchObject({ code: 'CANCELLED' });
+  await slices.of('b')();
+});
+
+it('goes on beside a short call that does not end', async () => {
+  const slices = createSlices();
+  let end: () => void = () => {};
+  const short = slices.short(() => new Promise<void>((resolve) => (end = resolve)));
+  const next = slices.of('a');
+  await next();
+  await next();
+  end();
+  await short;
+});

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { partOf } from '../../../src/summaries/extractive/sentence-cues.ts';
+
+test.each([
+  ['"We are glad," she said.', true],
+  ["He said: ' it was a fine day for all of us. '", true],
+  ['« Nous sommes contents », dit-elle.', true],
+  ["The players' wages rose, and so did the club's debts.", false],
+  ['The film "Harbour" opens next week in all the cinemas of the town.', false],
+])('knows speech: %s', (text, speech) => {
+  expect(partOf(text).speech).toBe(speech);
+});
+
+test.each([
+  ['We recently found that harbours grow.', true],
+  ['This paper tells how harbours grow.', true],
+  ['Harbours grow, and nobody knows why.', false],
+])('knows where authors tell what they did: %s', (text, cue) => {
+  expect(partOf(text).cue).toBe(cue);
+});
+
+test.each(['"', "'", ' “', 'we ', 'we aly', 'this '])('100 kB of %j take no time', (unit) => {
+  const started = performance.now();
+  partOf(unit.repeat(100_000 / unit.length));
+  expect(performance.now() - started).toBeLessThan(200);
+});

@@ -1,0 +1,141 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { summarize } from '../../../src/summaries/extractive/summarize.ts';
+import {
+  createExtractiveSummarizer,
+  type ExtractiveOptions,
+} from '../../../src/summaries/extractive/worker-pool.ts';
+import type { Summarizer } from '../../../src/summaries/summarizer.ts';
+
+const long = (sentences: number) =>
+  Array.from(
+    { length: sentences },
+    (_, i) => `Ship ${i} of the line ${i % 13} came to harbour ${i % 7}.`,
+  ).join(' ');
+const never = { accountId: 'a', signal: new AbortController().signal };
+const opened: Summarizer[] = [];
+
+function open(options: Partial<ExtractiveOptions> = {}): Summarizer {
+  const summarizer = createExtractiveSummarizer({ threads: 1, timeoutMs: 20_000, ...options });
+  opened.push(summarizer);
+  return summarizer;
+}
+
+afterEach(async () => {
+  for (const summarizer of opened.splice(0)) await summarizer.close();
+});
+
+describe('the summarizer', () => {
+  test('answers short and long texts as the plain function does', async () => {
+    const summarizer = open({ threads: 2 });
+    const texts = ['One. Two. Three. Four.', long(1_000), long(1_100), long(1_200)];
+    const summaries = await Promise.all(
+      texts.map((text) => summarizer.summarize({ documents: [[text]], sentences: 2 }, never)),
+    );
+    expect(summaries).toEqual(
+      texts.map((text) => ({ generated: summarize([[text]], { sentences: 2 }), generator: 'extractive' })),
+    );
+  });
+
+  test('leaves the event loop free', async () => {
+    const summarizer = open();
+    await summarizer.summarize({ documents: [[long(500)]] }, never);
+    let longestMs = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    const started = performance.now();
+    await summarizer.summarize({ documents: [[long(40_000)]] }, never);
+    const tookMs = performance.now() - started;
+    clearInterval(timer);
+    expect(longestMs).toBeLessThan(Math.max(100, tookMs / 2));
+  });
+
+  test('passes on the code and message of a fault found in the thread', async () => {
+    const text = Array.from({ length: 100_001 }, (_, i) => `a${i}.`).join(' ');
+    await expect(open().summarize({ documents: [[text]] }, never)).rejects.toMatchObject({
+      code: 'TOO_LARGE',
+      message: expect.stringContaining('100001 sentences'),
+    });
+  });
+
+  test('refuses what no thread need see', async () => {
+    await expect(open().summarize({ documents: [[' ']] }, never)).rejects.toMatchObject({
+      code: 'VALIDATION',
+    });
+  });
+});
+
+describe('under load', () => {
+  test('gives up at the time limit, and goes on with the next', async () => {
+    const summarizer = open({ timeoutMs: 2_000 });
+    const late = summarizer.summarize({ documents: [[long(99_000)]], sentences: 20_000 }, never);
+    await expect(late).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+    await expect(summarizer.summarize({ documents: [[long(300)]] }, never)).resolves.toMatchObject({
+      generator: 'extractive',
+    });
+  });
+
+  test('ends the thread of a caller who left and serves the one behind', async () => {
+    const summarizer = open();
+    const caller = new AbortController();
+    const first = summarizer.summarize(
+      { documents: [[long(90_000)]] },
+      { accountId: 'a', signal: caller.signal },
+    );
+    const second = summarizer.summarize({ documents: [[long(300)]] }, never);
+    caller.abort();
+    await expect(first).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect(second).resolves.toMatchObject({ generator: 'extractive' });
+  });
+
+  test('refuses an account at once when it has too many waiting, and takes those of others', async () => {
+    const summarizer = open({ accountQueueMax: 1 });
+    const request = { documents: [[long(2_000)]] };
+    const calls = ['a', 'a', 'a', 'b'].map((accountId) =>
+      summarizer.summarize(request, { ...never, accountId }),
+    );
+    const outcomes = await Promise.allSettled(calls);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    await expect(calls[2]).rejects.toMatchObject({ code: 'RATE_LIMITED', retryable: true });
+  });
+
+  test('lets accounts take turns, whatever one account has waiting', async () => {
+    const summarizer = open();
+    const order: string[] = [];
+    const ask = (accountId: string) =>
+      summarizer.summarize({ documents: [[long(2_000)]] }, { ...never, accountId }).then(() => {
+        order.push(accountId);
+      });
+    await Promise.all([...Array.from({ length: 10 }, () => ask('many')), ask('one')]);
+    expect(order.indexOf('one')).toBe(1);
+  });
+
+  test('keeps a thread free of long texts', async () => {
+    const summarizer = open({ threads: 2 });
+    const order: string[] = [];
+    const ask = (name: string, sentences: number) =>
+      summarizer.summarize({ documents: [[long(sentences)]] }, { ...never, accountId: name }).then(() => {
+        order.push(name);
+      });
+    await Promise.all([ask('long', 80_000), ask('another', 80_000), ask('medium', 500)]);
+    expect(order[0]).toBe('medium');
+  });
+
+  test('a text that needs more memory than a thread has fails alone', async () => {
+    const summarizer = open({ threadMemoryMb: 24 });
+    const huge = summarizer.summarize({ documents: [[long(90_000)]] }, never);
+    await expect(huge).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(summarizer.summarize({ documents: [[long(300)]] }, never)).resolves.toBeDefined();
+  });
+
+  test('closing answers those who wait', async () => {
+    const summarizer = open();
+    const calls = [1, 2].map(() => summarizer.summarize({ documents: [[long(50_000)]] }, never));
+    const outcomes = Promise.allSettled(calls);
+    await summarizer.close();
+    await summarizer.close();
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+});

@@ -1,0 +1,80 @@
+import { createServer, type Server } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createGenerator } from '../../src/summaries/llm-summarizer.ts';
+import type { Summarizer } from '../../src/summaries/summarizer.ts';
+
+const extractive: Summarizer = {
+  summarize: async () => ({ generated: 'in its own words', generator: 'extractive' }),
+  close: async () => {},
+};
+
+describe('a model behind an OpenAI-compatible endpoint', () => {
+  let server: Server;
+  let answer: (body: {
+    model: string;
+    messages: { role: string; content: string }[];
+  }) => [number, string] | undefined;
+  let authorization: string | undefined;
+
+  beforeEach(async () => {
+    server = createServer((request, response) => {
+      authorization = request.headers.authorization;
+      let text = '';
+      request.on('data', (chunk) => {
+        text += chunk;
+      });
+      request.on('end', () => {
+        const [status, body] = answer(JSON.parse(text)) ?? [];
+        if (status !== undefined)
+          response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const summarize = async (timeoutMs = 1_000) => {
+    const { port } = server.address() as { port: number };
+    const failures: unknown[] = [];
+    const generator = createGenerator({
+      url: `http://127.0.0.1:${port}/v1/`,
+      model: 'small-model',
+      apiKey: 'secret',
+      timeoutMs,
+      fallback: extractive,
+      onFallback: (err) => failures.push(err),
+    });
+    const summary = await generator.summarize(
+      { documents: [['A long text.'], ['Another.']], sentences: 2 },
+      { accountId: 'a', signal: new AbortController().signal },
+    );
+    return { summary, failures };
+  };
+
+  it('writes the summary', async () => {
+    answer = ({ model, messages }) => {
+      expect(model).toBe('small-model');
+      expect(messages[0]?.content).toContain('at most 2 sentences');
+      expect(messages[1]?.content).toBe('A long text.\n\nAnother.');
+      return [200, JSON.stringify({ choices: [{ message: { role: 'assistant', content: ' Short. ' } }] })];
+    };
+    expect((await summarize()).summary).toEqual({ generated: 'Short.', generator: 'small-model' });
+    expect(authorization).toBe('Bearer secret');
+  });
+
+  it.each<[string, () => [number, string] | undefined]>([
+    ['fails', () => [500, '{}']],
+    ['answers nothing', () => [200, '{"choices":[]}']],
+    ['answers no JSON', () => [200, 'oops']],
+    ['does not answer in time', () => undefined],
+  ])('that %s is stood in for', async (_name, behaviour) => {
+    answer = behaviour;
+    const { summary, failures } = await summarize(100);
+    expect(summary).toEqual({ generated: 'in its own words', generator: 'extractive' });
+    expect(failures).toHaveLength(1);
+  });
+});
