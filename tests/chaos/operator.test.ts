@@ -78,6 +78,11 @@ describe('the operator’s commands', () => {
     60_000,
   );
 
+  it('explain themselves when asked with --help', async () => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [command, '--help']);
+    expect([stdout.startsWith('usage: npm run datahub'), stderr]).toEqual([true, '']);
+  });
+
   it('work on the first account’s keys without a key at hand', async () => {
     const hub = await openHub(env());
     const made = await run(['keys', 'create', '--name', 'job', '--scopes', 'hubs:read'], hub);

@@ -35,6 +35,7 @@ function parse() {
     scopes: { type: 'string' },
     'new-account': { type: 'boolean', default: false },
     overwrite: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
   } as const;
   try {
     return parseArgs({ allowPositionals: true, options });
@@ -50,6 +51,10 @@ interface BackupAsked {
 
 function read(): OperatorRequest | BackupAsked | 'sealing-keys' {
   const { values, positionals } = parse();
+  if (values.help) {
+    process.stdout.write(`${usage}\n`);
+    process.exit(0);
+  }
   const [noun, action = '', keyId = ''] = positionals;
   if (noun === 'sealing-keys') return 'sealing-keys';
   if (noun === 'backup') {

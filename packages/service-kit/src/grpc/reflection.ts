@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { Server, ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
+import { service } from 'grpc-health-check';
 
 interface File {
   bytes: Uint8Array;
@@ -26,7 +27,8 @@ const unimplemented = 12;
 /** `services` are full names, such as `datahub.ml.v1.MlService`. */
 export async function addReflection(server: Server, services: readonly string[]): Promise<void> {
   const generated = fileURLToPath(import.meta.resolve('@datahub/proto/common/v1/principal'));
-  const contract = readContract(await readFile(join(dirname(generated), '../../../descriptors.binpb')));
+  const set = await readFile(join(dirname(generated), '../../../descriptors.binpb'));
+  const contract = readContract([...fieldsOf(set).map(([, file]) => file), ...healthFiles()]);
   const answer = (call: ServerDuplexStream<Buffer, Buffer>): void => {
     call.on('data', (request: Buffer) => call.write(respond(request, { contract, services })));
     call.on('end', () => call.end());
@@ -34,6 +36,12 @@ export async function addReflection(server: Server, services: readonly string[])
   for (const version of ['v1', 'v1alpha']) {
     server.addService(definitionOf(version), { ServerReflectionInfo: answer });
   }
+}
+
+/** The health service is not of this contract; its library has the descriptors. */
+function healthFiles(): Uint8Array[] {
+  const { Check } = service as unknown as { Check: { requestType: { fileDescriptorProtos: Buffer[] } } };
+  return Check.requestType.fileDescriptorProtos;
 }
 
 function definitionOf(version: string): ServiceDefinition {
@@ -61,7 +69,8 @@ function respond(
   const [field, text] = lastField(request);
   if (field === 7) {
     const list = new BinaryWriter();
-    for (const name of services) list.tag(1, 2).fork().tag(1, 2).string(name).join();
+    for (const name of [...services, 'grpc.health.v1.Health'])
+      list.tag(1, 2).fork().tag(1, 2).string(name).join();
     response.tag(6, 2).bytes(list.finish());
   } else if (field === 3 || field === 4) {
     const name = field === 3 ? text : contract.symbols.get(text);
@@ -111,10 +120,10 @@ const within: Record<Kind, Record<number, Kind>> = {
   method: {},
 };
 
-/** A FileDescriptorSet: of each file its name (1), package (2), imports (3) and what it holds. */
-function readContract(set: Uint8Array): Contract {
+/** Of each file, a FileDescriptorProto, its name (1), package (2), imports (3) and what it holds. */
+function readContract(files: Uint8Array[]): Contract {
   const contract: Contract = { files: new Map(), symbols: new Map() };
-  for (const [, bytes] of fieldsOf(set)) {
+  for (const bytes of files) {
     const fields = fieldsOf(bytes);
     const text = (field: number) => fields.filter(([at]) => at === field).map(([, value]) => decode(value));
     const [name = ''] = text(1);

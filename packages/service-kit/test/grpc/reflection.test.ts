@@ -8,6 +8,11 @@ afterEach(() => server?.close(0));
 
 /** `ListServices` over the wire, as grpcurl asks it. */
 function listServices(port: number): Promise<string> {
+  // Field 7, list_services, with an empty string.
+  return ask(port, Buffer.from([0x3a, 0x00]));
+}
+
+function ask(port: number, request: Buffer): Promise<string> {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
   const same = (bytes: Buffer) => bytes;
   const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
@@ -18,8 +23,7 @@ function listServices(port: number): Promise<string> {
       client.close();
     });
     call.on('error', reject);
-    // Field 7, list_services, with an empty string.
-    call.write(Buffer.from([0x3a, 0x00]));
+    call.write(request);
   });
 }
 
@@ -35,6 +39,15 @@ const start = (reflect: string[]) =>
 it('names the services of a server that was told to', async () => {
   server = await start(['datahub.catalog.v1.CatalogService']);
   expect(await listServices(server.port)).toContain('datahub.catalog.v1.CatalogService');
+});
+
+it('names and describes the health service', async () => {
+  server = await start(['datahub.catalog.v1.CatalogService']);
+  const name = 'grpc.health.v1.Health';
+  expect(await listServices(server.port)).toContain(name);
+  // Field 4, file_containing_symbol.
+  const answer = await ask(server.port, Buffer.from([0x22, name.length, ...Buffer.from(name)]));
+  expect(answer).toContain('HealthCheckRequest');
 });
 
 it('is not there otherwise', async () => {

@@ -40,8 +40,9 @@ export function loadExpressGateway(logger: Logger): ExpressGateway {
   const express = own('express');
   let faults: string[] | undefined;
   redirectLogs(part('logger'), own('winston'), (level, text) => {
-    if (level === 'error') faults?.push(text);
-    logger[levels.get(level as 'info') ?? 'debug']({ event: 'edge.log' }, text);
+    // While a pipeline is loaded its errors are thrown, and logged by whoever catches them.
+    if (level === 'error' && faults !== undefined) faults.push(text);
+    else logger[levels.get(level as 'info') ?? 'debug']({ event: 'edge.log' }, text);
   });
   const schemas = part('schemas');
   const policies = part('policies');

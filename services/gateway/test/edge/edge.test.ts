@@ -209,7 +209,9 @@ describe('the edge', () => {
     const { url } = await start(pipeline(''));
     await writeFile(path, text);
     await vi.waitFor(() => expect(lines.join('')).toContain('edge.rejected'), { timeout: 5_000 });
-    expect(lines.filter((line) => line.includes('edge.rejected'))).toHaveLength(1);
+    const errors = lines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
+    expect(errors.map(({ event }) => event)).toEqual(['edge.rejected']);
+    expect(errors[0].msg).toContain(says);
     expect((await fetch(url)).status).toBe(200);
   });
 
