@@ -1,4 +1,7 @@
 import { readdirSync } from 'node:fs';
+import type { OperationDoc } from '@datahub/catalog/documents';
+import { tellWhoseIfFull } from '@datahub/catalog/maintenance/expiry-sweep';
+import { openCatalogStore } from '@datahub/catalog/store';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hasSmallDisks, openSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
@@ -85,4 +88,42 @@ describe.skipIf(!hasSmallDisks)('a hub whose disk is full (needs root, to mount 
       other.close();
     }
   });
+});
+
+it.skipIf(!hasSmallDisks)('a full store is told with the accounts that take the most of it', async () => {
+  const disk = openSmallDisk(16);
+  const store = await openCatalogStore(`sqlite:${disk.path}/catalog.db`);
+  const told: object[] = [];
+  const logger = { error: (line: object) => told.push(line) } as never;
+  const tell = () => tellWhoseIfFull(store, { logger }, new AbortController().signal);
+  const keep = (accountId: string, n: number) =>
+    store.operations.insert({
+      id: `o${n}`,
+      accountId,
+      version: 1,
+      answer: Buffer.alloc(20_000),
+    } as unknown as OperationDoc);
+  try {
+    for (let n = 0; n < 200; n++) await keep(n % 4 === 0 ? 'small' : 'large', n);
+    await tell();
+    expect(told).toEqual([]);
+    disk.fill();
+    await expect(keep('small', 200)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    // The log that was emptied gave back its room.
+    disk.fill();
+    await expect(keep('small', 201)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await tell();
+    expect(told).toEqual([
+      {
+        event: 'store.full',
+        accounts: [
+          { accountId: 'large', bytes: expect.closeTo(150 * 20_050, -5) },
+          { accountId: 'small', bytes: expect.closeTo(50 * 20_050, -5) },
+        ],
+      },
+    ]);
+  } finally {
+    await store.close();
+    disk.close();
+  }
 });

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Closable } from '@datahub/service-kit/process/lifecycle';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { CatalogStore } from '../store.ts';
+import { largestAccounts } from './census.ts';
 import type { Leftovers } from './deletion-sweep.ts';
 
 /** Uses are counted for so long under the moment at which it began. */
@@ -42,7 +43,7 @@ async function removeAll(remove: (max: number) => Promise<number>, closed: Abort
 
 /** At once and then each minute, one after the other. */
 export function startUpkeep(
-  store: Upkept & Pick<CatalogStore, 'settle'>,
+  store: CatalogStore,
   options: UpkeepOptions & { logger: Logger; leftovers: Leftovers },
 ): Closable {
   const closing = new AbortController();
@@ -51,6 +52,7 @@ export function startUpkeep(
     if (working) return;
     working = true;
     try {
+      await tellWhoseIfFull(store, options, closing.signal);
       await store.settle();
       await options.leftovers.retry();
       await removeExpired(store, options, closing.signal);
@@ -70,4 +72,23 @@ export function startUpkeep(
       clearInterval(timer);
     },
   };
+}
+
+/** The code of SQLite for a disk or a file without room. */
+const sqliteFull = 13;
+
+/** A store that is full is told each minute, with the accounts that take the most of it. */
+export async function tellWhoseIfFull(
+  store: CatalogStore,
+  { logger }: { logger: Pick<Logger, 'error'> },
+  closed: AbortSignal,
+): Promise<void> {
+  try {
+    await store.health();
+  } catch (err) {
+    const { errcode = 0 } = ((err as Error).cause ?? {}) as { errcode?: number };
+    if ((errcode & 0xff) !== sqliteFull) return;
+    const accounts = await largestAccounts(store, closed);
+    logger.error({ event: 'store.full', accounts }, 'the store is full; these accounts take the most of it');
+  }
 }
