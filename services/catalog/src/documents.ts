@@ -1,5 +1,6 @@
 /** What the catalog keeps: one document a thing, each naming its parent, so that trees are derived and never stored. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import type { Doc } from '@datahub/document-store';
 
 interface Dated {
@@ -37,9 +38,6 @@ export interface FolderDoc extends Doc, Dated {
   /** 1 while its emptiness is checked before it goes; nothing is created below it meanwhile. */
   deleting: number;
 }
-
-export const engineNames = ['postgres', 'mysql', 'mariadb', 'mongodb'] as const;
-export type EngineName = (typeof engineNames)[number];
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;
 export type TlsMode = (typeof tlsModes)[number];

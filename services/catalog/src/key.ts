@@ -1,28 +1,11 @@
 /** API keys as documents: pure rules. */
 
+import { grantableScopes } from '@datahub/contract/scopes';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
 import { type Checker, createChecker } from './check.ts';
 import type { KeyDoc, KeyLimitsDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { parsed, variableName } from './query.ts';
-
-export const scopes = [
-  '*',
-  'hubs:read',
-  'hubs:write',
-  'sources:read',
-  'sources:write',
-  'queries:read',
-  'queries:write',
-  'queries:execute',
-  'queries:execute:write',
-  'classifiers:read',
-  'classifiers:write',
-  'classifiers:train',
-  'classifiers:predict',
-  'ai:summarize',
-  'keys:admin',
-] as const;
 
 export interface NewKey {
   name: string;
@@ -49,7 +32,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
   const name = check.label('/name', input.name);
   const wanted = input.scopes.length === 0 ? ['queries:execute'] : input.scopes;
   wanted.forEach((scope, index) => {
-    check.oneOf(`/scopes/${index}`, scope, scopes);
+    check.oneOf(`/scopes/${index}`, scope, grantableScopes);
   });
   if (input.expiresAt !== null && input.expiresAt <= nowMs)
     check.fault('/expiresAt', 'must lie in the future');

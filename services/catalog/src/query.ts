@@ -1,10 +1,11 @@
 /** A stored query: pure rules. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
-import type { EngineName, QueryDoc, VariableDoc } from './documents.ts';
+import type { QueryDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 
 export const variableTypes = [

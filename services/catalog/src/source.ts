@@ -1,18 +1,12 @@
 /** A source: pure rules, but for the sealing of its secrets, which is handed in. */
 
 import { isIP } from 'node:net';
+import { type EngineName, engines } from '@datahub/contract/engines';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
 import { type Checker, createChecker } from './check.ts';
-import {
-  type EngineName,
-  engineNames,
-  type Secret,
-  type SourceDoc,
-  type TlsMode,
-  tlsModes,
-} from './documents.ts';
+import { type Secret, type SourceDoc, type TlsMode, tlsModes } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { looksLikeMask, maskKey, maskPassword, maskUser } from './secret-mask.ts';
 
@@ -22,7 +16,13 @@ const bounds = {
   idleTimeoutMs: { min: 1_000, max: 3_600_000 },
   statementTimeoutMs: { min: 1, max: 3_600_000 },
   text: { min: 1, max: 255 },
-  user: { min: 1, max: 128 },
+  /** MongoDB can run without users: an empty name logs in nowhere. */
+  user: {
+    postgres: { min: 1, max: 128 },
+    mysql: { min: 1, max: 128 },
+    mariadb: { min: 1, max: 128 },
+    mongodb: { min: 0, max: 128 },
+  } satisfies Record<EngineName, { min: number; max: number }>,
   password: { min: 0, max: 1_024 },
   pem: { min: 1, max: 65_536 },
 };
@@ -154,9 +154,8 @@ function newSecret(
   return check.text(pointerOf(field), value, boundsOf(field, engine));
 }
 
-/** MongoDB may be run without users: an empty one logs in nowhere. */
 function boundsOf(field: SecretField, engine: EngineName): { min: number; max: number } {
-  if (field === 'user') return engine === 'mongodb' ? { ...bounds.user, min: 0 } : bounds.user;
+  if (field === 'user') return bounds.user[engine];
   return field === 'password' ? bounds.password : bounds.pem;
 }
 
@@ -206,7 +205,7 @@ function checkPlain(
 ): PlainSettings {
   const { settings, current } = input;
   return {
-    engine: check.oneOf<EngineName>('/engine', input.engine, engineNames),
+    engine: check.oneOf<EngineName>('/engine', input.engine, engines),
     host: settings.host === undefined && current ? current.host : checkHost(check, settings.host ?? ''),
     port: check.integer(pointerOf('port'), settings.port ?? current?.port ?? 0, bounds.port),
     database: check.text(pointerOf('database'), settings.database ?? current?.database ?? '', bounds.text),

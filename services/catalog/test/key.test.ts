@@ -1,6 +1,7 @@
+import { grantableScopes } from '@datahub/contract/scopes';
 import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { describe, expect, it } from 'vitest';
-import { makeKey, type NewKey, scopes } from '../src/key.ts';
+import { makeKey, type NewKey } from '../src/key.ts';
 
 const context = { accountId: 'a', nowMs: 1_000, createId: (kind: string) => `dh.${kind}.1` };
 const make = (input: Partial<NewKey> = {}) =>
@@ -56,15 +57,15 @@ describe('a key', () => {
   it('may only execute where no scope is named, and has each once', () => {
     expect(make().doc.scopes).toEqual(['queries:execute']);
     expect(make({ scopes: ['hubs:read', 'hubs:read'] }).doc.scopes).toEqual(['hubs:read']);
-    for (const scope of scopes) expect(make({ scopes: [scope] }).doc.scopes).toEqual([scope]);
-    expect([...scopes].sort()).toEqual(
+    for (const scope of grantableScopes) expect(make({ scopes: [scope] }).doc.scopes).toEqual([scope]);
+    expect([...grantableScopes].sort()).toEqual(
       [
         ...['*', 'ai:summarize', 'keys:admin', 'hubs:read', 'hubs:write', 'sources:read', 'sources:write'],
         ...['queries:read', 'queries:write', 'queries:execute', 'queries:execute:write', 'classifiers:read'],
         ...['classifiers:write', 'classifiers:train', 'classifiers:predict'],
       ].sort(),
     );
-    const detail = `must be one of ${scopes.join(', ')}`;
+    const detail = `must be one of ${grantableScopes.join(', ')}`;
     expect(() => make({ scopes: ['hubs:read', 'all'] })).toThrow(faultOf('/scopes/1', detail));
   });
 

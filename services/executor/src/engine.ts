@@ -5,10 +5,9 @@
  */
 
 import type { Socket } from 'node:net';
+import type { EngineName } from '@datahub/contract/engines';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { RowSink } from './row-sink.ts';
-
-export type EngineName = 'postgres' | 'mysql' | 'mariadb' | 'mongodb';
 
 export interface TlsSettings {
   /** `prefer` tries TLS without verifying and falls back to plain; `require` never falls back; `verify-full` also checks chain and name. */

@@ -1,5 +1,6 @@
 /** The composition of the executor: definitions, pools, engines and the pipeline, bound to a catalog. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import type { Executor } from '@datahub/executor-session/executor';
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Opener } from '@datahub/sealing/opener';
@@ -10,7 +11,7 @@ import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { ExecutorConfig } from './config.ts';
 import { unseal } from './credentials/unseal.ts';
 import { createDefinitions, type SourceDefinition } from './definitions/definition-cache.ts';
-import type { Connection, Engine, EngineName, Learned } from './engine.ts';
+import type { Connection, Engine, Learned } from './engine.ts';
 import { type CompileQuery, compileOnce } from './execution/compiled-query.ts';
 import { createDescribeCalls } from './execution/describe.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';

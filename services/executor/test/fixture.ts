@@ -1,15 +1,9 @@
 /** What tests of engines share: a dial without a policy, and a way to run a statement into a text. */
 
 import type { Socket } from 'node:net';
+import type { EngineName } from '@datahub/contract/engines';
 import mysql from 'mysql2/promise';
-import type {
-  Connection,
-  ConnectSettings,
-  EngineName,
-  Outcome,
-  RunOptions,
-  Statement,
-} from '../src/engine.ts';
+import type { Connection, ConnectSettings, Outcome, RunOptions, Statement } from '../src/engine.ts';
 import { openSocket } from '../src/network/shared-read-buffer.ts';
 import { createAnswer } from '../src/result/response-writer.ts';
 import type { RowFormat } from '../src/row-sink.ts';

@@ -3,6 +3,7 @@
  * becomes part of the text: the text depends only on which variables hold lists, and how long these are, in steps.
  */
 
+import type { EngineName } from '@datahub/contract/engines';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { compileCommand } from '../mongodb/command.ts';
@@ -50,7 +51,7 @@ export interface CompiledStatement {
 
 export interface CompileOptions {
   /** The grammar of the text: that of SQL at an engine, or the commands of MongoDB. */
-  dialect: Dialect | 'mongodb';
+  dialect: EngineName;
   command: string;
   variables: Variable[];
 }

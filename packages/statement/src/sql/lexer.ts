@@ -1,8 +1,9 @@
 /** The tokens of SQL that matter for binding: what is quoted, what is a comment, where variables stand. */
 
+import type { SqlEngineName } from '@datahub/contract/engines';
 import { HubError } from '@datahub/service-kit/call/error';
 
-export type Dialect = 'postgres' | 'mysql' | 'mariadb';
+export type Dialect = SqlEngineName;
 
 export interface Token {
   /** `quoted` covers strings, quoted identifiers and dollar quotes; `symbol` one character, or `::` or `:=`. */

@@ -3,13 +3,14 @@
  * moment the catalog names them as changed, and outlive their lease only while no catalog can be reached.
  */
 
+import type { EngineName } from '@datahub/contract/engines';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import type { EngineName, TlsSettings } from '../engine.ts';
+import type { TlsSettings } from '../engine.ts';
 import type { PooledSource } from '../pool/pool-registry.ts';
 import { toQueryDefinition, toSourceDefinition } from './from-proto.ts';
 import { type Held, HeldDefinitions } from './lease-table.ts';

@@ -1,11 +1,11 @@
 /** The catalog's messages as definitions; what they lack is a fault of the hub. */
 
+import { isEngine } from '@datahub/contract/engines';
 import type { ResolvedSource, ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { EngineName, TlsSettings } from '../engine.ts';
+import type { TlsSettings } from '../engine.ts';
 import type { QueryDefinition, SourceDefinition } from './definition-cache.ts';
 
-const engines: readonly string[] = ['postgres', 'mysql', 'mariadb', 'mongodb'] satisfies EngineName[];
 const tlsModes: readonly string[] = [
   'disable',
   'prefer',
@@ -32,12 +32,12 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
   if (source?.sealed === undefined) throw incomplete('source');
   const { engine, tls } = source;
   const mode = tls?.mode || 'prefer';
-  if (!engines.includes(engine) || !tlsModes.includes(mode)) throw incomplete('engine or TLS mode');
+  if (!isEngine(engine) || !tlsModes.includes(mode)) throw incomplete('engine or TLS mode');
   return {
     sourceId: source.sourceId,
     accountId: source.accountId,
     hubId: source.hubId,
-    engine: engine as EngineName,
+    engine,
     host: source.host,
     port: source.port,
     database: source.database,

@@ -1,5 +1,6 @@
 /** What a key may do with a query, and which limits hold for the execution. */
 
+import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteOptions } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -16,9 +17,8 @@ export interface ExecutionLimits {
 
 /** Writes need a scope of their own, and only the compiled text tells what a query does. Throws SCOPE_DENIED. */
 export function requireAllowed(principal: Principal, query: QueryDefinition, kind: Statement['kind']): void {
-  const { scopes } = principal;
   const scope = kind === 'read' ? 'queries:execute' : 'queries:execute:write';
-  if (!scopes.includes('*') && !scopes.includes(scope)) {
+  if (!isGranted(principal.scopes, scope)) {
     throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
   }
   requireWithinLimits(principal, query);

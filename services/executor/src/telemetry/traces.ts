@@ -1,10 +1,17 @@
 /** The spans of an execution: itself, the wait for a connection, the database's part. Made when it has ended, from what was noted. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { Execution } from '../execution/execution.ts';
 
-const systems: Record<string, string> = { postgres: 'postgresql', mysql: 'mysql', mariadb: 'mariadb' };
+/** The names of OpenTelemetry's semantic conventions. */
+const systems: Record<EngineName, string> = {
+  postgres: 'postgresql',
+  mysql: 'mysql',
+  mariadb: 'mariadb',
+  mongodb: 'mongodb',
+};
 
 export function traceExecution(run: Execution, tracing: Tracing | undefined, err?: HubError): void {
   const { span, query } = run;
@@ -23,7 +30,7 @@ export function traceExecution(run: Execution, tracing: Tracing | undefined, err
       kind: 'client',
       startAt: run.runAt,
       attributes: {
-        'db.system.name': systems[engine] ?? engine,
+        'db.system.name': systems[engine],
         'db.operation.name': query.command,
         'datahub.query.id': query.queryId,
         'datahub.source.id': query.source.sourceId,

@@ -1,7 +1,8 @@
 /** Names of columns are data: whatever a statement calls them, the answer has them all. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection, EngineName } from '../../src/engine.ts';
+import type { Connection } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { ask, dial, settingsOf } from '../fixture.ts';
 

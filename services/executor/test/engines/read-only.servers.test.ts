@@ -1,7 +1,8 @@
 /** What a read cannot do, what it can do and is undone, and the one way around that docs/security.md names. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection, EngineName } from '../../src/engine.ts';
+import type { Connection } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';
 

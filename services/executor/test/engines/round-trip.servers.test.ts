@@ -1,10 +1,11 @@
 /** No value changes on its way: bound by the hub, taken by the database, and written into the answer. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { QueryDefinition } from '../../src/definitions/definition-cache.ts';
-import type { Connection, EngineName } from '../../src/engine.ts';
+import type { Connection } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { compileQuery } from '../../src/execution/compile-query.ts';
 import { kinds } from '../cases/round-trip.ts';

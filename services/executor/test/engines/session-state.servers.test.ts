@@ -1,8 +1,9 @@
 /** Nothing of one execution is left for the next on the same connection, whatever hid it. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import type { Connection, EngineName, Statement } from '../../src/engine.ts';
+import type { Connection, Statement } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { untilStopped } from '../../src/execution/cancellation.ts';
 import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';

@@ -1,6 +1,6 @@
+import type { EngineName } from '@datahub/contract/engines';
 import { expect, test } from 'vitest';
 import type { QueryDefinition } from '../../src/definitions/definition-cache.ts';
-import type { EngineName } from '../../src/engine.ts';
 import { compileQuery } from '../../src/execution/compile-query.ts';
 
 const define = (text: string, engine: EngineName, version = 1) =>

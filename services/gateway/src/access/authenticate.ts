@@ -1,6 +1,7 @@
 /** Whether a request may come in: its key, where it comes from, its rate, its scope. */
 
 import { isIP } from 'node:net';
+import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -62,7 +63,7 @@ function admit(
 export function requireScope(request: FastifyRequest): void {
   const { scope } = request.context.route.config;
   const granted = request.context.principal?.scopes ?? [];
-  if (scope === undefined || granted.includes('*') || granted.includes(scope)) return;
+  if (scope === undefined || isGranted(granted, scope)) return;
   // What a query does is known only where it runs: the executor looks for the scope of writes.
   if (scope === 'queries:execute' && granted.includes('queries:execute:write')) return;
   throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);

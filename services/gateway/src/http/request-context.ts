@@ -1,6 +1,7 @@
 /** What the gateway adds to a request: who calls, and for how long the caller waits. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Scope } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
@@ -108,7 +109,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     /** What the key must allow; undefined for none. */
-    scope?: string | undefined;
+    scope?: Scope | undefined;
     /** Creates or changes something, so that an idempotency key is honoured. */
     idempotent?: boolean;
     /** Nothing is changed by it. */

@@ -1,10 +1,12 @@
 /** Pieces of the JSON Schemas that several routes share. */
 
+import { engines } from '@datahub/contract/engines';
+
 /** Trimmed length and characters are checked by the owner of the label; here only what any string could be. */
 export const label = { type: 'string', minLength: 1, maxLength: 1_000 } as const;
 export const id = { type: 'string', minLength: 1, maxLength: 256 } as const;
 
-export const engine = { type: 'string', enum: ['postgres', 'mysql', 'mariadb', 'mongodb'] } as const;
+export const engine = { type: 'string', enum: engines } as const;
 
 export const object = <P extends Record<string, unknown>>(
   properties: P,

@@ -1,5 +1,6 @@
 /** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
 
+import type { Scope } from '@datahub/contract/scopes';
 import type { Idempotency } from '../http/idempotency.ts';
 import type { Handler } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -29,7 +30,7 @@ const emptyBody = object({});
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   url: string;
-  scope: string;
+  scope: Scope;
   summary: string;
   handler: Handler;
   /** What it answers with 200. */

@@ -1,8 +1,9 @@
 /** What a rollback cannot undo is refused, or reported; and what counts as touched. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import mysql from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection, EngineName } from '../../../src/engine.ts';
+import type { Connection } from '../../../src/engine.ts';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 

@@ -1,8 +1,9 @@
 /** What SQL says and does in its session decides nothing about how the hub treats the session. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import mysql from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection, EngineName } from '../../../src/engine.ts';
+import type { Connection } from '../../../src/engine.ts';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 

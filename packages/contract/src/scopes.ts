@@ -1,0 +1,28 @@
+/** What a key may do. A route names the scope that it needs; `*` grants all of them. */
+export const scopes = [
+  'hubs:read',
+  'hubs:write',
+  'sources:read',
+  'sources:write',
+  'queries:read',
+  'queries:write',
+  'queries:execute',
+  'queries:execute:write',
+  'classifiers:read',
+  'classifiers:write',
+  'classifiers:train',
+  'classifiers:predict',
+  'ai:summarize',
+  'keys:admin',
+] as const;
+
+export type Scope = (typeof scopes)[number];
+
+/** What a key can be given: a scope, or `*`. */
+export const grantableScopes = ['*', ...scopes] as const;
+
+export type GrantableScope = (typeof grantableScopes)[number];
+
+/** Whether a key with the scopes `granted` may do `wanted`. */
+export const isGranted = (granted: readonly string[], wanted: Scope): boolean =>
+  granted.includes('*') || granted.includes(wanted);
