@@ -101,13 +101,18 @@ function ownUrl(url: string): string {
   return own.href;
 }
 
+/** Engines whose source `wrong` has its password corrected. */
+const corrected = new Set<string>();
+
 /** A catalog in memory whose query ids are `<source>.<name>`. */
 function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
   const url = new URL(server.url ?? '');
   const resolve = (queryId: string): ResolveQueryResponse => {
     const [sourceId = '', name = ''] = queryId.split('.');
     const text = texts[name] ?? '';
-    const password = sourceId === 'wrong' ? 'not the password' : decodeURIComponent(url.password);
+    const right = sourceId !== 'wrong' || corrected.has(server.engine);
+    const password = right ? decodeURIComponent(url.password) : 'not the password';
+    const version = corrected.has(server.engine) ? 2 : 1;
     return {
       query: {
         queryId,
@@ -129,8 +134,8 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
         tls: { mode: 'prefer' },
         sealed: { user: decodeURIComponent(url.username), password, tlsKey: '' },
         pool: {},
-        settingsVersion: '1',
-        version: 1,
+        settingsVersion: String(version),
+        version,
       },
       leaseMs: 1_000,
     };
@@ -258,12 +263,15 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     expect(Number(n)).toBe(written);
   });
 
-  test('refused log-ins are told, and paused after five', async () => {
+  test('refused log-ins are told, paused after five, and tried at once when corrected', async () => {
     for (let i = 0; i < 5; i++)
       await expect(run('wrong.one')).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryAfterMs: undefined });
     const paused = await run('wrong.one').catch((err) => err);
     expect(paused).toMatchObject({ code: 'SOURCE_AUTH', stage: 'connect' });
     expect(paused.retryAfterMs).toBeGreaterThan(50_000);
+    corrected.add(server.engine);
+    // The lease of the definition is a second.
+    await vi.waitFor(async () => expect(await run('wrong.one')).toContain('1'), { timeout: 3_000 });
   });
 });
 

@@ -38,11 +38,11 @@ export interface Breaker {
   abandoned(): void;
 }
 
-/** `logins` outlives a change of settings, so that changing the password over and over is no way to try many. */
+/** `logins` is of the source's settings in this version. */
 export function createBreaker(
   settings: BreakerSettings,
   now: () => number,
-  logins = createLoginGuard(settings, now),
+  logins = createSourceLogins(settings, now).of(''),
 ): Breaker {
   const failures = createWindow(settings.failuresMax, settings.failureWindowMs);
   let openedAt: number | undefined;
@@ -95,32 +95,43 @@ export interface LoginGuard {
   admit(): HubError | undefined;
   succeeded(): void;
   failed(): void;
+}
+
+/** Refused log-ins of one source, whatever its settings. */
+export interface SourceLogins {
+  /** Settings of another version may be tried at once. */
+  of(settingsVersion: string): LoginGuard;
   /** False when it remembers nothing and may be dropped. */
   readonly remembers: boolean;
 }
 
-export function createLoginGuard(settings: BreakerSettings, now: () => number): LoginGuard {
+/**
+ * The pause belongs to the version of the settings that was refused, so that a corrected password works at once. The
+ * count goes on over versions: after a pause each version has one attempt, and changing the password over and over is
+ * no way to try many.
+ */
+export function createSourceLogins(settings: BreakerSettings, now: () => number): SourceLogins {
   const failures = createWindow(settings.loginFailuresMax, settings.loginWindowMs);
-  let pausedUntil = 0;
+  let paused = { version: '', until: 0 };
   return {
     get remembers() {
-      return now() < pausedUntil || failures.holds(now());
+      return now() < paused.until || failures.holds(now());
     },
-    admit: () => {
-      const leftMs = pausedUntil - now();
-      if (leftMs <= 0) return undefined;
-      return new HubError(
-        'SOURCE_AUTH',
-        'The source refused the log-in several times, so the hub pauses before it tries another, a corrected one, too.',
-        { stage: 'connect', retryable: true, retryAfterMs: leftMs },
-      );
-    },
-    succeeded: () => failures.clear(),
-    failed: () => {
-      if (!failures.add(now())) return;
-      pausedUntil = now() + settings.loginPauseMs;
-      failures.clear();
-    },
+    of: (version) => ({
+      admit: () => {
+        const leftMs = paused.version === version ? paused.until - now() : 0;
+        if (leftMs <= 0) return undefined;
+        return new HubError(
+          'SOURCE_AUTH',
+          'The source refused the log-in several times, so the hub pauses before it tries again. Corrected settings are tried at once.',
+          { stage: 'connect', retryable: true, retryAfterMs: leftMs },
+        );
+      },
+      succeeded: () => failures.clear(),
+      failed: () => {
+        if (failures.add(now())) paused = { version, until: now() + settings.loginPauseMs };
+      },
+    }),
   };
 }
 

@@ -1,7 +1,13 @@
 /** One pool for each source as it is set now, the budget they share, and the sweep that keeps them small. */
 
 import type { Connection } from '../engine.ts';
-import { type BreakerSettings, createBreaker, createLoginGuard, type LoginGuard } from './circuit-breaker.ts';
+import {
+  type BreakerSettings,
+  createBreaker,
+  createSourceLogins,
+  type LoginGuard,
+  type SourceLogins,
+} from './circuit-breaker.ts';
 import { ConnectionBudget, type ConnectionLimits } from './connection-budget.ts';
 import { Pool } from './pool.ts';
 import type { PoolSettings, PoolStats } from './pool-types.ts';
@@ -48,7 +54,7 @@ const sweepEveryMs = 1_000;
 export function createPoolRegistry<S extends PooledSource>(options: PoolRegistryOptions<S>): PoolRegistry<S> {
   const entries = new Map<string, Entry>();
   const draining = new Set<Pool>();
-  const logins = new Map<string, LoginGuard>();
+  const logins = new Map<string, SourceLogins>();
   const budget = new ConnectionBudget(options.limits, (accountId) => closeIdlest(entries, accountId));
   const timer = setInterval(() => sweep(), sweepEveryMs);
   let closed = false;
@@ -65,15 +71,15 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
   const replace = (source: S): Pool => {
     retire(source.sourceId);
     const { accountId, sourceId, settingsVersion, version } = source;
-    const pool = createPool(source, { ...options, budget, logins: loginGuard(sourceId) });
+    const pool = createPool(source, { ...options, budget, logins: loginsOf(sourceId).of(settingsVersion) });
     entries.set(sourceId, { accountId, settingsVersion, version, pool });
     if (closed) void pool.close(0);
     return pool;
   };
-  const loginGuard = (sourceId: string): LoginGuard => {
-    const guard = logins.get(sourceId) ?? createLoginGuard(options.breaker, options.now);
-    logins.set(sourceId, guard);
-    return guard;
+  const loginsOf = (sourceId: string): SourceLogins => {
+    const known = logins.get(sourceId) ?? createSourceLogins(options.breaker, options.now);
+    logins.set(sourceId, known);
+    return known;
   };
   const sweep = () => {
     const unusedSince = options.now() - options.pool.idleTimeoutMs;
@@ -82,8 +88,8 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
       if (pool.empty && pool.usedAt < unusedSince) retire(sourceId);
     }
     for (const pool of draining) pool.sweep();
-    for (const [sourceId, guard] of logins) {
-      if (!entries.has(sourceId) && !guard.remembers) logins.delete(sourceId);
+    for (const [sourceId, known] of logins) {
+      if (!entries.has(sourceId) && !known.remembers) logins.delete(sourceId);
     }
     budget.keep(new Set(allPools().map(({ share }) => share)));
   };

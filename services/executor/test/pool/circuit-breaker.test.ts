@@ -2,7 +2,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { expect, test } from 'vitest';
 import {
   createBreaker,
-  createLoginGuard,
+  createSourceLogins,
   defaultBreakerSettings as settings,
 } from '../../src/pool/circuit-breaker.ts';
 
@@ -64,13 +64,19 @@ test('refused log-ins pause the source for a minute and never open the circuit',
   expect(breaker.admit()).toBeUndefined();
 });
 
-test('the pause of log-ins outlives a change of settings', () => {
+test('the pause of log-ins belongs to the version of the settings, and their count to the source', () => {
   const clock = { ms: 1_000 };
   const now = () => clock.ms;
-  const logins = createLoginGuard(settings, now);
-  for (let i = 0; i < 5; i++) createBreaker(settings, now, logins).failed(refused);
+  const logins = createSourceLogins(settings, now);
+  const breakerOf = (version: string) => createBreaker(settings, now, logins.of(version));
+  for (let i = 0; i < 5; i++) breakerOf('1').failed(refused);
   expect(logins.remembers).toBe(true);
-  expect(createBreaker(settings, now, logins).admit()).toMatchObject({ code: 'SOURCE_AUTH' });
+  expect(breakerOf('1').admit()).toMatchObject({ code: 'SOURCE_AUTH' });
+  const corrected = breakerOf('2');
+  expect(corrected.admit()).toBeUndefined();
+  corrected.failed(refused);
+  expect(corrected.admit()).toMatchObject({ code: 'SOURCE_AUTH' });
+  expect(breakerOf('3').admit()).toBeUndefined();
   clock.ms += 60_000;
   expect(logins.remembers).toBe(false);
 });

@@ -4,9 +4,9 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import type { Connection, EngineName, Statement } from '../engine.ts';
-import { ask, dial, settingsOf } from './engine-fixture.ts';
-import { createEngines } from './index.ts';
+import type { Connection, EngineName, Statement } from '../../src/engine.ts';
+import { createEngines } from '../../src/engines/index.ts';
+import { ask, dial, settingsOf } from '../fixture.ts';
 
 type Attack = [kind: Statement['kind'], text: string];
 
@@ -82,7 +82,11 @@ const postgres: Server = {
       ['standalone', `CALL hub_attack.calls('${command}')`],
     ]),
     // What the hub says around statements, and writes. Replaced reads of others are named in docs/security.md.
-    ...['^(BEGIN|ROLLBACK|COMMIT|SET|RESET)', '^SELECT pg_advisory_unlock', '^(INSERT|UPDATE|DELETE)'].flatMap((wanted) =>
+    ...[
+      '^(BEGIN|ROLLBACK|COMMIT|SET|RESET)',
+      '^SELECT pg_advisory_unlock',
+      '^(INSERT|UPDATE|DELETE)',
+    ].flatMap((wanted) =>
       replaced.map((other): Attack => ['read', `SELECT hub_attack.replaces('${wanted}', '${other}')`]),
     ),
     ['read', "SELECT set_config('transaction_read_only', 'off', false)"],
