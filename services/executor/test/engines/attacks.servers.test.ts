@@ -1,10 +1,11 @@
 /** Random sequences of SQL that does what it can to its session, each followed by somebody else's read and write. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import type { Connection, EngineName, Statement } from '../../src/engine.ts';
+import type { Connection, Statement } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { ask, dial, settingsOf } from '../fixture.ts';
 
