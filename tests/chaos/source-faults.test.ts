@@ -7,7 +7,17 @@ import { scaled } from '../support/scale.ts';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
 import { read } from '../support/streaming.ts';
 
-const servers = { postgres: process.env.POSTGRES_URL, mariadb: process.env.MARIADB_URL };
+const servers = {
+  postgres: process.env.POSTGRES_URL,
+  mariadb: process.env.MARIADB_URL,
+  mysql: process.env.MYSQL_URL,
+};
+/** 20,000 of them. */
+const rows: Record<string, string> = {
+  postgres: 'generate_series(1, 20000) AS s(n)',
+  mariadb: 'seq_1_to_20000',
+  mysql: "JSON_TABLE(CONCAT('[0', REPEAT(',0', 19999), ']'), '$[*]' COLUMNS (n FOR ORDINALITY)) AS s",
+};
 const statementMs = 2_000;
 /** A statement's time, what a stopped one has to end, and a little. */
 const boundMs = statementMs + 1_500;
@@ -46,11 +56,10 @@ describe.each(Object.entries(servers))('a %s source behind a network that fails'
         (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query, command }))).config.query
           .queryId;
       const repeat = engine === 'postgres' ? "repeat('x', 1000)" : "REPEAT('x', 1000)";
-      const rows = engine === 'postgres' ? 'generate_series(1, 20000) AS s(n)' : 'seq_1_to_20000';
       queries = {
         far: await store(source.far, 'SELECT 1 AS one'),
         near: await store(source.near, 'SELECT 1 AS one'),
-        large: await store(source.far, `SELECT ${repeat} AS filler FROM ${rows}`),
+        large: await store(source.far, `SELECT ${repeat} AS filler FROM ${rows[engine]}`),
         insert: await store(source.far, 'INSERT INTO scratch (id, label) VALUES (:id, :label)', 'INSERT'),
         count: await store(source.near, 'SELECT COUNT(*) AS n FROM scratch WHERE id >= 1000'),
       };

@@ -41,6 +41,14 @@ function stream(queryId: string, accept: string, onFirst: (leave: () => void) =>
   });
 }
 
+const five = "JSON_TABLE(CONCAT('[0', REPEAT(',0', 4999), ']'), '$[*]'";
+/** Some 20 million of them. */
+const rows: Record<string, string> = {
+  postgres: 'generate_series(1, 5000) AS s(n), generate_series(1, 5000) AS t(m)',
+  mariadb: '(SELECT seq AS n FROM seq_1_to_20000000) AS s',
+  mysql: `${five} COLUMNS (n FOR ORDINALITY)) AS s, ${five} COLUMNS (m FOR ORDINALITY)) AS t`,
+};
+
 describe.each(engines)('a long answer from %s', (engine) => {
   let watcher: Watcher;
   let hubId: string;
@@ -54,11 +62,7 @@ describe.each(engines)('a long answer from %s', (engine) => {
   afterAll(() => watcher.close());
 
   const store = async (mark: string) => {
-    const from =
-      engine === 'postgres'
-        ? 'generate_series(1, 5000) AS s(n), generate_series(1, 5000) AS t(m)'
-        : '(SELECT seq AS n FROM seq_1_to_20000000) AS s';
-    const query = `SELECT /* ${mark} */ n, '${mark}' AS mark, 'some more text to fill the line' AS filler FROM ${from}`;
+    const query = `SELECT /* ${mark} */ n, '${mark}' AS mark, 'some more text to fill the line' AS filler FROM ${rows[engine]}`;
     return (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: mark, query }))).config.query
       .queryId;
   };

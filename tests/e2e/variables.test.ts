@@ -51,8 +51,10 @@ describe.each(engines)('a declared variable on %s', (engine) => {
       { key: 'big', type: 'bigint' },
     ];
     const near = 'CAST(9007199254740992.1 AS DECIMAL(30,1))';
+    // MySQL itself adds nothing but variables as doubles.
+    const sum = engine === 'mysql' ? '0.0 + :one + :one + :one' : ':one + :one + :one';
     const queryId = await store(
-      `SELECT :one + :one + :one AS sum, :big + 1 AS next, CASE WHEN ${near} IN (:some) THEN 1 ELSE 0 END AS found`,
+      `SELECT ${sum} AS sum, :big + 1 AS next, CASE WHEN ${near} IN (:some) THEN 1 ELSE 0 END AS found`,
       { context },
     );
     const { body } = await run(queryId, {

@@ -1,7 +1,7 @@
 /** A throw-away MySQL with TLS and a user with a password: installed here, or unpacked from Debian unstable. */
 
 import { randomBytes } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Certificates } from './certificates.ts';
 import type { StartedDatabase } from './postgres.ts';
@@ -104,6 +104,7 @@ const small = [
   '--secure-file-priv=NULL',
 ];
 
+/** In a `dir` where one has run and was stopped, it starts again with its data and another password. */
 export async function startMysql(
   { command, args }: Mysql,
   options: { dir: string; port: number; certificates: Certificates },
@@ -115,21 +116,27 @@ export async function startMysql(
   await writeFile(
     init,
     [
-      `CREATE USER 'tester'@'%' IDENTIFIED BY '${password}';`,
+      "CREATE USER IF NOT EXISTS 'tester'@'%';",
+      `ALTER USER 'tester'@'%' IDENTIFIED BY '${password}';`,
       "GRANT ALL ON *.* TO 'tester'@'%' WITH GRANT OPTION;",
-      'CREATE DATABASE hub;',
+      'CREATE DATABASE IF NOT EXISTS hub;',
     ].join('\n'),
   );
   const tls = { ca: join(dir, 'ca.crt'), cert: join(dir, 'server.crt'), key: join(dir, 'server.key') };
   for (const name of ['ca', 'cert', 'key'] as const) await copyFile(options.certificates[name], tls[name]);
+  const data = join(dir, 'data');
+  const isNew = await access(data).then(
+    () => false,
+    () => true,
+  );
   const shared = [
     ...(args.includes('--no-defaults') ? args : [...args, '--no-defaults']),
     // Another user might not reach the files that were unpacked. Nothing outside of this machine reaches the server.
     ...(process.getuid?.() === 0 ? ['--user=root'] : []),
-    `--datadir=${join(dir, 'data')}`,
+    `--datadir=${data}`,
     ...small,
   ];
-  await run(command, [...shared, '--initialize-insecure']);
+  if (isNew) await run(command, [...shared, '--initialize-insecure']);
   const server = await startServer({
     command,
     args: [

@@ -9,7 +9,7 @@ import { ask, dial, settingsOf } from '../fixture.ts';
 const servers: { engine: EngineName; url: string | undefined; quote: string; lengthMax: number }[] = [
   { engine: 'postgres', url: process.env.POSTGRES_URL, quote: '"', lengthMax: 63 },
   { engine: 'mariadb', url: process.env.MARIADB_URL, quote: '`', lengthMax: 255 },
-  { engine: 'mysql', url: process.env.MYSQL_URL, quote: '`', lengthMax: 255 },
+  { engine: 'mysql', url: process.env.MYSQL_URL, quote: '`', lengthMax: 256 },
 ];
 
 describe.each(servers)('columns of $engine', ({ engine, url, quote, lengthMax }) => {

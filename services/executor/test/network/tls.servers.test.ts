@@ -2,22 +2,24 @@ import { chmod, chown, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:f
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
-import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Certificates, createAuthority, idOfUser } from '../../../../tools/databases/certificates.ts';
 import { findMariadb, startMariadb } from '../../../../tools/databases/mariadb.ts';
+import { findMysql, startMysql } from '../../../../tools/databases/mysql.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from '../../../../tools/databases/postgres.ts';
 import { findCommand } from '../../../../tools/databases/process.ts';
 import type { Connection, ConnectSettings } from '../../src/engine.ts';
 import { createMysqlEngine } from '../../src/engines/mysql/index.ts';
 import { createPostgresEngine } from '../../src/engines/postgres/index.ts';
-import { ask, dial, settingsOf } from '../fixture.ts';
+import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';
 import { startStripper } from '../hostile/stripper.ts';
 
 const bin = await findPostgres();
 const mariadb = findMariadb();
+const mysqld = await findMysql(fileURLToPath(new URL('../../../../.cache/', import.meta.url)));
 const hasOpenssl = findCommand('openssl') !== undefined;
 
 /** A server whose certificate can be changed while it runs. */
@@ -67,25 +69,40 @@ async function startSubjectPostgres(dir: string, good: Certificates): Promise<Su
 }
 
 async function startSubjectMariadb(dir: string, good: Certificates): Promise<Subject> {
-  const server = await startMariadb(mariadb as NonNullable<typeof mariadb>, {
-    dir,
-    certificates: good,
-    port: await freePort(),
+  const options = { dir, certificates: good, port: await freePort() };
+  const server = await startMariadb(mariadb as NonNullable<typeof mariadb>, options);
+  return subjectOf(server, async (certificates) => {
+    await replace(dir, 'mariadb', certificates);
+    await operateMysql(server.url, ['FLUSH SSL']);
   });
-  const operator = async (text: string) => {
-    const connection = await mysql.createConnection(server.url);
-    await connection.query(text);
-    await connection.end();
-  };
-  await operator("CREATE USER tls_client IDENTIFIED BY 'p' REQUIRE SUBJECT '/CN=tls_client'");
-  await operator("CREATE USER tls_only IDENTIFIED BY 'tls only' REQUIRE SSL");
-  for (const user of ['tls_client', 'tls_only']) await operator(`GRANT ALL ON hub.* TO ${user}`);
+}
+
+async function startSubjectMysql(dir: string, good: Certificates): Promise<Subject> {
+  const port = await freePort();
+  const start = (certificates: Certificates) =>
+    startMysql(mysqld as NonNullable<typeof mysqld>, { dir, certificates, port });
+  const subject = await subjectOf(await start(good), async (certificates) => {
+    await replace(dir, 'mysql', certificates);
+    await copyFile(certificates.ca, join(dir, 'mysql/ca.crt'));
+    // It reloads no certificate that has expired, but starts with one.
+    await operateMysql(subject.server.url, ['ALTER INSTANCE RELOAD TLS']).catch(async () => {
+      await subject.server.stop();
+      subject.server = await start(certificates);
+    });
+  });
+  return subject;
+}
+
+async function subjectOf(server: StartedDatabase, show: Subject['show']): Promise<Subject> {
+  await operateMysql(server.url, [
+    "CREATE USER tls_client IDENTIFIED BY 'p' REQUIRE SUBJECT '/CN=tls_client'",
+    "CREATE USER tls_only IDENTIFIED BY 'tls only' REQUIRE SSL",
+    'GRANT ALL ON hub.* TO tls_client',
+    'GRANT ALL ON hub.* TO tls_only',
+  ]);
   return {
     server,
-    show: async (certificates) => {
-      await replace(dir, 'mariadb', certificates);
-      await operator('FLUSH SSL');
-    },
+    show,
     open: (settings) => createMysqlEngine().connect(settings, { dial, signal: AbortSignal.timeout(5_000) }),
     question: "SHOW STATUS LIKE 'Ssl_cipher'",
     isEncrypted: ({ Value }) => Value !== '',
@@ -100,12 +117,11 @@ async function startSubjectMariadb(dir: string, good: Certificates): Promise<Sub
   };
 }
 
-async function replace(
-  dir: string,
-  name: 'postgres' | 'mariadb',
-  files: Partial<Certificates>,
-): Promise<void> {
-  const user = await idOfUser(name === 'postgres' ? 'postgres' : 'mysql');
+type Name = 'postgres' | 'mariadb' | 'mysql';
+
+async function replace(dir: string, name: Name, files: Partial<Certificates>): Promise<void> {
+  // The MySQL of the tests runs as whoever starts it.
+  const user = name === 'mysql' ? undefined : await idOfUser(name === 'postgres' ? 'postgres' : 'mysql');
   for (const [kind, file] of [
     ['cert', 'server.crt'],
     ['key', 'server.key'],
@@ -120,6 +136,7 @@ async function replace(
 const subjects = [
   ['postgres', bin !== undefined && hasOpenssl, startSubjectPostgres],
   ['mariadb', mariadb !== undefined && hasOpenssl, startSubjectMariadb],
+  ['mysql', mysqld !== undefined && hasOpenssl, startSubjectMysql],
 ] as const;
 
 describe.each(subjects)('TLS with %s', (engine, here, start) => {

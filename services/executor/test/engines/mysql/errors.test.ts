@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toHubError } from '../../../src/engines/mysql/errors.ts';
+import { toConnectError, toHubError } from '../../../src/engines/mysql/errors.ts';
 
 function said(number: number, message: string): string {
   const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
@@ -28,5 +28,18 @@ describe('what MySQL says', () => {
     const startedAt = performance.now();
     expect(said(1644, piece.repeat(200_000)).length).toBeLessThan(600);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+});
+
+describe('a log-in that is refused', () => {
+  it.each([
+    [1045, 'SOURCE_AUTH'],
+    [3118, 'SOURCE_AUTH'],
+    [3955, 'SOURCE_AUTH'],
+    [3159, 'SOURCE_TLS'],
+    [1040, 'SOURCE_BUSY'],
+  ])('with %i is %s, without the words of the driver', (errno, code) => {
+    const err = toConnectError(Object.assign(new Error("'u'@'10.0.0.1'"), { errno }));
+    expect(err).toMatchObject({ code, stage: 'connect', message: expect.not.stringContaining('10.0.0.1') });
   });
 });
