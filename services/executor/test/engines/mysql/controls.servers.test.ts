@@ -3,9 +3,9 @@
 import type { AddressInfo, Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../../src/engine.ts';
-import { startTamperer } from '../../../src/engines/hostile/tamperer.ts';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
 import { ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
+import { startTamperer } from '../../hostile/tamperer.ts';
 
 const servers = [
   ['mariadb', process.env.MARIADB_URL],
