@@ -29,6 +29,16 @@ export interface ConnectSettings {
   password: string;
   /** The database that knows the user; MongoDB only. */
   authSource?: string;
+  /** Further servers of the same database; MongoDB only, as all up to `authMechanism`. */
+  hosts?: readonly { host: string; port: number }[];
+  /** `host` is a name whose servers DNS tells (`mongodb+srv`). */
+  srv?: boolean;
+  /** Its members are followed as its servers name them. */
+  replicaSet?: string;
+  /** Where reads go; `primary` unless given. */
+  readPreference?: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest';
+  /** What server and hub agree on unless given. */
+  authMechanism?: 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'MONGODB-X509' | 'PLAIN';
   tls: TlsSettings;
 }
 
@@ -38,9 +48,20 @@ export interface Learned {
   refusesOptions?: boolean;
 }
 
+/** The servers that a name stands for in DNS (SRV, RFC 2782), and the texts beside them. */
+export interface Services {
+  servers: { host: string; port: number }[];
+  texts: string[];
+}
+
 export interface ConnectDeps {
-  /** Resolves, checks and dials `host:port`; the only way an adapter may open a socket. Rejects with SOURCE_UNREACHABLE. */
-  dial(host: string, port: number, signal: AbortSignal): Promise<Socket>;
+  /**
+   * Resolves, checks and dials `host:port`; the only way an adapter may open a socket. Rejects with SOURCE_UNREACHABLE.
+   * Further dials go to the address that was reached, unless they are to look it up anew.
+   */
+  dial(host: string, port: number, signal: AbortSignal, options?: { anew?: boolean }): Promise<Socket>;
+  /** Rejects when there is no such service, or no answer in time. */
+  resolveService?(service: string, name: string, signal: AbortSignal): Promise<Services>;
   /** Aborts the whole attempt: dial, TLS and log-in. */
   signal: AbortSignal;
   /** A larger row ends its connection: SQL_REJECTED. */
@@ -150,4 +171,6 @@ export class NeverAnswered extends HubError {
 export interface Engine {
   readonly names: readonly EngineName[];
   connect(settings: ConnectSettings, deps: ConnectDeps): Promise<Connection>;
+  /** True for a port that the engine itself listens at, where no source may be. */
+  owns?(address: string, port: number): boolean;
 }

@@ -19,6 +19,7 @@ import { createSourceCalls } from './execution/source-checks.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
 import { createResolve } from './network/resolver.ts';
+import { createServiceResolve, type ServiceResolve } from './network/service-names.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
 import { createExecutorEvents } from './telemetry/events.ts';
@@ -40,6 +41,8 @@ export interface ExecutorDeps {
   tracing?: Tracing | undefined;
   /** Name servers and the system unless given. */
   resolve?: Resolve;
+  /** Name servers unless given. */
+  resolveService?: ServiceResolve;
 }
 
 export interface ExecutorService {
@@ -69,10 +72,13 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     renewTimeoutMs,
   });
   const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
-  const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs };
+  const owns = (address: string, port: number) =>
+    deps.engines.some((engine) => engine.owns?.(address, port) ?? false);
+  const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs, owns };
   const connect = createConnect(deps, {
     rowBytesMax: config.rowBytesMax,
     newDial: (accountId) => createDial({ ...dialling, accountId }),
+    resolveService: deps.resolveService ?? createServiceResolve(),
   });
   const pools = createPoolRegistry<SourceDefinition>({
     open: async (source, signal) => {
@@ -127,10 +133,16 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   };
 }
 
+interface Connecting {
+  newDial: (accountId: string) => Dial;
+  resolveService: ServiceResolve;
+  rowBytesMax: number;
+}
+
 /** Opens the credentials and a connection; the plain secrets live in this call alone. */
 function createConnect(
   { engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>,
-  { rowBytesMax, newDial }: { rowBytesMax: number; newDial: (accountId: string) => Dial },
+  { newDial, resolveService, rowBytesMax }: Connecting,
 ) {
   const byName = new Map<EngineName, Engine>(
     engines.flatMap((engine) => engine.names.map((name) => [name, engine])),
@@ -147,8 +159,10 @@ function createConnect(
         retryable: false,
       });
     }
+    const { accountId } = source;
     return engine.connect(await unseal(source, opener), {
-      dial: newDial(source.accountId),
+      dial: newDial(accountId),
+      resolveService: (service, name, asking) => resolveService(service, name, { accountId, signal: asking }),
       signal,
       rowBytesMax,
       learned,

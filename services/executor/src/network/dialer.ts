@@ -2,10 +2,11 @@
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { AddressPolicy, CheckedAddress } from './address-policy.ts';
+import type { ConnectDeps } from '../engine.ts';
+import { type AddressPolicy, AddressRefused, type CheckedAddress } from './address-policy.ts';
 import { openSocket } from './shared-read-buffer.ts';
 
-export type Dial = (host: string, port: number, signal: AbortSignal) => Promise<Socket>;
+export type Dial = ConnectDeps['dial'];
 
 export interface DialOptions {
   policy: AddressPolicy;
@@ -13,6 +14,8 @@ export interface DialOptions {
   accountId: string;
   /** Bounds name resolution and all attempts together. */
   connectTimeoutMs: number;
+  /** True for a port of the hub's own, which is refused like an address. */
+  owns?: (address: string, port: number) => boolean;
   /** How long one address may stay silent before the next is tried beside it (RFC 8305). */
   staggerMs?: number;
   /** Opens a socket to an address that was checked; tests watch it. */
@@ -39,16 +42,25 @@ export function sourceUnreachable(cause: unknown): HubError {
  * Rejects with SOURCE_UNREACHABLE, whatever went wrong.
  */
 export function createDial(options: DialOptions): Dial {
-  const { policy, accountId, connectTimeoutMs, staggerMs = 250, connect = openChecked } = options;
+  const {
+    policy,
+    accountId,
+    connectTimeoutMs,
+    staggerMs = 250,
+    connect = openChecked,
+    owns = () => false,
+  } = options;
   const reached = new Map<string, CheckedAddress>();
-  return async (host, port, signal) => {
+  return async (host, port, signal, { anew = false } = {}) => {
     const bound = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
     try {
-      const known = reached.get(host);
+      const known = anew ? undefined : reached.get(host);
       const asker = { accountId, signal: bound };
       const targets = known ? [known] : interleave(await orAborted(policy.check(host, asker), bound));
+      if (targets.some(({ address }) => owns(address, port)))
+        throw new AddressRefused('The port is the hub’s own.');
       const { socket, target } = await race({ targets, port, staggerMs, connect, signal: bound });
-      reached.set(host, target);
+      if (!anew) reached.set(host, target);
       socket.setNoDelay(true);
       socket.setKeepAlive(true, keepAliveMs);
       return socket;

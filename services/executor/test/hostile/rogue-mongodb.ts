@@ -1,29 +1,49 @@
 /** MongoDB's messages as far as a log-in and a find, with whatever harm may come in between. */
 
 import type { Socket } from 'node:net';
-import { Binary, BSON, type Document } from 'bson';
+import { Binary, BSON, type Document } from 'mongodb';
 import type { Play } from './plays.ts';
 import { cut, drip, flood, noise } from './rogue.ts';
 
+const opReply = 1;
+const opQuery = 2_004;
 const opMsg = 2_013;
 const beforeBodyBytes = 21;
+/** Of a greeting in the old form: flags, `admin.$cmd` with its end, and two numbers. */
+const beforeQueryBytes = 16 + 4 + 11 + 8;
+const beforeReplyBytes = 36;
 const gibibyte = 1_073_741_824;
 
 export const messageLength = (bytes: Buffer) => (bytes.length < 16 ? 0 : bytes.readInt32LE(0));
 
+/** The id of a greeting in the old form, which is answered in that form, is negative. */
 export function toReply(body: Uint8Array, requestId: number): Buffer {
-  const head = Buffer.alloc(beforeBodyBytes);
+  const isOld = requestId < 0;
+  const head = Buffer.alloc(isOld ? beforeReplyBytes : beforeBodyBytes);
   head.writeInt32LE(head.length + body.length, 0);
-  head.writeInt32LE(requestId, 8);
-  head.writeInt32LE(opMsg, 12);
+  head.writeInt32LE(Math.abs(requestId), 8);
+  head.writeInt32LE(isOld ? opReply : opMsg, 12);
+  if (isOld) head.writeInt32LE(1, beforeReplyBytes - 4);
   return Buffer.concat([head, body]);
 }
 
 /** By the name of a command, what answers it: a document, or what is done with the socket. */
 export type Replies = Record<string, Document | ((socket: Socket, command: Document, id: number) => void)>;
 
+export const hello: Document = {
+  ok: 1,
+  helloOk: true,
+  isWritablePrimary: true,
+  minWireVersion: 0,
+  maxWireVersion: 21,
+  logicalSessionTimeoutMinutes: 30,
+};
+
 const friendly: Replies = {
-  hello: { ok: 1, maxWireVersion: 21 },
+  hello,
+  ping: { ok: 1 },
+  listCollections: { ok: 1, cursor: { id: 0n, ns: 'd.$cmd.listCollections', firstBatch: [] } },
+  endSessions: { ok: 1 },
   saslStart: { ok: 1, conversationId: 1, done: false, payload: new Binary(Buffer.from('r=x,s=eA==,i=4096')) },
   buildInfo: { ok: 1, version: '8.0.0' },
   find: { ok: 1, cursor: { id: 0n, ns: 'd.c', firstBatch: [{ a: 1 }] } },
@@ -35,9 +55,11 @@ export function converse(replies: Replies): (socket: Socket) => void {
   return (socket) => {
     socket.once('data', (first: Buffer) => first[0] === 0x16 && socket.destroy());
     cut(socket, messageLength, (message) => {
-      const command = BSON.deserialize(message.subarray(beforeBodyBytes));
-      const id = message.readInt32LE(4);
-      const reply = known[Object.keys(command)[0] ?? ''];
+      const isOld = message.readInt32LE(12) === opQuery;
+      const command = BSON.deserialize(message.subarray(isOld ? beforeQueryBytes : beforeBodyBytes));
+      const id = isOld ? -message.readInt32LE(4) : message.readInt32LE(4);
+      const name = Object.keys(command)[0] ?? '';
+      const reply = known[isOld || name === 'ismaster' ? 'hello' : name];
       if (typeof reply === 'function') reply(socket, command, id);
       else if (reply === undefined) socket.destroy();
       else socket.write(toReply(BSON.serialize(reply), id));
@@ -59,10 +81,9 @@ function crooked(change: (body: Buffer) => void) {
   };
 }
 
-const announced = (bytes: number) => (socket: Socket) => {
-  const head = Buffer.alloc(16);
+const announced = (bytes: number) => (socket: Socket, _command: Document, id: number) => {
+  const head = toReply(Buffer.alloc(0), id);
   head.writeInt32LE(bytes, 0);
-  head.writeInt32LE(opMsg, 12);
   socket.write(head);
   flood(socket, noise);
 };
@@ -83,6 +104,13 @@ export const mongodbPlays: Play[] = [
     codes: ['SOURCE_TLS', 'SOURCE_UNREACHABLE'],
   },
   play('announces 1 GiB at the greeting', ['SOURCE_UNREACHABLE'], { hello: announced(gibibyte) }),
+  play('announces a message of no length', ['SOURCE_UNREACHABLE'], { hello: announced(0) }),
+  play('names members that are no texts', ['SOURCE_UNREACHABLE'], {
+    hello: { ...hello, setName: 'rs', hosts: [5] },
+  }),
+  play('names more members than there can be', ['SOURCE_UNREACHABLE'], {
+    hello: { ...hello, setName: 'rs', hosts: Array.from({ length: 51 }, (_, i) => `127.0.0.1:${i + 1}`) },
+  }),
   play('announces a negative length', ['SOURCE_UNREACHABLE'], { hello: announced(-2) }),
   play('announces 16 MB at the greeting', ['SOURCE_UNREACHABLE'], { hello: announced(16_000_000) }),
   play(
@@ -91,7 +119,7 @@ export const mongodbPlays: Play[] = [
     { hello: (socket) => drip(socket, Buffer.alloc(64, 1), 20) },
     true,
   ),
-  play('is older than its protocol', ['SOURCE_UNREACHABLE'], { hello: { ok: 1, maxWireVersion: 2 } }),
+  play('is older than its protocol', ['SOURCE_UNREACHABLE'], { hello: { ...hello, maxWireVersion: 2 } }),
   play('answers with a document that is shorter than it says', ['SOURCE_UNREACHABLE'], {
     hello: crooked((body) => body.writeInt32LE(1_000, 0)),
   }),

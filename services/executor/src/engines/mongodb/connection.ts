@@ -1,24 +1,38 @@
 /** One session at MongoDB: commands, and what their cursors give, straight into the sink. */
 
-import { randomBytes } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
-import { Binary, BSON, type Document, EJSON, ObjectId } from 'bson';
+import {
+  BSON,
+  type ClientSession,
+  type Document,
+  MongoWriteConcernError,
+  ObjectId,
+  ReadPreference,
+} from 'mongodb';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
-import { findElement, types } from './bson-reader.ts';
-import { brokenError, errorOf, toHubError, unknownOutcome } from './errors.ts';
+import type { ClientLease } from './clients.ts';
+import {
+  brokenError,
+  errorOf,
+  isMisread,
+  toHubError,
+  toRunError,
+  unfitError,
+  unknownOutcome,
+} from './errors.ts';
+import { RawCursor, rawReply } from './raw-cursor.ts';
 import { DocumentRows } from './results.ts';
 import { readSchema } from './schema.ts';
-import type { Wire } from './wire.ts';
 
 export interface Session {
-  /** Logged in. */
-  wire: Wire;
+  lease: ClientLease;
+  session: ClientSession;
   database: string;
+  readPreference: ReadPreference;
+  /** False where the hub logs in nowhere. */
+  hasUser: boolean;
   rowBytesMax: number;
-  serverVersion: string;
-  /** Asks the server on a side connection to end what runs in this session of its own. */
-  cancel(session: Document, signal: AbortSignal): Promise<void>;
 }
 
 /** Documents a reply: few at first, so that the first bytes come soon. */
@@ -27,38 +41,47 @@ const batchSizes = { first: 101, next: 1_000 };
 export class MongodbConnection implements Connection {
   readonly serverVersion: string;
   readonly #session: Session;
-  readonly #wire: Wire;
-  /** What the server knows this connection's work by. */
-  #logicalSession = newSession();
+  /** Aborted when this is closed: the driver then cuts the socket that a command waits at. */
+  readonly #open = new AbortController();
+  readonly #onLost: () => void;
   #broken = false;
+  #isBusy = false;
   #cancelling = false;
+  #onClose: () => void = () => {};
+  #resume: () => void = () => {};
 
   constructor(session: Session) {
     this.#session = session;
-    this.serverVersion = session.serverVersion;
-    this.#wire = session.wire;
+    const { source } = session.lease;
+    this.serverVersion = source.serverVersion;
+    this.#onLost = () => {
+      this.#broken = true;
+      if (!this.#isBusy) this.close();
+    };
+    source.onLost(this.#onLost);
   }
 
   get broken(): boolean {
-    return this.#broken || this.#wire.closed;
+    return this.#broken;
   }
 
   onClose(listener: () => void): void {
-    this.#wire.onClose(listener);
+    this.#onClose = listener;
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = false;
+    this.#isBusy = true;
     try {
       const command = parse(statement.text);
       return statement.kind === 'read'
         ? await this.#read(command, sink, options)
         : await this.#write(command, options);
     } catch (caught) {
-      const err = caught instanceof RangeError ? this.#misread(caught) : caught;
+      const err = this.#told(caught);
       throw this.#cancelling ? toCancelled(err) : err;
     } finally {
-      if (this.#cancelling) this.#logicalSession = newSession();
+      this.#isBusy = false;
     }
   }
 
@@ -66,50 +89,54 @@ export class MongodbConnection implements Connection {
     const { maxRows = Number.POSITIVE_INFINITY, statementTimeoutMs } = options;
     const rows = new DocumentRows({ sink, maxRows, rowBytesMax: this.#session.rowBytesMax, command });
     const [name = ''] = Object.keys(command);
-    const hasCursor = name === 'find' || name === 'aggregate';
-    const batch = {
-      first: Math.min(batchSizes.first, maxRows + 1),
-      next: Math.min(batchSizes.next, maxRows + 1),
-    };
-    const first = await this.#ask({
-      ...command,
-      ...(name === 'find' ? { batchSize: batch.first } : {}),
-      ...(name === 'aggregate' ? { cursor: { batchSize: batch.first } } : {}),
-      maxTimeMS: Math.ceil(statementTimeoutMs),
-    });
-    if (!hasCursor) return rows.single(name, first);
-    let cursor = rows.batch(first, 'firstBatch');
-    while (cursor !== 0n && !rows.outcome.truncated) {
-      await this.#untilTaken(sink);
-      const next = {
-        getMore: BSON.Long.fromBigInt(cursor),
-        collection: command[name],
-        batchSize: batch.next,
-      };
-      cursor = rows.batch(await this.#ask(next), 'nextBatch');
+    const maxTimeMS = Math.ceil(statementTimeoutMs);
+    if (name !== 'find' && name !== 'aggregate')
+      return rows.single(name, await this.#ask({ ...command, maxTimeMS }, this.#session.readPreference));
+    const first = Math.min(batchSizes.first, maxRows + 1);
+    const sized = name === 'find' ? { batchSize: first } : { cursor: { batchSize: first } };
+    const { session, readPreference } = this.#session;
+    const cursor = new RawCursor(
+      this.#db,
+      { ...command, ...sized, maxTimeMS },
+      {
+        session,
+        readPreference,
+        signal: this.#open.signal,
+        batchSize: Math.min(batchSizes.next, maxRows + 1),
+      },
+    );
+    try {
+      for (let reply = await cursor.next(); reply !== undefined; reply = await cursor.next()) {
+        rows.batch(reply);
+        if (rows.outcome.truncated) break;
+        await this.#untilTaken(sink);
+      }
+    } finally {
+      // What was stopped, or lost its connection, has no cursor any more.
+      if (!this.#cancelling && !this.#broken) await cursor.close();
     }
-    if (cursor !== 0n)
-      await this.#ask({ killCursors: command[name], cursors: [BSON.Long.fromBigInt(cursor)] });
     return rows.end();
   }
 
   /** Resolves when the receiver has caught up, or when the execution is stopped. */
   async #untilTaken(sink: RowSink): Promise<void> {
-    if (!sink.full) return;
-    await new Promise<void>((resolve) => {
-      this.#resume = resolve;
-      sink.onDrain(resolve);
-    });
+    if (sink.full) {
+      await new Promise<void>((resolve) => {
+        this.#resume = resolve;
+        sink.onDrain(resolve);
+      });
+    }
     if (this.#cancelling || this.broken) throw brokenError();
   }
 
-  #resume: () => void = () => {};
-
   async #write(command: Document, { statementTimeoutMs }: RunOptions): Promise<Outcome> {
     const insertId = named(command);
-    const reply = BSON.deserialize(
-      await this.#exchange({ ...command, maxTimeMS: Math.ceil(statementTimeoutMs) }),
-    );
+    const timed = { ...command, maxTimeMS: Math.ceil(statementTimeoutMs) };
+    const reply = await this.#ask(timed, ReadPreference.primary).then(BSON.deserialize, (err) => {
+      // The driver takes a write that could not be confirmed for one that failed, whatever it did.
+      if (err instanceof MongoWriteConcernError) return err.result;
+      throw err;
+    });
     const error = errorOf(reply);
     const written = Number(reply.n ?? 0);
     if (error !== undefined) {
@@ -125,42 +152,40 @@ export class MongodbConnection implements Connection {
     };
   }
 
-  /** What is left of a reply that does not fit its own lengths cannot be told from the next. */
-  #misread(cause: RangeError): HubError {
-    this.close();
-    return brokenError(cause);
+  get #db() {
+    const { lease, database } = this.#session;
+    return lease.source.client.db(database);
   }
 
-  /** A reply that says that all went well. */
-  async #ask(command: Document): Promise<Buffer> {
-    const reply = await this.#exchange(command);
-    const ok = findElement(reply, 0, 'ok');
-    const isOk =
-      ok !== undefined && (ok.type === types.double ? reply.readDoubleLE(ok.at) : reply[ok.at]) === 1;
-    if (isOk) return reply;
-    throw toHubError(errorOf(BSON.deserialize(reply)) ?? { code: 0, message: '' });
+  /** The whole reply of a command that went well. */
+  #ask(command: Document, readPreference: ReadPreference): Promise<Buffer> {
+    const { session } = this.#session;
+    return rawReply(this.#db, command, { session, readPreference, signal: this.#open.signal });
   }
 
-  async #exchange(command: Document): Promise<Buffer> {
-    const [name = ''] = Object.keys(command);
-    const reads = readCommands.has(name) ? { $readPreference: { mode: 'primaryPreferred' } } : {};
-    try {
-      const { database } = this.#session;
-      return await this.#wire.send({ ...command, lsid: this.#logicalSession, ...reads, $db: database });
-    } catch (err) {
-      if (err instanceof HubError) throw err;
-      // A value that BSON has no room for; nothing was sent.
-      throw unfit(err);
-    }
+  /** What is left of a reply that is not what it says cannot be trusted. */
+  #told(caught: unknown): unknown {
+    if (isMisread(caught)) this.close();
+    const err = toRunError(caught, this.#session);
+    if (err.code === 'SOURCE_BROKEN') this.#broken = true;
+    return err;
   }
 
+  /** On another socket of the client. Where that may not reach the same server, the caller has the connection cut. */
   async cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
-    await this.#session.cancel(this.#logicalSession, signal).finally(() => this.#resume());
+    const { lease, session } = this.#session;
+    this.#resume();
+    if (!lease.source.isStoppable) throw brokenError();
+    await lease.source.client.db('admin').command({ killSessions: [session.id] }, { signal });
   }
 
   async ping(): Promise<void> {
-    await this.#ask({ ping: 1 });
+    try {
+      await this.#ask({ ping: 1 }, this.#session.readPreference);
+    } catch (err) {
+      throw this.#told(err);
+    }
   }
 
   /** Documents have no columns until they are there. */
@@ -172,38 +197,36 @@ export class MongodbConnection implements Connection {
     );
   }
 
-  readSchema(): Promise<Schema> {
-    return readSchema(this.#session.database, async (command) => BSON.deserialize(await this.#ask(command)));
+  async readSchema(): Promise<Schema> {
+    const { database, readPreference } = this.#session;
+    try {
+      return await readSchema(database, async (command) =>
+        BSON.deserialize(await this.#ask(command, readPreference)),
+      );
+    } catch (err) {
+      throw this.#told(err);
+    }
   }
 
   close(): void {
+    if (this.#open.signal.aborted) return;
     this.#broken = true;
-    this.#wire.close();
+    const { lease, session } = this.#session;
+    lease.source.offLost(this.#onLost);
+    this.#open.abort(brokenError());
     this.#resume();
+    void session.endSession().catch(() => {});
+    lease.release();
+    this.#onClose();
   }
 }
-
-const readCommands = new Set(['find', 'aggregate', 'count', 'distinct', 'listCollections']);
-
-const newSession = () => ({ id: new Binary(randomBytes(16), Binary.SUBTYPE_UUID) });
 
 function parse(text: string): Document {
   try {
-    return EJSON.parse(text, { relaxed: false }) as Document;
+    return BSON.EJSON.parse(text, { relaxed: false }) as Document;
   } catch (err) {
-    throw unfit(err);
+    throw unfitError(err);
   }
-}
-
-function unfit(cause: unknown): HubError {
-  return new HubError(
-    'SQL_REJECTED',
-    'The command holds a value that BSON cannot, such as an $oid that is none.',
-    {
-      cause,
-      retryable: false,
-    },
-  );
 }
 
 /** The server would name documents without an _id, and not tell; the id of a single one is part of the answer. */

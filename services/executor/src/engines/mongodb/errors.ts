@@ -1,7 +1,17 @@
 /** What MongoDB says → our errors. Its own words pass only where the command's text caused them, without values. */
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
-import type { Document } from 'bson';
+import {
+  BSON,
+  type Document,
+  MongoCompatibilityError,
+  MongoError,
+  MongoErrorLabel,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoUnexpectedServerResponseError,
+} from 'mongodb';
 import { logInRefused } from '../shared/login-guard.ts';
 
 interface Rule {
@@ -29,6 +39,7 @@ const duplicate: Rule = {
   text: 'The database refuses the command: a document with the same value of a unique index is there already.',
 };
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
+const notPrimary = 10_107;
 
 /** By the server's error code. */
 const rules: Record<number, Rule> = {
@@ -118,6 +129,67 @@ export function toConnectError(err: unknown): HubError {
     stage: 'connect',
     retryable: true,
   });
+}
+
+/** What a server says that wants a user and has none, or another one. */
+const wantsUser = new Set([13, 18]);
+
+/**
+ * What the driver says while it connects. What is no server's refusal and no lost connection is about the log-in: a
+ * proof that does not hold, a mechanism that the server has not.
+ */
+export function toLogInError(err: unknown, { user, authMechanism }: LogIn): HubError {
+  if (err instanceof HubError || err instanceof MongoCompatibilityError) return toConnectError(err);
+  if (err instanceof MongoServerError) {
+    const isLogIn = wantsUser.has(Number(err.code)) || err.hasErrorLabel(MongoErrorLabel.HandshakeError);
+    return isLogIn ? logInError(hidden(err)) : toConnectError(hidden(err));
+  }
+  const isReached = err instanceof MongoError && !isLost(err);
+  return isReached && (user !== '' || authMechanism !== undefined) ? logInError(err) : toConnectError(err);
+}
+
+interface LogIn {
+  user: string;
+  authMechanism?: string;
+}
+
+/** Servers put users and hosts into their texts. */
+const hidden = (err: MongoServerError) => new Error(`code ${String(err.code)}`);
+
+const isLost = (err: MongoError) =>
+  err instanceof MongoNetworkError ||
+  err instanceof MongoServerSelectionError ||
+  err instanceof MongoUnexpectedServerResponseError;
+
+/** What the driver says of a command. */
+export function toRunError(err: unknown, { hasUser }: { hasUser: boolean }): HubError {
+  if (err instanceof HubError) return err;
+  if (err instanceof MongoServerError) {
+    if (!hasUser && wantsUser.has(Number(err.code))) return logInError(hidden(err));
+    return toHubError({ code: Number(err.code), message: String(err.errorResponse.errmsg ?? '') });
+  }
+  if (err instanceof MongoServerSelectionError) return toHubError({ code: notPrimary, message: '' });
+  // The command itself, before it was sent; what comes back is read by others.
+  if (err instanceof BSON.BSONError && !isMisread(err)) return unfitError(err);
+  return brokenError(err);
+}
+
+/** A reply that is not what it says it is. */
+export function isMisread(err: unknown): boolean {
+  return (
+    err instanceof RangeError ||
+    err instanceof TypeError ||
+    err instanceof BSON.BSONOffsetError ||
+    err instanceof MongoUnexpectedServerResponseError
+  );
+}
+
+export function unfitError(cause: unknown): HubError {
+  return new HubError(
+    'SQL_REJECTED',
+    'The command holds a value that BSON cannot, such as an $oid that is none.',
+    { cause, retryable: false },
+  );
 }
 
 export function logInError(cause: unknown): HubError {

@@ -1,7 +1,7 @@
 /** Replies → rows. JSON and NDJSON write each document as it is; CSV has the fields that the command names, else the first document's. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Document } from 'bson';
+import type { Document } from 'mongodb';
 import type { Outcome } from '../../engine.ts';
 import type { RowSink, SinkColumn } from '../../row-sink.ts';
 import { rowTooLargeError } from '../shared/bounds.ts';
@@ -28,16 +28,16 @@ export class DocumentRows {
     this.#writer = new DocumentWriter(options.sink.numbers);
   }
 
-  /** Writes the documents of a reply; returns the cursor, 0 when there is no more. */
-  batch(reply: Buffer, name: 'firstBatch' | 'nextBatch'): bigint {
+  /** Writes the documents of a reply. */
+  batch(reply: Buffer): void {
     const cursor = member(reply, 0, 'cursor', types.document);
-    const id = member(reply, cursor.at, 'id', types.int64);
-    const documents = member(reply, cursor.at, name, types.array);
+    const documents =
+      findElement(reply, cursor.at, 'nextBatch') ?? member(reply, cursor.at, 'firstBatch', types.array);
+    if (documents.type !== types.array) throw misfit();
     eachElement(reply, documents.at, (document) => {
       if (document.type !== types.document) throw misfit();
       return this.#document(reply, document);
     });
-    return reply.readBigInt64LE(id.at);
   }
 
   /** `count` and `distinct` answer without a cursor: a row with the number, a row for each value. */

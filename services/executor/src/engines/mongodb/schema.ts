@@ -1,6 +1,6 @@
 /** The collections that the source's user may see, with the fields of some documents of each: MongoDB keeps no list of them. */
 
-import type { Document } from 'bson';
+import type { Document } from 'mongodb';
 import type { ColumnInfo, Schema, SchemaTable } from '../../engine.ts';
 
 const collectionsMax = 200;

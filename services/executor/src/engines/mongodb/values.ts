@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/call/error';
-import { Decimal128 } from 'bson';
+import { Decimal128 } from 'mongodb';
 import type { ByteWriter } from '../../result/byte-writer.ts';
 import {
   writeAscii,

@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { Binary, BSON, type Document } from 'bson';
+import { Binary, BSON, type Document } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ConnectSettings } from '../../../src/engine.ts';
 import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
@@ -111,6 +111,22 @@ describe('the log-in', () => {
   });
 });
 
+describe('a source without a user', () => {
+  const refusal = { ok: 0, code: 13, errmsg: 'Command listCollections requires authentication' };
+
+  it('is refused where the server wants one', async () => {
+    const opened = open({ listCollections: refusal });
+    await expect(opened).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryable: false });
+  });
+
+  it('is refused when the server comes to want one', async () => {
+    const { connection } = await open({ find: refusal });
+    const asked = ask(connection, JSON.stringify({ find: 'orders' }));
+    await expect(asked).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+    connection.close();
+  });
+});
+
 describe('an execution', () => {
   const find = JSON.stringify({ find: 'orders', filter: {} });
 
@@ -126,7 +142,7 @@ describe('an execution', () => {
   it('follows its cursor to the end, and kills what it leaves', async () => {
     const many = (from: number) => Array.from({ length: 3 }, (_, i) => ({ i: from + i }));
     const replies: Replies = {
-      find: { ok: 1, cursor: { id: 5n, firstBatch: many(0) } },
+      find: { ok: 1, cursor: { id: 5n, ns: 'shop.orders', firstBatch: many(0) } },
       getMore: (socket, command, id) => {
         const isLast = command.batchSize === 1_000;
         socket.write(
@@ -202,7 +218,6 @@ describe('an execution', () => {
 
   it.each<[Document, string]>([
     [{ ok: 0, code: 50, errmsg: 'operation exceeded time limit' }, 'STATEMENT_TIMEOUT'],
-    [{ ok: 0, code: 13, errmsg: 'not authorized on shop' }, 'SQL_REJECTED'],
     [{ ok: 0, code: 10_107, errmsg: 'not primary' }, 'SOURCE_UNREACHABLE'],
     [{ ok: 0, code: 2, errmsg: 'bad value {secret: "canary"}' }, 'SQL_REJECTED'],
   ])('that is refused says why: %j', async (reply, code) => {

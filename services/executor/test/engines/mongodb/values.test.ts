@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import {
   Binary,
   BSON,
@@ -12,8 +13,7 @@ import {
   ObjectId,
   Timestamp,
   UUID,
-} from 'bson';
-import fc from 'fast-check';
+} from 'mongodb';
 import { expect, it, test } from 'vitest';
 import { scaled } from '../../../../../tests/support/scale.ts';
 import { DocumentWriter } from '../../../src/engines/mongodb/values.ts';

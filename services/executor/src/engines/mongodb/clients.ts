@@ -1,0 +1,68 @@
+/** Clients of the driver, one for each source as it is set: the connections of its pool share it, and the last closes it. */
+
+import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
+import { openClient, type SourceClient } from './client.ts';
+import { Door } from './door.ts';
+
+/** Sockets live no longer than this and a connection of a pool: a name may stand for another address by then. */
+const clientAgeMaxMs = 30 * 60_000;
+
+interface Entry {
+  client: Promise<SourceClient>;
+  openedAt: number;
+  users: number;
+}
+
+export interface ClientLease {
+  source: SourceClient;
+  /** Idempotent. */
+  release(): void;
+}
+
+export class Clients {
+  readonly door = new Door();
+  /** By what a pool learns of its source, which is one object for each source as it is set. */
+  readonly #entries = new Map<object, Entry>();
+
+  async lease(settings: ConnectSettings, deps: ConnectDeps): Promise<ClientLease> {
+    const { learned } = deps;
+    const entry = (learned && this.#young(learned)) ?? this.#open(settings, deps);
+    entry.users++;
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      entry.users--;
+      if (entry.users > 0) return;
+      this.#forget(learned, entry);
+      entry.client.then(
+        (client) => client.close(),
+        () => {},
+      );
+    };
+    try {
+      return { source: await entry.client, release };
+    } catch (err) {
+      release();
+      throw err;
+    }
+  }
+
+  #young(key: object): Entry | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && performance.now() - entry.openedAt < clientAgeMaxMs ? entry : undefined;
+  }
+
+  /** The pool opens its first connection alone, so the one who opens the client waits for it, too. */
+  #open(settings: ConnectSettings, deps: ConnectDeps): Entry {
+    const client = openClient(settings, deps, this.door);
+    const entry: Entry = { client, openedAt: performance.now(), users: 0 };
+    if (deps.learned !== undefined) this.#entries.set(deps.learned, entry);
+    client.catch(() => this.#forget(deps.learned, entry));
+    return entry;
+  }
+
+  #forget(key: object | undefined, entry: Entry): void {
+    if (key !== undefined && this.#entries.get(key) === entry) this.#entries.delete(key);
+  }
+}

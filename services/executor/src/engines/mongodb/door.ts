@@ -1,0 +1,202 @@
+/**
+ * The only way out for MongoDB's driver: a SOCKS5 proxy (RFC 1928, with the passwords of RFC 1929) on loopback. Where
+ * the driver wants to go, to a host that was given or to a member that a server named, the guest's own `reach` goes: it
+ * resolves once, checks the address, connects to the one that was checked, and starts TLS. So the driver speaks plain to
+ * the door, and the door sees each message whole before the driver does.
+ */
+
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net';
+import { Replies, Requests } from './frames.ts';
+
+/** What the door does for one client of the driver. */
+export interface Guest {
+  /** Opens a connection to the server. Must end when the signal aborts. */
+  reach(host: string, port: number, signal: AbortSignal): Promise<Socket>;
+  /** Why a connection could not be opened, or had to be ended. */
+  onFault(err: unknown): void;
+}
+
+export interface Ticket {
+  host: string;
+  port: number;
+  username: string;
+  password: string;
+  /** Ends every connection of the guest, and the door behind the last guest; idempotent. */
+  leave(): void;
+}
+
+export interface DoorSettings {
+  /** For the greeting and for reaching the server, each. */
+  timeoutMs: number;
+  /** Connections of one guest. */
+  socketsMax: number;
+}
+
+export const defaultDoorSettings: DoorSettings = { timeoutMs: 5_000, socketsMax: 256 };
+
+interface Seat {
+  guest: Guest;
+  password: string;
+  sockets: Set<Socket>;
+}
+
+const loopback = '127.0.0.1';
+const socks = 5;
+const byPassword = 2;
+const granted = Buffer.from([socks, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+const refused = Buffer.from([socks, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
+
+export class Door {
+  readonly #settings: DoorSettings;
+  readonly #seats = new Map<string, Seat>();
+  #server: Server | undefined;
+  #listening: Promise<unknown> | undefined;
+
+  constructor(settings: DoorSettings = defaultDoorSettings) {
+    this.#settings = settings;
+  }
+
+  /** True for the door itself, which no source may be at. */
+  owns(address: string, port: number): boolean {
+    const own = this.#server?.address() as AddressInfo | null | undefined;
+    return own?.port === port && address.startsWith('127.');
+  }
+
+  async admit(guest: Guest): Promise<Ticket> {
+    const username = randomBytes(16).toString('hex');
+    const seat: Seat = { guest, password: randomBytes(32).toString('hex'), sockets: new Set() };
+    this.#seats.set(username, seat);
+    const leave = () => this.#leave(username);
+    try {
+      const { port } = await this.#open();
+      return { host: loopback, port, username, password: seat.password, leave };
+    } catch (err) {
+      leave();
+      throw err;
+    }
+  }
+
+  async #open(): Promise<AddressInfo> {
+    if (this.#server === undefined) {
+      this.#server = createServer((socket) => void this.#serve(socket));
+      this.#server.unref();
+      this.#listening = once(this.#server.listen(0, loopback), 'listening');
+    }
+    const server = this.#server;
+    await this.#listening;
+    return server.address() as AddressInfo;
+  }
+
+  #leave(username: string): void {
+    const seat = this.#seats.get(username);
+    this.#seats.delete(username);
+    for (const socket of seat?.sockets ?? []) socket.destroy();
+    if (this.#seats.size > 0) return;
+    this.#server?.close();
+    this.#server = undefined;
+  }
+
+  async #serve(driver: Socket): Promise<void> {
+    const gone = new AbortController();
+    driver.on('error', () => {}).once('close', () => gone.abort());
+    driver.setNoDelay(true);
+    const bound = () => AbortSignal.any([gone.signal, AbortSignal.timeout(this.#settings.timeoutMs)]);
+    let guest: Guest | undefined;
+    try {
+      const greeting = bound();
+      const seat = await this.#welcome(driver, greeting);
+      guest = seat.guest;
+      const { host, port } = await readTarget(driver, greeting);
+      if (seat.sockets.size > this.#settings.socketsMax) throw new RangeError('Too many connections.');
+      const server = await guest.reach(host, port, bound());
+      if (driver.destroyed) return void server.destroy();
+      driver.write(granted);
+      relay(driver, server, guest);
+    } catch (err) {
+      if (!gone.signal.aborted) guest?.onFault(err);
+      driver.end(guest === undefined ? '' : refused, () => driver.destroy());
+    }
+  }
+
+  /** Method and password; a wrong one is told, as the protocol wants it, and ends the connection. */
+  async #welcome(driver: Socket, signal: AbortSignal): Promise<Seat> {
+    const [version, methods = 0] = await read(driver, 2, signal);
+    const offered = await read(driver, methods, signal);
+    if (version !== socks || !offered.includes(byPassword)) throw new Error('No password is offered.');
+    driver.write(Buffer.from([socks, byPassword]));
+    const [, nameBytes = 0] = await read(driver, 2, signal);
+    const name = await read(driver, nameBytes, signal);
+    const [passwordBytes = 0] = await read(driver, 1, signal);
+    const password = await read(driver, passwordBytes, signal);
+    const seat = this.#seats.get(name.toString('latin1'));
+    const known = Buffer.from(seat?.password ?? '');
+    if (seat === undefined || known.length !== password.length || !timingSafeEqual(known, password)) {
+      driver.write(Buffer.from([1, 1]));
+      throw new Error('Nobody is known by this name and password.');
+    }
+    seat.sockets.add(driver);
+    driver.once('close', () => seat.sockets.delete(driver));
+    driver.write(Buffer.from([1, 0]));
+    return seat;
+  }
+}
+
+const addressBytes: Record<number, number> = { 1: 4, 4: 16 };
+
+async function readTarget(driver: Socket, signal: AbortSignal): Promise<{ host: string; port: number }> {
+  const [version, command, , kind = 0] = await read(driver, 4, signal);
+  if (version !== socks || command !== 1) throw new Error('Only connections are made.');
+  const known = addressBytes[kind];
+  const [nameBytes = 0] = known === undefined ? await read(driver, 1, signal) : [known];
+  const name = await read(driver, nameBytes, signal);
+  const port = (await read(driver, 2, signal)).readUInt16BE(0);
+  if (known === 4) return { host: name.join('.'), port };
+  if (known === undefined) return { host: name.toString('utf8'), port };
+  const host = Array.from({ length: 8 }, (_, i) => name.readUInt16BE(2 * i).toString(16)).join(':');
+  return { host: isIP(host) === 6 ? host : '', port };
+}
+
+/** So many bytes, no more and no fewer. */
+async function read(socket: Socket, bytes: number, signal: AbortSignal): Promise<Buffer> {
+  if (bytes === 0) return Buffer.alloc(0);
+  for (;;) {
+    signal.throwIfAborted();
+    const found: Buffer | null = socket.read(bytes);
+    if (found?.length === bytes) return found;
+    if (found !== null || socket.readableEnded) throw new Error('The greeting ends too soon.');
+    await once(socket, 'readable', { signal });
+  }
+}
+
+/** Hands on what each says to the other, and waits where the other does not read. Either one's end is that of both. */
+function relay(driver: Socket, server: Socket, guest: Guest): void {
+  const requests = new Requests();
+  const replies = new Replies(requests, (bytes) => {
+    if (!driver.write(bytes)) server.pause();
+  });
+  const end = () => {
+    driver.destroy();
+    server.destroy();
+  };
+  driver.once('close', end);
+  server.once('close', end).on('error', () => {});
+  server.once('end', end);
+  driver.on('drain', () => server.resume());
+  server.on('drain', () => driver.resume());
+  driver.on('data', (bytes: Buffer) => {
+    requests.note(bytes);
+    if (!server.write(bytes)) driver.pause();
+  });
+  server.on('data', (bytes: Buffer) => {
+    try {
+      replies.take(bytes);
+    } catch (err) {
+      guest.onFault(err);
+      end();
+    }
+  });
+  driver.resume();
+  server.resume();
+}

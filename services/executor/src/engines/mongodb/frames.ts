@@ -1,0 +1,147 @@
+/**
+ * MongoDB's messages between the driver and a server, checked before the driver sees them: it waits for as many bytes
+ * as a server announces, loops for ever on a message of length 0, derives keys with as many rounds as it is asked for
+ * while everybody else waits, takes any nonce, and throws outside of any promise on members that are not texts.
+ */
+
+import { Carry } from '../../network/shared-read-buffer.ts';
+import { logInBytesMax } from '../shared/bounds.ts';
+import { documentEnd } from './bson-reader.ts';
+import { checkScram, cleanHello } from './hello.ts';
+
+const opReply = 1;
+const opQuery = 2_004;
+const opMsg = 2_013;
+const headerBytes = 16;
+/** Where the document of a message begins: behind flags and kind, or behind flags, cursor, start and count. */
+const beforeBody: Record<number, number> = { [opMsg]: headerBytes + 5, [opReply]: headerBytes + 20 };
+/** Enough to know what a request asks for, and a log-in's first message with the longest name. */
+const requestStartBytes = 2_048;
+/** What every MongoDB sends at most. */
+const messageBytesMax = 48_000_000 + 16_384;
+
+type Asked = 'hello' | 'log-in' | 'command';
+
+const askedByName: Record<string, Asked> = {
+  hello: 'hello',
+  ismaster: 'hello',
+  isMaster: 'hello',
+  saslStart: 'log-in',
+  saslContinue: 'log-in',
+  authenticate: 'log-in',
+  ping: 'log-in',
+  buildInfo: 'log-in',
+};
+
+/** What the driver asks, one request after the other. */
+export class Requests {
+  /** Of the request that is not answered yet; 0 without one. */
+  id = 0;
+  asked: Asked = 'hello';
+  opCode = 0;
+  /** Of a log-in by SCRAM (RFC 5802, `r=`), in the request that begins it. */
+  nonce: string | undefined;
+  readonly #carry = new Carry();
+  #left = 0;
+
+  note(bytes: Buffer): void {
+    const skipped = Math.min(this.#left, bytes.length);
+    this.#left -= skipped;
+    const there = skipped === bytes.length ? undefined : this.#carry.join(bytes.subarray(skipped));
+    if (there === undefined) return;
+    for (let at = 0; at < there.length; ) {
+      const left = there.length - at;
+      const length = left < 4 ? headerBytes : there.readInt32LE(at);
+      const needed = Math.min(length, requestStartBytes);
+      if (left < needed) {
+        this.#carry.keep(there, at, needed);
+        return;
+      }
+      this.#begin(there.subarray(at, at + needed));
+      this.#left = Math.max(0, length - left);
+      at += Math.min(length, left);
+    }
+  }
+
+  #begin(start: Buffer): void {
+    this.id = start.readInt32LE(4);
+    this.opCode = start.readInt32LE(12);
+    // The driver asks in the old way only before it knows the server: its greeting.
+    const name = this.opCode === opQuery ? 'hello' : firstName(start);
+    this.asked = askedByName[name] ?? 'command';
+    this.nonce =
+      name === 'saslStart' ? /,r=([A-Za-z0-9+/=]+)/.exec(start.toString('latin1'))?.[1] : undefined;
+  }
+}
+
+/** The first member of the document of an OP_MSG: the command. */
+function firstName(start: Buffer): string {
+  const at = (beforeBody[opMsg] as number) + 5;
+  return start.toString('latin1', at, start.indexOf(0, at));
+}
+
+/** What the server answers. Throws what the connection has to end for. */
+export class Replies {
+  readonly #requests: Requests;
+  readonly #pass: (bytes: Buffer) => void;
+  readonly #carry = new Carry();
+  #left = 0;
+
+  constructor(requests: Requests, pass: (bytes: Buffer) => void) {
+    this.#requests = requests;
+    this.#pass = pass;
+  }
+
+  take(bytes: Buffer): void {
+    const passed = Math.min(this.#left, bytes.length);
+    if (passed > 0) this.#pass(bytes.subarray(0, passed));
+    this.#left -= passed;
+    const there = passed === bytes.length ? undefined : this.#carry.join(bytes.subarray(passed));
+    if (there === undefined) return;
+    if (there.length < headerBytes) {
+      this.#carry.keep(there, 0, headerBytes);
+      return;
+    }
+    const { length, bodyAt } = this.#check(there);
+    const isWide = this.#requests.asked === 'command';
+    const needed = isWide ? bodyAt + 4 : length;
+    if (there.length < needed) {
+      this.#carry.keep(there, 0, needed);
+      return;
+    }
+    if (bodyAt + there.readInt32LE(bodyAt) !== length) throw misfit('A message is not its document.');
+    if (there.length > length) throw misfit('The server says what it was not asked.');
+    this.#left = length - there.length;
+    this.#requests.id = 0;
+    this.#pass(isWide ? there : this.#checked(there, bodyAt));
+  }
+
+  #check(message: Buffer): { length: number; bodyAt: number } {
+    const { id, opCode, asked } = this.#requests;
+    const length = message.readInt32LE(0);
+    const bodyAt = beforeBody[message.readInt32LE(12)];
+    if (id === 0 || message.readInt32LE(8) !== id) throw misfit('The server says what it was not asked.');
+    if (bodyAt === undefined || (message.readInt32LE(12) === opReply) !== (opCode === opQuery))
+      throw misfit('The reply is of a kind that was not asked for.');
+    const lengthMax = asked === 'command' ? messageBytesMax : logInBytesMax;
+    if (length < bodyAt + 5 || length > lengthMax) throw misfit('The length of a message is out of bounds.');
+    const flags = message.length < headerBytes + 5 ? 0 : message.readUInt32LE(headerBytes);
+    if (bodyAt === beforeBody[opMsg] && (flags !== 0 || (message[headerBytes + 4] ?? 0) !== 0))
+      throw misfit('The reply has parts that were not asked for.');
+    return { length, bodyAt };
+  }
+
+  #checked(message: Buffer, bodyAt: number): Buffer {
+    const body = message.subarray(bodyAt, documentEnd(message, bodyAt, message.length));
+    if (this.#requests.nonce !== undefined) checkScram(body, this.#requests.nonce);
+    if (this.#requests.asked !== 'hello') return message;
+    const clean = cleanHello(body);
+    const head = Buffer.from(message.subarray(0, bodyAt));
+    head.writeInt32LE(bodyAt + clean.length, 0);
+    // An OP_REPLY counts its documents.
+    if (bodyAt === beforeBody[opReply]) head.writeInt32LE(1, bodyAt - 4);
+    return Buffer.concat([head, clean]);
+  }
+}
+
+const misfit = (message: string) => new RangeError(message);

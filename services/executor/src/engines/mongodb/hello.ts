@@ -1,0 +1,92 @@
+/** What a server says before anybody is logged in, brought to what the driver expects. */
+
+import { Binary, BSON, type Document, ObjectId } from 'mongodb';
+import { logInError } from './errors.ts';
+
+/** A replica set has no more (the manual's "Replica Set Members" says 50). */
+export const membersMax = 50;
+/**
+ * The driver derives keys on the thread that serves everybody: this many rounds take it a tenth of a second. MongoDB's
+ * own are 10,000 and 15,000.
+ */
+const roundsMax = 100_000;
+
+type Check = (value: unknown) => boolean;
+
+const isText: Check = (value) => typeof value === 'string';
+const isTruth: Check = (value) => typeof value === 'boolean';
+const isNumber: Check = (value) => typeof value === 'number';
+const isMember: Check = (value) => typeof value === 'string' && member.test(value) && portOf(value) <= 65_535;
+const isList =
+  (check: Check, most: number): Check =>
+  (value) =>
+    Array.isArray(value) && value.length <= most && value.every(check);
+const isMap =
+  (check: Check): Check =>
+  (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(check);
+
+const member = /^(?:[^\s:[\]@/?#,%\\]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):\d{1,5}$/;
+const portOf = (address: string) => Number(address.slice(address.lastIndexOf(':') + 1));
+
+/** What else a server tells is left out: its clock, a log-in that nobody asked for, how to be followed. */
+const fields: Record<string, Check> = {
+  ok: isNumber,
+  code: isNumber,
+  errmsg: isText,
+  codeName: isText,
+  helloOk: isTruth,
+  isWritablePrimary: isTruth,
+  ismaster: isTruth,
+  secondary: isTruth,
+  hidden: isTruth,
+  passive: isTruth,
+  arbiterOnly: isTruth,
+  isreplicaset: isTruth,
+  readOnly: isTruth,
+  msg: isText,
+  setName: isText,
+  me: isMember,
+  primary: isMember,
+  hosts: isList(isMember, membersMax),
+  passives: isList(isMember, membersMax),
+  arbiters: isList(isMember, membersMax),
+  setVersion: isNumber,
+  electionId: (value) => value instanceof ObjectId,
+  tags: isMap(isText),
+  minWireVersion: isNumber,
+  maxWireVersion: isNumber,
+  maxBsonObjectSize: isNumber,
+  maxMessageSizeBytes: isNumber,
+  maxWriteBatchSize: isNumber,
+  logicalSessionTimeoutMinutes: isNumber,
+  connectionId: isNumber,
+  saslSupportedMechs: isList(isText, 20),
+};
+
+/** Throws a RangeError where a field is of another kind than it must be. */
+export function cleanHello(body: Buffer): Uint8Array {
+  const said = BSON.deserialize(body);
+  const clean: Document = {};
+  for (const [name, check] of Object.entries(fields)) {
+    const value = Object.hasOwn(said, name) ? said[name] : undefined;
+    if (value === undefined || value === null) continue;
+    if (!check(value)) throw new RangeError(`The server has another kind of ${name} than servers have.`);
+    clean[name] = value;
+  }
+  const { hosts = [], passives = [], arbiters = [] } = clean;
+  if (hosts.length + passives.length + arbiters.length > membersMax)
+    throw new RangeError('The server names more members than a replica set has.');
+  return BSON.serialize(clean);
+}
+
+/** Throws SOURCE_AUTH where the server's first message (RFC 5802) is none, or asks for more work than a log-in is worth. */
+export function checkScram(body: Buffer, nonce: string): void {
+  const { ok, payload } = BSON.deserialize(body);
+  if (Number(ok) !== 1) return;
+  const text = payload instanceof Binary ? Buffer.from(payload.buffer).toString('latin1') : '';
+  const [, both = '', rounds = ''] = /^r=([^,]+),s=[^,]+,i=([1-9]\d*)(?:,|$)/.exec(text) ?? [];
+  if (!both.startsWith(nonce) || both.length === nonce.length)
+    throw logInError(new Error('The first message of the server does not follow SCRAM.'));
+  if (Number(rounds) > roundsMax) throw logInError(new Error(`The server asks for ${rounds} rounds.`));
+}

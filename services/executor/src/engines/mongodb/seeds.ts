@@ -1,0 +1,61 @@
+/** The servers that a source begins with: those that are given, or those that a name stands for in DNS. */
+
+import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
+import { toConnectError } from './errors.ts';
+import { membersMax } from './hello.ts';
+
+export interface Host {
+  host: string;
+  port: number;
+}
+
+export interface Seeds {
+  hosts: Host[];
+  /** The one host is all there is: what it says of other members is not followed. */
+  isDirect: boolean;
+  replicaSet: string | undefined;
+  authSource: string | undefined;
+}
+
+export async function seedsOf(settings: ConnectSettings, deps: ConnectDeps): Promise<Seeds> {
+  const { host, port, hosts = [], replicaSet, authSource } = settings;
+  if (settings.srv) return byName(settings, deps);
+  const all = [{ host, port }, ...hosts.filter((other) => other.host !== host || other.port !== port)];
+  const isDirect = all.length === 1 && replicaSet === undefined;
+  return { hosts: all, isDirect, replicaSet, authSource };
+}
+
+/** As the driver does it with `mongodb+srv` (the specification "Initial DNS Seedlist Discovery"). */
+async function byName(settings: ConnectSettings, deps: ConnectDeps): Promise<Seeds> {
+  const { host } = settings;
+  try {
+    if (deps.resolveService === undefined) throw new Error('Names of services are not looked up here.');
+    const { servers, texts } = await deps.resolveService('mongodb', host, deps.signal);
+    if (servers.length === 0 || servers.length > membersMax)
+      throw new Error('The name has no usable servers.');
+    for (const server of servers) requireKin(server.host, host);
+    if (texts.length > 1) throw new Error('The name has more than one text.');
+    const told = new URLSearchParams(texts[0] ?? '');
+    for (const name of told.keys()) {
+      if (name !== 'authSource' && name !== 'replicaSet')
+        throw new Error(`The text of the name says ${name}.`);
+    }
+    return {
+      hosts: servers,
+      isDirect: false,
+      replicaSet: settings.replicaSet ?? told.get('replicaSet') ?? undefined,
+      authSource: settings.authSource ?? told.get('authSource') ?? undefined,
+    };
+  } catch (err) {
+    throw toConnectError(err);
+  }
+}
+
+/** A name server may send to hosts of the name's own domain alone. */
+function requireKin(server: string, name: string): void {
+  const labels = plain(name).split('.');
+  const domain = `.${(labels.length < 3 ? labels : labels.slice(1)).join('.')}`;
+  if (!plain(server).endsWith(domain)) throw new Error('The name stands for servers of another domain.');
+}
+
+const plain = (name: string) => name.toLowerCase().replace(/\.$/, '');
