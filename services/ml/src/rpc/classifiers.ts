@@ -5,7 +5,7 @@ import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { type Fault, HubError } from '@datahub/service-kit/call/error';
+import { type Fault, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { Replicas } from '../classifiers/classifier-cache.ts';
@@ -113,7 +113,10 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
         await replica.read((state) => requireVersion(state, expected));
       await store.classifiers.delete(principal.accountId, classifierId);
       replicas.drop(classifierId);
-      await sweepLog(store, principal.accountId, classifierId);
+      // The classifier is gone; of its log something may be left.
+      await sweepLog(store, principal.accountId, classifierId).catch((err) => {
+        throw outcomeUnknown(err);
+      });
       return {};
     },
 
@@ -127,7 +130,11 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
         () => replica.train(checked, eventId === '' ? undefined : eventId),
       );
       // Deleted while it was trained: nothing may stay behind of it.
-      if ((await store.classifiers.get(principal.accountId, classifierId)) === null) {
+      const still = await store.classifiers.get(principal.accountId, classifierId).catch((err) => {
+        // It has been learnt by now.
+        throw outcomeUnknown(err);
+      });
+      if (still === null) {
         await sweepLog(store, principal.accountId, classifierId);
         throw new HubError('NOT_FOUND', 'There is no such classifier.');
       }
