@@ -117,6 +117,16 @@ describe('bodies', () => {
     expect([status, body.detail, body.errors.length]).toEqual([400, detail, 1]);
   });
 
+  it('of a classifier name missing and unknown members together', async () => {
+    const told = async (path: string, body: object) => {
+      const answer = await api.post(`/v1/classifiers/x/${path}`, body);
+      return [answer.status, pointers(answer.body)];
+    };
+    expect(await told('train', { label: 'x', contxt: 'y' })).toEqual([400, ['/context', '/contxt']]);
+    expect(await told('predict', { contxt: 'y' })).toEqual([400, ['/context', '/contxt']]);
+    expect(await told('predict', { contexts: ['a'], contxt: 1 })).toEqual([400, ['/contxt']]);
+  });
+
   it('with very many faults are told some of them, that there are more, and hold nobody up', async () => {
     const members = Array.from({ length: 90_000 }, (_, i) => `"a${i.toString(36)}":0`);
     const raw = `{${members.join(',')}}`;

@@ -27,10 +27,14 @@ export const createClassifierBody = object({
 const list = { type: 'array', minItems: 1, maxItems: batchMax } as const;
 const example = object({ label, context: text }, ['label', 'context']);
 
-export const trainBody = object({ label, context: text, examples: list });
+/** Other members are refused in the handler, together with those that are missing. */
+export const trainBody = { ...object({ label, context: text, examples: list }), additionalProperties: true };
 export const trainDocumented = object({ label, context: text, examples: { ...list, items: example } });
 const predictOptions = object({ top: { type: 'integer', minimum: 1, maximum: 1_000 } });
-export const predictBody = object({ context: text, contexts: list, options: predictOptions });
+export const predictBody = {
+  ...object({ context: text, contexts: list, options: predictOptions }),
+  additionalProperties: true,
+};
 export const predictDocumented = object({
   context: text,
   contexts: { ...list, items: text },
@@ -44,6 +48,12 @@ interface TrainBody {
   label?: string;
   context?: string;
   examples?: { label: string; context: string }[];
+}
+
+interface PredictBody {
+  context?: string;
+  contexts?: string[];
+  options?: { top?: number };
 }
 
 const isLabel = (value: unknown) =>
@@ -153,15 +163,15 @@ export function createClassifierHandlers({ ml }: Upstreams) {
           .catch((err) => Promise.reject(inList(err, inExamples)));
         return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
       }
-      const { label, context } = requireMembers(body, ['label', 'context']);
+      const { label, context } = requireMembers(body, ['label', 'context'], ['examples']);
       const example = { label, context };
       const { classes } = await ml.train({ classifierId, examples: [example], eventId }, request.context);
       return { classId: classes[0]?.classId, observations: classes[0]?.observations };
     },
 
     predict: async (request) => {
-      const body = request.body as { context?: string; contexts?: string[]; options?: { top?: number } };
-      const top = body.options?.top;
+      const { options, ...body } = request.body as PredictBody;
+      const top = options?.top;
       const classifierId = classifierIdOf(request);
       if (body.contexts !== undefined) {
         requireAlone(body, 'contexts', ['context']);
@@ -171,7 +181,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
           .catch((err) => Promise.reject(inList(err, inContexts)));
         return { predictions: predictions.map(toPredictionJson) };
       }
-      const contexts = [requireMembers(body, ['context']).context];
+      const contexts = [requireMembers(body, ['context'], ['contexts']).context];
       const { predictions } = await ml.predict({ classifierId, contexts, top }, request.context);
       return predictions[0] === undefined ? {} : toPredictionJson(predictions[0]);
     },
@@ -200,19 +210,30 @@ function toPredictionJson({ scores, otherScore }: Prediction) {
   return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores, otherScore };
 }
 
-/** The members that make a single call; all that are missing are named at once. */
-function requireMembers<N extends string>(body: Partial<Record<N, string>>, names: N[]): Record<N, string> {
-  const errors = names
+/** The members that make a single call; all that are missing or unknown are named at once. */
+function requireMembers<N extends string>(
+  body: Partial<Record<N, string>>,
+  names: N[],
+  others: string[],
+): Record<N, string> {
+  const missing = names
     .filter((name) => body[name] === undefined)
     .map((name) => ({ pointer: `/${name}`, detail: 'is missing' }));
-  if (errors.length > 0) throw new HubError('VALIDATION', `${errors[0]?.pointer} is missing.`, { errors });
+  const errors = [...missing, ...unknownMembers(body, [...names, ...others])];
+  if (errors.length > 0) throw validationError(errors);
   return body as Record<N, string>;
 }
 
 function requireAlone(body: object, name: string, others: string[]): void {
-  const errors = others
+  const besides = others
     .filter((other) => Object.hasOwn(body, other))
     .map((other) => ({ pointer: `/${other}`, detail: `cannot be sent together with ${name}` }));
-  if (errors.length > 0)
-    throw new HubError('VALIDATION', `${errors[0]?.pointer} ${errors[0]?.detail}.`, { errors });
+  const errors = [...besides, ...unknownMembers(body, [name, ...others])];
+  if (errors.length > 0) throw validationError(errors);
+}
+
+function unknownMembers(body: object, known: string[]): Fault[] {
+  return Object.keys(body)
+    .filter((name) => !known.includes(name))
+    .map((name) => ({ pointer: pointerTo('', name), detail: 'is not known here' }));
 }
