@@ -6,6 +6,7 @@ import mysql, { type Connection as DriverConnection } from 'mysql2';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { plainBytesError, startTls } from '../../network/tls.ts';
 import { guardLogIn } from '../shared/login-guard.ts';
+import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
 import { limitCapabilities, type Negotiating } from './capabilities.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
@@ -86,6 +87,9 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         if (plain.holdsMore()) fail(plainBytesError());
         else secure(driver, settings, fail).then(() => onSecure(), fail);
       };
+      watchForPostgres(socket, { host, port, deps }, () =>
+        fail(wrongEngineError('PostgreSQL', 'MySQL or MariaDB')),
+      );
       socket.once('close', () => reject(toConnectError(undefined)));
       // More than one comes where one thing fails after another.
       (connection as DriverConnection).on('error', reject);

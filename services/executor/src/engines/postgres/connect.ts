@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { noTlsError, plainBytesError, startTls, tlsError } from '../../network/tls.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
+import { isMysqlGreeting, wrongEngineError } from '../shared/wrong-engine.ts';
 import { PostgresConnection } from './connection.ts';
 import { OptionsRefused, toConnectError } from './errors.ts';
 import { logIn, type Started } from './login.ts';
@@ -90,7 +91,8 @@ function offersTls(socket: Socket): Promise<boolean> {
     socket.once('data', (bytes: Buffer) => {
       socket.off('error', gone).off('close', gone);
       const answer = String.fromCharCode(bytes[0] as number);
-      if (answer !== yes && answer !== no) reject(tlsError());
+      if (isMysqlGreeting(bytes)) reject(wrongEngineError('MySQL or MariaDB', 'PostgreSQL'));
+      else if (answer !== yes && answer !== no) reject(tlsError());
       else if (bytes.length > 1) reject(plainBytesError());
       else resolve(answer === yes);
     });
