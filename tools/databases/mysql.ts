@@ -96,7 +96,8 @@ async function mirrorOf(): Promise<string | undefined> {
 
 /** Its memory and its care for power cuts are cut down, the rest is as MySQL comes. */
 const small = [
-  '--skip-log-bin',
+  '--sync-binlog=0',
+  '--log-bin-trust-function-creators=ON',
   '--mysqlx=OFF',
   '--innodb-buffer-pool-size=128M',
   '--innodb-flush-log-at-trx-commit=0',
