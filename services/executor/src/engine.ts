@@ -169,7 +169,6 @@ export class NeverAnswered extends HubError {
 }
 
 export interface Engine {
-  readonly names: readonly EngineName[];
   connect(settings: ConnectSettings, deps: ConnectDeps): Promise<Connection>;
   /** True for a port that the engine itself listens at, where no source may be. */
   owns?(address: string, port: number): boolean;

@@ -5,7 +5,6 @@ import type { Executor } from '@datahub/executor-session/executor';
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Opener } from '@datahub/sealing/opener';
 import type { Calls } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { ExecutorConfig } from './config.ts';
@@ -35,7 +34,7 @@ export interface ExecutorDeps {
     close(): Promise<void>;
   };
   opener: Opener;
-  engines: readonly Engine[];
+  engines: Readonly<Record<EngineName, Engine>>;
   compile: CompileQuery;
   createAnswer: ExecuteDeps['createAnswer'];
   tracing?: Tracing | undefined;
@@ -72,8 +71,9 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     renewTimeoutMs,
   });
   const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
+  const engines = Object.values(deps.engines);
   const owns = (address: string, port: number) =>
-    deps.engines.some((engine) => engine.owns?.(address, port) ?? false);
+    engines.some((engine) => engine.owns?.(address, port) ?? false);
   const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs, owns };
   const connect = createConnect(deps, {
     rowBytesMax: config.rowBytesMax,
@@ -144,23 +144,13 @@ function createConnect(
   { engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>,
   { newDial, resolveService, rowBytesMax }: Connecting,
 ) {
-  const byName = new Map<EngineName, Engine>(
-    engines.flatMap((engine) => engine.names.map((name) => [name, engine])),
-  );
   // A pool holds one definition as long as its settings stay.
   const learnedOf = new WeakMap<SourceDefinition, Learned>();
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const learned = learnedOf.get(source) ?? {};
     learnedOf.set(source, learned);
-    const engine = byName.get(source.engine);
-    if (engine === undefined) {
-      throw new HubError('UNAVAILABLE', `This hub cannot reach sources of the engine ${source.engine}.`, {
-        stage: 'connect',
-        retryable: false,
-      });
-    }
     const { accountId } = source;
-    return engine.connect(await unseal(source, opener), {
+    return engines[source.engine].connect(await unseal(source, opener), {
       dial: newDial(accountId),
       resolveService: (service, name, asking) => resolveService(service, name, { accountId, signal: asking }),
       signal,

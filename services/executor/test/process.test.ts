@@ -10,6 +10,7 @@ import { expect, test } from 'vitest';
 import { bindingOf } from '../src/credentials/unseal.ts';
 import { toSourceDefinition } from '../src/definitions/from-proto.ts';
 import { startExecutorProcess } from '../src/process.ts';
+import { forEachEngine } from './fakes/engines.ts';
 
 const token = 't'.repeat(32);
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
@@ -78,15 +79,12 @@ function environment(privateKey: string, catalogPort: number) {
 }
 
 const parts: Parameters<typeof startExecutorProcess>[1] = {
-  engines: [
-    {
-      names: ['postgres'],
-      connect: async ({ host, port: sourcePort }, { dial, signal }) => {
-        await dial(host, sourcePort, signal);
-        throw new Error('The dial must have been refused.');
-      },
+  engines: forEachEngine({
+    connect: async ({ host, port: sourcePort }, { dial, signal }) => {
+      await dial(host, sourcePort, signal);
+      throw new Error('The dial must have been refused.');
     },
-  ],
+  }),
   compile: () => ({
     kind: 'read',
     uncounted: false,
@@ -153,10 +151,7 @@ test('says that it serves once it has met its catalog', async () => {
 test('does not start with a public key in the place of a private one, nor with a file without keys', async () => {
   const { publicKey } = await generateKeyPair();
   const start = (env: Record<string, string>) =>
-    startExecutorProcess(
-      { DATAHUB_SERVICE_TOKEN: token, ...env },
-      { engines: [], compile: () => undefined as never, createAnswer: () => undefined as never },
-    );
+    startExecutorProcess({ DATAHUB_SERVICE_TOKEN: token, ...env }, parts);
   const swapped = start({ DATAHUB_SEALING_PRIVATE_KEYS: publicKey });
   await expect(swapped).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS: .*it is the public one/);
   const empty = start({ DATAHUB_SEALING_KEY_FILE: '/dev/null' });
@@ -164,9 +159,6 @@ test('does not start with a public key in the place of a private one, nor with a
 });
 
 test('does not start without what it needs, and says all of it', async () => {
-  const start = startExecutorProcess(
-    {},
-    { engines: [], compile: () => undefined as never, createAnswer: () => undefined as never },
-  );
+  const start = startExecutorProcess({}, parts);
   await expect(start).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS[\s\S]*DATAHUB_SERVICE_TOKEN/);
 });

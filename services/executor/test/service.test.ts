@@ -16,11 +16,11 @@ import { toSourceDefinition } from '../src/definitions/from-proto.ts';
 import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/engine.ts';
 import type { AnswerSink } from '../src/execution/execution.ts';
 import { type Catalog, type ExecutorService, openExecutor } from '../src/service.ts';
+import { forEachEngine } from './fakes/engines.ts';
 
 /** Speaks to a real socket, so that dialling and its rules are the real ones; what it runs comes back as its answer. */
 function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)[]): Engine {
   return {
-    names: ['postgres'],
     connect: async (settings, { dial, signal, learned }) => {
       const socket = await dial(settings.host, settings.port, signal);
       seen.push(settings);
@@ -100,7 +100,7 @@ async function setup(env: Record<string, string> = {}) {
         return { close: async () => {} };
       },
       opener: await createOpener([privateKey]),
-      engines: [createLineEngine(seen, learnt)],
+      engines: forEachEngine(createLineEngine(seen, learnt)),
       compile: ({ text }) => ({
         kind: 'read',
         uncounted: false,

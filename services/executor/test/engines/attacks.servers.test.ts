@@ -181,9 +181,9 @@ describe.each([postgres, mariadb])('a session at $engine', (server) => {
     };
     const reopen = async () => {
       if (connection !== undefined && !connection.broken) return;
-      const adapter = createEngines().find(({ names }) => names.includes(server.engine));
+      const adapter = createEngines()[server.engine];
       const deps = { dial, signal: AbortSignal.timeout(5_000) };
-      connection = (await adapter?.connect(
+      connection = (await adapter.connect(
         settingsOf(server.engine, server.url as string),
         deps,
       )) as Connection;

@@ -17,8 +17,8 @@ describe.each(servers)('columns of $engine', ({ engine, url, quote, lengthMax })
     let connection: Connection;
 
     beforeAll(async () => {
-      const adapter = createEngines().find(({ names }) => names.includes(engine));
-      connection = (await adapter?.connect(settingsOf(engine, url as string), {
+      const adapter = createEngines()[engine];
+      connection = (await adapter.connect(settingsOf(engine, url as string), {
         dial,
         signal: AbortSignal.timeout(5_000),
       })) as Connection;

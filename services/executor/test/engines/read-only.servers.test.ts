@@ -135,8 +135,8 @@ describe.each(servers)('a read at $engine', (server) => {
     const look = async () => (await ask(connection, server.look)).text;
 
     beforeAll(async () => {
-      const adapter = createEngines().find(({ names }) => names.includes(server.engine));
-      connection = (await adapter?.connect(settingsOf(server.engine, server.url as string), {
+      const adapter = createEngines()[server.engine];
+      connection = (await adapter.connect(settingsOf(server.engine, server.url as string), {
         dial,
         signal: AbortSignal.timeout(5_000),
       })) as Connection;
@@ -167,10 +167,9 @@ describe.each(servers)('a read at $engine', (server) => {
 
 describe.skipIf(postgres.url === undefined)('a read at PostgreSQL over a second connection', () => {
   it('writes what the source’s user may: dblink is for its database to deny', async () => {
-    const adapter = createEngines().find(({ names }) => names.includes('postgres'));
+    const adapter = createEngines().postgres;
     const settings = settingsOf('postgres', postgres.url as string);
-    const connection = await adapter?.connect(settings, { dial, signal: AbortSignal.timeout(5_000) });
-    if (connection === undefined) throw new Error('There is no engine for PostgreSQL.');
+    const connection = await adapter.connect(settings, { dial, signal: AbortSignal.timeout(5_000) });
     const command = (text: string) => ask(connection, text, { kind: 'standalone' });
     await command('CREATE EXTENSION IF NOT EXISTS dblink');
     await command('CREATE TABLE IF NOT EXISTS hub_linked (a int)');

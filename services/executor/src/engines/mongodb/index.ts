@@ -13,7 +13,6 @@ export function createMongodbEngine(): Engine {
     return opened;
   };
   return {
-    names: ['mongodb'],
     connect: async (...call) => {
       loading ??= load();
       return (await loading).connect(...call);

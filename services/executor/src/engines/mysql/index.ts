@@ -5,7 +5,6 @@ import type { Engine } from '../../engine.ts';
 /** Loaded with its first source: the driver takes 11 MiB. */
 export function createMysqlEngine(): Engine {
   return {
-    names: ['mysql', 'mariadb'],
     connect: async (...call) => (await import('./connect.ts')).connectMysql(...call),
   };
 }

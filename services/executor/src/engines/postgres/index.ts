@@ -4,5 +4,5 @@ import type { Engine } from '../../engine.ts';
 import { connectPostgres } from './connect.ts';
 
 export function createPostgresEngine(): Engine {
-  return { names: ['postgres'], connect: connectPostgres };
+  return { connect: connectPostgres };
 }
