@@ -11,6 +11,20 @@ describe.each(engines)('a %s source', (engine) => {
   const create = (change: object = {}) =>
     api.post('/v1/sources', { ...sourceBody(hubId, engine), ...change });
 
+  it('takes files of TLS that end with a NUL, as MySQL generates them', async () => {
+    const ca = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+    const add = (text: string) => {
+      const body = sourceBody(hubId, engine);
+      const connectionSettings = {
+        ...body.connectionSettings,
+        tls: { mode: 'verify-full', ca: text, key: text },
+      };
+      return api.post('/v1/sources', { ...body, connectionSettings });
+    };
+    expect((await add(`${ca}\0`)).status).toBe(200);
+    expect((await add(`\0${ca}`)).status).toBe(400);
+  });
+
   it('takes what may be absent, and lets go of it where it is null', async () => {
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'absent' }));
     const body = sourceBody(hubId, engine);

@@ -51,7 +51,7 @@ export async function makeSource(
   const user = newSecret(check, 'user', { value: settings.user ?? '', engine: plain.engine });
   const password = newSecret(check, 'password', { value: settings.password ?? '', engine: plain.engine });
   const key = settings.tls?.key
-    ? newSecret(check, 'tls.key', { value: settings.tls.key, engine: plain.engine })
+    ? newSecret(check, 'tls.key', { value: pemOf(settings.tls.key), engine: plain.engine })
     : undefined;
   check.done();
   const id = context.createId('src', context.nowMs);
@@ -95,7 +95,7 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
       engine: plain.engine,
     }),
     key: changedSecret(check, 'tls.key', {
-      value: settings.tls?.key,
+      value: settings.tls?.key && pemOf(settings.tls.key),
       current: source.tls.key,
       engine: plain.engine,
     }),
@@ -256,10 +256,12 @@ function checkTls(
   };
 }
 
+/** The files that MySQL generates end with a NUL. */
+const pemOf = (text: string) => text.replace(/\0+$/, '');
+
 /** An empty text takes the certificate away. */
 function checkPem(check: Checker, name: string, given: string | undefined): string | undefined {
-  // The files that MySQL generates end with a NUL.
-  const value = given?.replace(/\0+$/, '');
+  const value = given && pemOf(given);
   if (value === undefined || value === '') return undefined;
   if (!value.includes('-----BEGIN ')) check.fault(pointerOf(name), 'must be a PEM text');
   return check.text(pointerOf(name), value, bounds.pem);

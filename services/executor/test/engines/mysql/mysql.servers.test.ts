@@ -50,6 +50,11 @@ describe.each(servers)('%s', (name, url) => {
       expect(await value(expression)).toEqual(expected);
     });
 
+    it('writes vectors of MySQL 9 as base64, bytes as they are', async () => {
+      if (!/^MySQL (9|\d\d)/.test(connection.serverVersion)) return;
+      expect(await value("STRING_TO_VECTOR('[1,2.5]')")).toBe('AACAPwAAIEA=');
+    });
+
     it('names every column, whatever it is called', async () => {
       const { text } = await ask(
         connection,
