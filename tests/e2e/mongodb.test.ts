@@ -154,6 +154,54 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
   });
 });
 
+describe('the servers of a mongodb source', () => {
+  const address = { host: 'a.db.example', port: 27_017, database: 'd', user: 'reader', password: 'secret' };
+  const servers = {
+    hosts: [{ host: 'b.db.example', port: 27_018 }],
+    replicaSet: 'rs',
+    readPreference: 'secondaryPreferred',
+    authMechanism: 'SCRAM-SHA-1',
+  };
+  let hubId: string;
+  const make = (settings: object, engine = 'mongodb') =>
+    api.post('/v1/sources', { hubId, label: 's', engine, connectionSettings: { ...address, ...settings } });
+
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'servers' })));
+  });
+
+  it('are kept, changed, and taken away by null', async () => {
+    const { sourceId } = await api.ok(make(servers));
+    const path = `/v1/sources/${sourceId}`;
+    const shown = async () => (await api.ok(api.get(path))).connectionSettings;
+    expect(await shown()).toMatchObject(servers);
+    await api.ok(api.put(path, { connectionSettings: { readPreference: null, replicaSet: 'other' } }));
+    const { readPreference, replicaSet } = await shown();
+    expect([readPreference, replicaSet]).toEqual([undefined, 'other']);
+    const put = (settings: object) => api.put(path, { connectionSettings: settings });
+    const secrets = { user: 'reader', password: 'secret' };
+    for (const moved of [{ hosts: [{ host: 'c.db.example', port: 1 }] }, { authMechanism: null }]) {
+      const { status, body } = await put(moved);
+      expect([status, body.errors[0].pointer]).toEqual([400, '/connectionSettings/user']);
+      await api.ok(put({ ...moved, ...secrets }));
+    }
+    await api.ok(put({ hosts: null, srv: true, ...secrets }));
+    expect(await shown()).toMatchObject({ srv: true });
+    expect(await shown()).not.toHaveProperty('hosts');
+  });
+
+  it.each<[string, object, string]>([
+    ['hosts', { hosts: servers.hosts, srv: true }, 'mongodb'],
+    ['hosts/0/host', { hosts: [{ host: 'x@y,z', port: 1 }] }, 'mongodb'],
+    ['authMechanism', { authMechanism: 'PLAIN', tls: { mode: 'require' } }, 'mongodb'],
+    ['authMechanism', { authMechanism: 'MONGODB-AWS' }, 'mongodb'],
+    ['replicaSet', { replicaSet: 'rs' }, 'postgres'],
+  ])('are refused at %s where they cannot be: %j', async (name, settings, engine) => {
+    const { status, body } = await make(settings, engine);
+    expect([status, body.errors[0].pointer]).toEqual([400, `/connectionSettings/${name}`]);
+  });
+});
+
 it('a user may be missing at mongodb alone', async () => {
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'users' }));
   const connectionSettings = { host: '127.0.0.1', port: 1, database: 'd', user: '', password: '' };

@@ -13,6 +13,10 @@ export interface SealBinding {
   host: string;
   port: number;
   tlsMode: string;
+  /** Where else, and how, the secret is given away; absent where it is to one host in the default way. */
+  hosts?: readonly { host: string; port: number }[] | undefined;
+  srv?: boolean | undefined;
+  authMechanism?: string | undefined;
   field: SecretField;
 }
 
@@ -30,8 +34,26 @@ export const sealingInfo = new TextEncoder().encode('datahub source credential v
 
 /** JSON keeps the members apart, whatever they contain. */
 export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> {
-  const { sourceId, engine, host, port, tlsMode, field } = binding;
-  return new TextEncoder().encode(JSON.stringify([sourceId, engine, host, port, tlsMode, field]));
+  const {
+    sourceId,
+    engine,
+    host,
+    port,
+    tlsMode,
+    field,
+    hosts = [],
+    srv = false,
+    authMechanism = '',
+  } = binding;
+  const members: unknown[] = [sourceId, engine, host, port, tlsMode, field];
+  // What was sealed before these were known has none of them.
+  if (hosts.length > 0 || srv || authMechanism !== '')
+    members.push(
+      hosts.map((other) => [other.host, other.port]),
+      srv,
+      authMechanism,
+    );
+  return new TextEncoder().encode(JSON.stringify(members));
 }
 
 export function toText({ keyId, encapsulated, ciphertext }: Envelope): string {

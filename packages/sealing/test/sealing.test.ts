@@ -61,6 +61,9 @@ describe('envelopes', () => {
     { host: 'evil.example' },
     { port: 5433 },
     { tlsMode: 'disable' },
+    { hosts: [{ host: 'evil.example', port: 5432 }] },
+    { srv: true },
+    { authMechanism: 'PLAIN' },
     { field: 'user' },
   ])('is refused elsewhere: %j', async (other) => {
     const text = await seal('s3cret', binding);

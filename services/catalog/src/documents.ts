@@ -63,6 +63,12 @@ export interface SourceDoc extends Doc, Dated {
   statementTimeoutMs: number | null;
   /** The database that knows the user; MongoDB only. */
   authSource?: string;
+  /** Further servers beside `host`; MongoDB only, as all up to `authMechanism`. */
+  hosts?: { host: string; port: number }[];
+  srv?: true;
+  replicaSet?: string;
+  readPreference?: string;
+  authMechanism?: string;
   /** The version at which anything changed that connections are made from. */
   settingsVersion: number;
 }

@@ -1,6 +1,5 @@
 /** A source: pure rules, but for the sealing of its secrets, which is handed in. */
 
-import { isIP } from 'node:net';
 import { type EngineName, engines } from '@datahub/contract/engines';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
@@ -9,6 +8,14 @@ import { type Checker, createChecker } from './check.ts';
 import { type Secret, type SourceDoc, type TlsMode, tlsModes } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { looksLikeMask, maskKey, maskPassword, maskUser } from './secret-mask.ts';
+import {
+  checkHost,
+  checkServers,
+  isElsewhere,
+  type ServerSettings,
+  serversText,
+  withoutServers,
+} from './source-servers.ts';
 
 const bounds = {
   port: { min: 1, max: 65_535 },
@@ -29,8 +36,9 @@ const bounds = {
 
 type PlainSettings = Pick<
   SourceDoc,
-  'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs' | 'authSource'
->;
+  'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs'
+> &
+  ServerSettings;
 
 export interface NewSource {
   hubId: string;
@@ -113,7 +121,7 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
         ? undefined
         : await sealed('tls.key', fresh.key);
   const tls = { ...plain.tls, ...(key === undefined ? {} : { key }) };
-  const next = { ...source, label, parentNodeId, ...plain, user, password, tls };
+  const next = { ...withoutServers(source), label, parentNodeId, ...plain, user, password, tls };
   const reconnects = connectionText(next) !== connectionText(source);
   if (!reconnects && label === source.label && parentNodeId === source.parentNodeId) return source;
   return reconnects ? { ...next, settingsVersion: source.version + 1 } : next;
@@ -121,15 +129,18 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
 
 /** Everything that connections are made from, as one text to compare. */
 function connectionText(source: SourceDoc): string {
-  const { engine, host, port, database, user, password, tls, pool, statementTimeoutMs, authSource } = source;
+  const { engine, host, port, database, user, password, tls, pool, statementTimeoutMs } = source;
   const key = tls.key?.sealed;
   return JSON.stringify([
     [engine, host, port, database, user.sealed, password.sealed, tls.mode, tls.ca, tls.cert, key],
-    [pool.max, pool.idleTimeoutMs, statementTimeoutMs, authSource],
+    [pool.max, pool.idleTimeoutMs, statementTimeoutMs, serversText(source)],
   ]);
 }
 
-function sealFor(source: Pick<SourceDoc, 'id' | 'engine' | 'host' | 'port' | 'tls'>, seal: Seal) {
+function sealFor(
+  source: Pick<SourceDoc, 'id' | 'engine' | 'host' | 'port' | 'tls'> & ServerSettings,
+  seal: Seal,
+) {
   return async (field: SecretField, plain: string): Promise<Secret> => ({
     sealed: await seal(plain, {
       sourceId: source.id,
@@ -137,6 +148,9 @@ function sealFor(source: Pick<SourceDoc, 'id' | 'engine' | 'host' | 'port' | 'tl
       host: source.host,
       port: source.port,
       tlsMode: source.tls.mode,
+      hosts: source.hosts,
+      srv: source.srv,
+      authMechanism: source.authMechanism,
       field,
     }),
     mask: field === 'user' ? maskUser(plain) : field === 'password' ? maskPassword(plain) : maskKey(),
@@ -182,12 +196,13 @@ function isMoved(source: SourceDoc, next: PlainSettings): boolean {
     source.engine !== next.engine ||
     source.host !== next.host ||
     source.port !== next.port ||
-    source.tls.mode !== next.tls.mode
+    source.tls.mode !== next.tls.mode ||
+    isElsewhere(source, next)
   );
 }
 
 const whyAgain =
-  'must be sent again when engine, host, port or TLS mode change, because it is sealed to the old ones';
+  'must be sent again when engine, host, port, hosts, srv, authMechanism or TLS mode change, because it is sealed to the old ones';
 
 function requireSecretsAgain(
   check: Checker,
@@ -204,12 +219,17 @@ function checkPlain(
   input: { engine: string; settings: ConnectionSettings; current?: SourceDoc },
 ): PlainSettings {
   const { settings, current } = input;
+  const engine = check.oneOf<EngineName>('/engine', input.engine, engines);
+  const tls = checkTls(check, settings, current);
   return {
-    engine: check.oneOf<EngineName>('/engine', input.engine, engines),
-    host: settings.host === undefined && current ? current.host : checkHost(check, settings.host ?? ''),
+    engine,
+    host:
+      settings.host === undefined && current
+        ? current.host
+        : checkHost(check, settings.host ?? '', pointerOf('host')),
     port: check.integer(pointerOf('port'), settings.port ?? current?.port ?? 0, bounds.port),
     database: check.text(pointerOf('database'), settings.database ?? current?.database ?? '', bounds.text),
-    tls: checkTls(check, settings, current),
+    tls,
     pool: checkPool(check, settings, current),
     statementTimeoutMs:
       checkOptional(check, {
@@ -217,28 +237,8 @@ function checkPlain(
         value: inForce(settings.statementTimeoutMs, current?.statementTimeoutMs),
         within: bounds.statementTimeoutMs,
       }) ?? null,
-    ...checkAuthSource(check, settings, current),
+    ...checkServers(check, { settings, engine, tlsMode: tls.mode, current }),
   };
-}
-
-function checkAuthSource(
-  check: Checker,
-  settings: ConnectionSettings,
-  current: SourceDoc | undefined,
-): Pick<SourceDoc, 'authSource'> {
-  const authSource = settings.authSource ?? current?.authSource;
-  return authSource === undefined || authSource === ''
-    ? {}
-    : { authSource: check.text(pointerOf('authSource'), authSource, bounds.text) };
-}
-
-/** Only the shape; whether the address may be dialled is the executor's to say, at each connection. */
-function checkHost(check: Checker, text: string): string {
-  const host = text.trim();
-  if (!/^[\p{L}\p{N}._%-]{1,253}$/u.test(host) && isIP(host) !== 6) {
-    check.fault(pointerOf('host'), 'must be a host name or an IP address, without a port or brackets');
-  }
-  return host;
 }
 
 function checkTls(

@@ -18,18 +18,9 @@ export interface TlsSettings {
   key?: string;
 }
 
-/** Where and as whom to connect. Plain secrets: never logged, never put into an error. */
-export interface ConnectSettings {
-  engine: EngineName;
-  host: string;
-  port: number;
-  database: string;
-  /** Empty where MongoDB asks nobody who he is. */
-  user: string;
-  password: string;
-  /** The database that knows the user; MongoDB only. */
-  authSource?: string;
-  /** Further servers of the same database; MongoDB only, as all up to `authMechanism`. */
+/** Which servers a source has, and how it reads from and logs in at them; MongoDB only. */
+export interface ServerSettings {
+  /** Further servers of the same database. */
   hosts?: readonly { host: string; port: number }[];
   /** `host` is a name whose servers DNS tells (`mongodb+srv`). */
   srv?: boolean;
@@ -39,6 +30,19 @@ export interface ConnectSettings {
   readPreference?: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest';
   /** What server and hub agree on unless given. */
   authMechanism?: 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'MONGODB-X509' | 'PLAIN';
+}
+
+/** Where and as whom to connect. Plain secrets: never logged, never put into an error. */
+export interface ConnectSettings extends ServerSettings {
+  engine: EngineName;
+  host: string;
+  port: number;
+  database: string;
+  /** Empty where MongoDB asks nobody who he is. */
+  user: string;
+  password: string;
+  /** The database that knows the user; MongoDB only. */
+  authSource?: string;
   tls: TlsSettings;
 }
 

@@ -49,11 +49,17 @@ export function toSource(source: SourceDoc): Source {
       pool: source.pool,
       statementTimeoutMs: source.statementTimeoutMs ?? undefined,
       authSource: source.authSource,
+      ...toServers(source),
+      hosts: source.hosts && { hosts: source.hosts },
     },
     createdAt: toDate(source.createdAt),
     updatedAt: toDate(source.updatedAt),
     version: source.version,
   };
+}
+
+function toServers({ srv, replicaSet, readPreference, authMechanism }: SourceDoc) {
+  return { srv, replicaSet, readPreference, authMechanism };
 }
 
 function toTls({ tls }: SourceDoc): Tls {
@@ -112,6 +118,8 @@ export function toResolvedSource(source: SourceDoc): ResolvedSource {
     pool: source.pool,
     statementTimeoutMs: source.statementTimeoutMs ?? undefined,
     authSource: source.authSource,
+    ...toServers(source),
+    hosts: source.hosts && { hosts: source.hosts },
     settingsVersion: String(source.settingsVersion),
     version: source.version,
   };

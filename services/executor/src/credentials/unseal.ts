@@ -7,7 +7,7 @@ import type { ConnectSettings } from '../engine.ts';
 
 /** Rejects with UNAVAILABLE when an envelope does not belong to this source and address, or its key is not held. */
 export async function unseal(source: SourceDefinition, opener: Opener): Promise<ConnectSettings> {
-  const { engine, host, port, database, tls, sealed, authSource } = source;
+  const { engine, host, port, database, tls, sealed, authSource, servers } = source;
   const open = (text: string, field: SecretField) => opener.open(text, bindingOf(source, field));
   const [user, password, key] = await Promise.all([
     open(sealed.user, 'user'),
@@ -22,11 +22,13 @@ export async function unseal(source: SourceDefinition, opener: Opener): Promise<
     user,
     password,
     ...(authSource === undefined ? {} : { authSource }),
+    ...servers,
     tls: key === undefined ? tls : { ...tls, key },
   };
 }
 
 export function bindingOf(source: SourceDefinition, field: SecretField): SealBinding {
   const { sourceId, engine, host, port, tls } = source;
-  return { sourceId, engine, host, port, tlsMode: tls.mode, field };
+  const { hosts, srv, authMechanism } = source.servers ?? {};
+  return { sourceId, engine, host, port, tlsMode: tls.mode, hosts, srv, authMechanism, field };
 }

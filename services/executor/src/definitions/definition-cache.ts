@@ -10,7 +10,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import type { TlsSettings } from '../engine.ts';
+import type { ServerSettings, TlsSettings } from '../engine.ts';
 import type { PooledSource } from '../pool/pool-registry.ts';
 import { toQueryDefinition, toSourceDefinition } from './from-proto.ts';
 import { type Held, HeldDefinitions } from './lease-table.ts';
@@ -25,6 +25,7 @@ export interface SourceDefinition extends PooledSource {
   sealed: { user: string; password: string; tlsKey: string };
   statementTimeoutMs: number | undefined;
   authSource?: string;
+  servers?: ServerSettings;
 }
 
 export interface QueryDefinition {

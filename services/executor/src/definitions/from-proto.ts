@@ -3,7 +3,7 @@
 import { isEngine } from '@datahub/contract/engines';
 import type { ResolvedSource, ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { TlsSettings } from '../engine.ts';
+import type { ServerSettings, TlsSettings } from '../engine.ts';
 import type { QueryDefinition, SourceDefinition } from './definition-cache.ts';
 
 const tlsModes: readonly string[] = [
@@ -50,10 +50,25 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
     pool: source.pool ?? {},
     statementTimeoutMs: source.statementTimeoutMs,
     ...(source.authSource === undefined ? {} : { authSource: source.authSource }),
+    servers: toServers(source),
     settingsVersion: source.settingsVersion,
     version: source.version,
   };
 }
+
+/** The catalog checked them when they were saved. */
+function toServers(source: ResolvedSource): ServerSettings {
+  const { hosts, srv, replicaSet, readPreference, authMechanism } = source;
+  return {
+    ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
+    ...(srv ? { srv } : {}),
+    ...(replicaSet === undefined ? {} : { replicaSet }),
+    ...(readPreference === undefined ? {} : { readPreference: readPreference as Known<'readPreference'> }),
+    ...(authMechanism === undefined ? {} : { authMechanism: authMechanism as Known<'authMechanism'> }),
+  };
+}
+
+type Known<N extends keyof ServerSettings> = NonNullable<ServerSettings[N]>;
 
 function incomplete(what: string): HubError {
   return new HubError(

@@ -65,8 +65,23 @@ const connectionSettings = answer(
     pool,
     statementTimeoutMs: count,
     authSource: text,
+    hosts: list(answer({ host: text, port: count })),
+    srv: { type: 'boolean' },
+    replicaSet: text,
+    readPreference: text,
+    authMechanism: text,
   },
-  ['tls', 'pool', 'statementTimeoutMs', 'authSource'],
+  [
+    'tls',
+    'pool',
+    'statementTimeoutMs',
+    'authSource',
+    'hosts',
+    'srv',
+    'replicaSet',
+    'readPreference',
+    'authMechanism',
+  ],
 );
 
 export const createdSource = answer({

@@ -1,6 +1,6 @@
 /** Sources: connections to the users' databases. */
 
-import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
+import type { ConnectionSettings, Host, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
@@ -16,9 +16,19 @@ const paging = { limitMax: 10_000 };
 const pem = { type: ['string', 'null'], maxLength: 65_536 } as const;
 const orNull = <S extends { type: string }>(schema: S) =>
   ({ ...schema, type: [schema.type, 'null'] }) as const;
+const host = { type: 'string', minLength: 1, maxLength: 253 } as const;
+const port = { type: 'integer', minimum: 1, maximum: 65_535 } as const;
+const readPreferences = [
+  'primary',
+  'primaryPreferred',
+  'secondary',
+  'secondaryPreferred',
+  'nearest',
+] as const;
+const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'] as const;
 const settings = {
-  host: { type: 'string', minLength: 1, maxLength: 253 },
-  port: { type: 'integer', minimum: 1, maximum: 65_535 },
+  host,
+  port,
   database: { type: 'string', minLength: 1, maxLength: 255 },
   user: { type: 'string', maxLength: 128 },
   password: { type: 'string', maxLength: 1_024 },
@@ -38,6 +48,11 @@ const settings = {
   ),
   statementTimeoutMs: { type: ['integer', 'null'], minimum: 1, maximum: 3_600_000 },
   authSource: { type: ['string', 'null'], minLength: 1, maxLength: 255 },
+  hosts: orNull({ type: 'array', maxItems: 50, items: object({ host, port }, ['host', 'port']) }),
+  srv: { type: ['boolean', 'null'] },
+  replicaSet: { type: ['string', 'null'], minLength: 1, maxLength: 128 },
+  readPreference: { type: ['string', 'null'], enum: [...readPreferences, null] },
+  authMechanism: { type: ['string', 'null'], enum: [...authMechanisms, null] },
 } as const;
 
 const driver = { type: 'null' } as const;
@@ -74,8 +89,12 @@ interface SourceBody {
 
 type Nullable<T> = { [N in keyof T]?: T[N] | null };
 
-type SettingsBody = Omit<ConnectionSettings, 'tls' | 'pool' | 'statementTimeoutMs' | 'authSource'> &
-  Nullable<Pick<ConnectionSettings, 'statementTimeoutMs' | 'authSource'>> & {
+const texts = ['authSource', 'replicaSet', 'readPreference', 'authMechanism'] as const;
+type Removable = 'statementTimeoutMs' | 'srv' | (typeof texts)[number];
+
+type SettingsBody = Omit<ConnectionSettings, 'tls' | 'pool' | 'hosts' | Removable> &
+  Nullable<Pick<ConnectionSettings, Removable>> & {
+    hosts?: Host[] | null;
     tls?: ({ mode?: string } & Nullable<Omit<Tls, 'mode'>>) | null;
     pool?: Nullable<PoolSettings> | null;
   };
@@ -88,13 +107,16 @@ const none = {
 
 /** What is null is taken away; the contract says so with 0 or an empty text. A TLS object without a mode leaves it. */
 function toSettings(body: SettingsBody): ConnectionSettings {
-  const { statementTimeoutMs, authSource, ...rest } = body;
+  const { statementTimeoutMs, hosts, srv, authSource, replicaSet, readPreference, authMechanism, ...rest } =
+    body;
   const tls = body.tls === null ? none.tls : body.tls;
   const pool = body.pool === null ? none.pool : body.pool;
   return {
     ...rest,
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs: statementTimeoutMs ?? 0 }),
-    ...(authSource === undefined ? {} : { authSource: authSource ?? '' }),
+    ...filled({ authSource, replicaSet, readPreference, authMechanism }, [...texts], ''),
+    ...(hosts === undefined ? {} : { hosts: { hosts: hosts ?? [] } }),
+    ...(srv === undefined ? {} : { srv: srv ?? false }),
     tls: tls && { mode: tls.mode ?? '', ...filled(tls, ['ca', 'cert', 'key'], '') },
     pool: pool && filled(pool, ['max', 'idleTimeoutMs'], 0),
   };

@@ -83,6 +83,7 @@ export function toSourceJson(source: Source) {
 /** Settings that were left at their defaults are not shown. */
 function toSettingsJson(settings: ConnectionSettings = {}) {
   const { host, port, database, user, password, tls, pool, statementTimeoutMs, authSource } = settings;
+  const { hosts, srv, replicaSet, readPreference, authMechanism } = settings;
   const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
   return {
     host,
@@ -94,6 +95,11 @@ function toSettingsJson(settings: ConnectionSettings = {}) {
     ...(hasPool ? { pool } : {}),
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
     ...(authSource === undefined ? {} : { authSource }),
+    ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
+    ...(srv === undefined ? {} : { srv }),
+    ...(replicaSet === undefined ? {} : { replicaSet }),
+    ...(readPreference === undefined ? {} : { readPreference }),
+    ...(authMechanism === undefined ? {} : { authMechanism }),
   };
 }
 

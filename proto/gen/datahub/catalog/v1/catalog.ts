@@ -178,7 +178,39 @@ export interface ConnectionSettings {
     | number
     | undefined;
   /** The database that knows the user; MongoDB only, `admin` unless given. */
-  authSource?: string | undefined;
+  authSource?:
+    | string
+    | undefined;
+  /**
+   * 10 is left for how a pooler pools.
+   * Further servers of the same database, of which host and port are the first; MongoDB only, as all that follow.
+   */
+  hosts?:
+    | HostList
+    | undefined;
+  /** `host` is a name whose servers DNS tells (mongodb+srv). */
+  srv?:
+    | boolean
+    | undefined;
+  /** The members are followed as the servers name them. */
+  replicaSet?:
+    | string
+    | undefined;
+  /** primary unless given. */
+  readPreference?:
+    | string
+    | undefined;
+  /** What server and hub agree on unless given. */
+  authMechanism?: string | undefined;
+}
+
+export interface Host {
+  host: string;
+  port: number;
+}
+
+export interface HostList {
+  hosts: Host[];
 }
 
 export interface Source {
@@ -2136,6 +2168,11 @@ function createBaseConnectionSettings(): ConnectionSettings {
     pool: undefined,
     statementTimeoutMs: undefined,
     authSource: undefined,
+    hosts: undefined,
+    srv: undefined,
+    replicaSet: undefined,
+    readPreference: undefined,
+    authMechanism: undefined,
   };
 }
 
@@ -2167,6 +2204,21 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     }
     if (message.authSource !== undefined) {
       writer.uint32(74).string(message.authSource);
+    }
+    if (message.hosts !== undefined) {
+      HostList.encode(message.hosts, writer.uint32(90).fork()).join();
+    }
+    if (message.srv !== undefined) {
+      writer.uint32(96).bool(message.srv);
+    }
+    if (message.replicaSet !== undefined) {
+      writer.uint32(106).string(message.replicaSet);
+    }
+    if (message.readPreference !== undefined) {
+      writer.uint32(114).string(message.readPreference);
+    }
+    if (message.authMechanism !== undefined) {
+      writer.uint32(122).string(message.authMechanism);
     }
     return writer;
   },
@@ -2254,6 +2306,149 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             }
 
             message.authSource = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.hosts = HostList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.srv = reader.bool();
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.replicaSet = reader.string();
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.readPreference = reader.string();
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.authMechanism = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseHost(): Host {
+  return { host: "", port: 0 };
+}
+
+export const Host: MessageFns<Host> = {
+  encode(message: Host, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.host !== "") {
+      writer.uint32(10).string(message.host);
+    }
+    if (message.port !== 0) {
+      writer.uint32(16).uint32(message.port);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Host {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHost();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.host = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseHostList(): HostList {
+  return { hosts: [] };
+}
+
+export const HostList: MessageFns<HostList> = {
+  encode(message: HostList, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.hosts) {
+      Host.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): HostList {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHostList();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.hosts.push(Host.decode(reader, reader.uint32()));
             continue;
           }
         }

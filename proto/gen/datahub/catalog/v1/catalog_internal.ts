@@ -7,7 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { PoolSettings, Tls, Variable } from "./catalog.ts";
+import { HostList, PoolSettings, Tls, Variable } from "./catalog.ts";
 
 export const protobufPackage = "datahub.catalog.v1";
 
@@ -40,6 +40,11 @@ export interface ResolvedSource {
   settingsVersion: string;
   version: number;
   authSource?: string | undefined;
+  hosts?: HostList | undefined;
+  srv?: boolean | undefined;
+  replicaSet?: string | undefined;
+  readPreference?: string | undefined;
+  authMechanism?: string | undefined;
 }
 
 export interface ResolvedQuery {
@@ -219,6 +224,11 @@ function createBaseResolvedSource(): ResolvedSource {
     settingsVersion: "",
     version: 0,
     authSource: undefined,
+    hosts: undefined,
+    srv: undefined,
+    replicaSet: undefined,
+    readPreference: undefined,
+    authMechanism: undefined,
   };
 }
 
@@ -265,6 +275,21 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
     }
     if (message.authSource !== undefined) {
       writer.uint32(114).string(message.authSource);
+    }
+    if (message.hosts !== undefined) {
+      HostList.encode(message.hosts, writer.uint32(122).fork()).join();
+    }
+    if (message.srv !== undefined) {
+      writer.uint32(128).bool(message.srv);
+    }
+    if (message.replicaSet !== undefined) {
+      writer.uint32(138).string(message.replicaSet);
+    }
+    if (message.readPreference !== undefined) {
+      writer.uint32(146).string(message.readPreference);
+    }
+    if (message.authMechanism !== undefined) {
+      writer.uint32(154).string(message.authMechanism);
     }
     return writer;
   },
@@ -392,6 +417,46 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
             }
 
             message.authSource = reader.string();
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.hosts = HostList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.srv = reader.bool();
+            continue;
+          }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.replicaSet = reader.string();
+            continue;
+          }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.readPreference = reader.string();
+            continue;
+          }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.authMechanism = reader.string();
             continue;
           }
         }

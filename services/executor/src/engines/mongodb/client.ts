@@ -46,34 +46,38 @@ export async function openClient(
       fault = err;
     },
   });
-  const client = new MongoClient(toUri(seeds), toOptions(settings, seeds, ticket));
-  const close = () => {
-    const cut = setTimeout(ticket.leave, farewellMs);
-    void client
-      .close()
-      .catch(() => {})
-      .finally(() => {
-        clearTimeout(cut);
-        ticket.leave();
-      });
-  };
+  let client: MongoClient | undefined;
   try {
+    client = new MongoClient(toUri(seeds), toOptions(settings, seeds, ticket));
+    const opened = client;
     const serverVersion = await untilConnected(client, deps.signal);
     const { readPreference = 'primary' } = settings;
     return {
-      client,
+      client: opened,
       serverVersion,
       isStoppable: seeds.isDirect || readPreference === 'primary',
-      onLost: (listener) => void client.on('connectionPoolCleared', listener),
-      offLost: (listener) => void client.off('connectionPoolCleared', listener),
-      close,
+      onLost: (listener) => void opened.on('connectionPoolCleared', listener),
+      offLost: (listener) => void opened.off('connectionPoolCleared', listener),
+      close: () => closeClient(opened, ticket),
     };
   } catch (err) {
     ticket.leave();
-    close();
+    if (client !== undefined) closeClient(client, ticket);
     if (deps.signal.aborted) throw toConnectError(deps.signal.reason);
     throw fault === undefined ? toLogInError(err, settings) : toConnectError(fault);
   }
+}
+
+/** Ends its sessions at the servers, and behind them, or behind their time, its sockets. */
+function closeClient(client: MongoClient, ticket: Ticket): void {
+  const cut = setTimeout(ticket.leave, farewellMs);
+  void client
+    .close()
+    .catch(() => {})
+    .finally(() => {
+      clearTimeout(cut);
+      ticket.leave();
+    });
 }
 
 /** What would dial outside of the door, or tell the password to whoever answers, is not there. */

@@ -16,7 +16,9 @@ type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string';
 const isTruth: Check = (value) => typeof value === 'boolean';
 const isNumber: Check = (value) => typeof value === 'number';
-const isMember: Check = (value) => typeof value === 'string' && member.test(value) && portOf(value) <= 65_535;
+/** `host:port`, as servers name one another. */
+export const isMember: Check = (value) =>
+  typeof value === 'string' && member.test(value) && portOf(value) <= 65_535;
 const isList =
   (check: Check, most: number): Check =>
   (value) =>

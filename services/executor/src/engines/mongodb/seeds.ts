@@ -2,7 +2,7 @@
 
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { toConnectError } from './errors.ts';
-import { membersMax } from './hello.ts';
+import { isMember, membersMax } from './hello.ts';
 
 export interface Host {
   host: string;
@@ -33,7 +33,7 @@ async function byName(settings: ConnectSettings, deps: ConnectDeps): Promise<See
     const { servers, texts } = await deps.resolveService('mongodb', host, deps.signal);
     if (servers.length === 0 || servers.length > membersMax)
       throw new Error('The name has no usable servers.');
-    for (const server of servers) requireKin(server.host, host);
+    for (const server of servers) requireKin(server, host);
     if (texts.length > 1) throw new Error('The name has more than one text.');
     const told = new URLSearchParams(texts[0] ?? '');
     for (const name of told.keys()) {
@@ -52,10 +52,11 @@ async function byName(settings: ConnectSettings, deps: ConnectDeps): Promise<See
 }
 
 /** A name server may send to hosts of the name's own domain alone. */
-function requireKin(server: string, name: string): void {
+function requireKin({ host, port }: Host, name: string): void {
   const labels = plain(name).split('.');
   const domain = `.${(labels.length < 3 ? labels : labels.slice(1)).join('.')}`;
-  if (!plain(server).endsWith(domain)) throw new Error('The name stands for servers of another domain.');
+  if (!isMember(`${host}:${port}`) || !plain(host).endsWith(domain))
+    throw new Error('The name stands for servers of another domain.');
 }
 
 const plain = (name: string) => name.toLowerCase().replace(/\.$/, '');
