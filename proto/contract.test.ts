@@ -48,6 +48,8 @@ describe('the contract', () => {
       env: { ...process.env, PATH: `${join(root, '../node_modules/.bin')}:${process.env.PATH}` },
     });
     execFileSync(buf, ['build', '-o', join(scratch, 'gen/descriptors.binpb')], { cwd: root });
+    const health = '../node_modules/grpc-health-check/proto';
+    execFileSync(buf, ['build', health, '-o', join(scratch, 'gen/health.binpb')], { cwd: root });
     expect(filesBelow(join(scratch, 'gen'))).toEqual(filesBelow(join(root, 'gen')));
   });
 });

@@ -1,31 +1,30 @@
-/** How many documents of a kind an account may have, so that nobody fills the store by making things. */
+/** Bounds how many documents of a kind an account may have, so that no account can fill the store. */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { LRUCache } from 'lru-cache';
 import type { Collection, Doc } from './document-store.ts';
 
 export interface Quota {
   /**
-   * To be called before one of `what` is made. Rejects with QUOTA_EXCEEDED. What is made at the same moment, here or
-   * by another process, is not seen: an account may get past its bound by a hundredth.
+   * Call this before creating one of `what`. Rejects with QUOTA_EXCEEDED. Concurrent inserts, here or in other
+   * processes, are not counted, so an account can exceed its quota by 1 %.
    */
   requireRoom<T extends Doc>(collection: Collection<T>, accountId: string, what: string): Promise<void>;
 }
 
-/** Accounts and kinds whose last count is remembered. */
-const rememberedMax = 10_000;
+const cachedCountsMax = 10_000;
 
 /** At most `max` of each kind; 0 for no bound. */
 export function createQuota(max: number): Quota {
-  /** How many more may be made before they are counted again: counting takes as long as there are many. */
-  const credits = new Map<string, number>();
+  if (max === 0) return { requireRoom: async () => {} };
+  /** How many more an account may create before they are counted again, because counting takes time linear in them. */
+  const credits = new LRUCache<string, number>({ max: cachedCountsMax });
   return {
     requireRoom: async (collection, accountId, what) => {
-      if (max === 0) return;
-      const name = `${what} ${accountId}`;
-      const credit = credits.get(name) ?? 0;
-      credits.delete(name);
+      const key = `${what} ${accountId}`;
+      const credit = credits.get(key) ?? 0;
       if (credit > 0) {
-        credits.set(name, credit - 1);
+        credits.set(key, credit - 1);
         return;
       }
       const count = await collection.count({ accountId });
@@ -35,9 +34,8 @@ export function createQuota(max: number): Quota {
           `The account has ${count} ${what} already, and ${max} are allowed. Delete what is not needed, or ask the operator for more.`,
         );
       }
-      if (credits.size >= rememberedMax) credits.delete(credits.keys().next().value as string);
-      // Many processes may each take so much.
-      credits.set(name, Math.floor((max - count) / 100));
+      // Other processes may hold the same credit at the same time.
+      credits.set(key, Math.floor((max - count) / 100));
     },
   };
 }

@@ -1,16 +1,16 @@
-/** Keeps what happens again and again from filling the log. */
+/** Keeps repeated events from filling the log. */
+
+import { LRUCache } from 'lru-cache';
 
 const keysMax = 1_000;
 
-/** True the first time, and then once in `everyMs` for the same key. */
+/** Returns a function that is true on the first call for a key, and then once in `everyMs` for the same key. */
 export function createThrottle(everyMs: number, now = () => performance.now()): (key?: string) => boolean {
-  const toldAt = new Map<string, number>();
+  const loggedAt = new LRUCache<string, number>({ max: keysMax });
   return (key = '') => {
     const at = now();
-    if (at - (toldAt.get(key) ?? Number.NEGATIVE_INFINITY) < everyMs) return false;
-    toldAt.delete(key);
-    toldAt.set(key, at);
-    if (toldAt.size > keysMax) toldAt.delete(toldAt.keys().next().value as string);
+    if (at - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < everyMs) return false;
+    loggedAt.set(key, at);
     return true;
   };
 }
