@@ -4,7 +4,7 @@ import type { FairTurn } from '../scheduling/fair-turn.ts';
 import type { Slices } from '../scheduling/slices.ts';
 import type { MlStore } from '../store.ts';
 import type { Replica } from './classifier-log.ts';
-import type { LearnerFactory } from './classifier-state.ts';
+import type { LearnerFactory } from './learner.ts';
 
 export interface ReplicaDeps {
   store: MlStore;

@@ -4,18 +4,12 @@ import { deserialize, serialize } from 'node:v8';
 import type { EventDoc } from '../documents.ts';
 import { inSlices, type NextSlice } from '../scheduling/slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
-import type { Learner, Score } from './learner.ts';
+import type { Learner, LearnerFactory, Score } from './learner.ts';
 
 export interface ClassState {
   classId: string;
   label: string;
   observations: number;
-}
-
-export interface LearnerFactory {
-  create(): Learner;
-  /** Throws when the bytes are of another version. */
-  restore(bytes: Uint8Array): Learner;
 }
 
 interface Snapshot {

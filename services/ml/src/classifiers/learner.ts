@@ -1,22 +1,31 @@
 /**
- * What a replica keeps in memory of one classifier. The same calls in the same order give the same learner, byte for
- * byte, on any machine.
+ * What a classifier has learnt, in memory. The same calls in the same order give the same learner, byte for byte, on any
+ * machine.
  */
 
 export interface Score {
   classId: string;
-  /** In [0, 1]; over all classes they sum to 1. */
+  /** In [0, 1]. The confidences of all classes sum to 1. */
   confidence: number;
 }
 
 export interface Learner {
-  /** Learns one example; costs the length of the text. Returns the best of what it would have predicted before. */
+  /**
+   * Learns one example, in time linear in the text. Returns the best class that it would have predicted before, undefined
+   * for the first example.
+   */
   learn(classId: string, text: string): Score | undefined;
-  /** The best `top` classes, all of them by default, most likely first, ties by class id; empty before any training. */
+  /** The best `top` classes (default: all), most likely first, ties by class id. Empty before the first example. */
   predict(text: string, top?: number): Score[];
-  /** Takes a class out; what it left in the numbers of the others stays until these are learnt again. */
+  /** Removes a class. What its examples changed in the other classes stays until the log is learnt again. */
   forget(classId: string): void;
-  /** About the memory it takes, in bytes. */
+  /** Approximate memory in bytes. */
   readonly size: number;
   toBytes(): Uint8Array;
+}
+
+export interface LearnerFactory {
+  create(): Learner;
+  /** Throws if the bytes have another format. */
+  restore(bytes: Uint8Array): Learner;
 }

@@ -1,38 +1,38 @@
 /**
- * How sure the model of few examples may be: three factors, fitted to what it says of examples that it leaves out. With
- * a normal prior on each, few examples move them little (maximum a posteriori, by Newton's method with Fisher's
- * information).
+ * Calibrates the model for small samples: three factors, fitted to its leave-one-out predictions. Each factor has a normal
+ * prior, so few examples move it little (maximum a posteriori, by Newton's method with the Fisher information).
  */
 
 import { softmax } from './model.ts';
 
-/** What is known of a text, each by class index. */
+/** The inputs of a prediction, each by class index. */
 export interface Terms {
-  machine: Float64Array;
+  svm: Float64Array;
   bayes: Float64Array;
-  /** Logarithms of the classes' shares; minus infinity for none. */
+  /** Logarithms of the classes' shares of the examples; minus infinity for a class without any. */
   priors: Float64Array;
 }
 
+/** Snapshots store it, so its members keep their names. */
 export interface CalibrationState {
-  /** The logarithm of the scale of all, the logarithm of naive Bayes' part in it, and the weight of the priors. */
+  /** Logarithm of the common scale, logarithm of the weight of naive Bayes in it, weight of the class shares. */
   factors: [number, number, number];
 }
 
 export interface Calibration {
   probabilities(terms: Terms): Float64Array;
-  /** One step towards the best factors, from examples that are such a share of all. */
+  /** One step towards the best factors. The batch is `share` of all examples. */
   fit(batch: readonly { terms: Terms; classIndex: number }[], share: number): void;
   readonly state: CalibrationState;
 }
 
-const usual = [Math.log(10), Math.log(0.005), 0] as const;
-/** Reciprocal variances of the priors. */
-const firmness = [0.3, 0.5, 1] as const;
+/** Means and precisions (reciprocal variances) of the priors. */
+const priorMeans = [Math.log(10), Math.log(0.005), 0] as const;
+const priorPrecisions = [0.3, 0.5, 1] as const;
 const stepMax = 1;
 
 export function createCalibration(from?: CalibrationState): Calibration {
-  const state: CalibrationState = from ?? { factors: [...usual] };
+  const state: CalibrationState = from ?? { factors: [...priorMeans] };
   return {
     state,
     probabilities: (terms) => combine(state, terms).probabilities,
@@ -43,13 +43,14 @@ export function createCalibration(from?: CalibrationState): Calibration {
       for (const { terms, classIndex } of batch)
         addSlopes({ gradient, information }, combine(state, terms), classIndex);
       for (let i = 0; i < 3; i++) {
-        const firm = firmness[i] as number;
+        const precision = priorPrecisions[i] as number;
         gradient[i] =
-          (gradient[i] as number) / share + firm * ((state.factors[i] as number) - (usual[i] as number));
+          (gradient[i] as number) / share +
+          precision * ((state.factors[i] as number) - (priorMeans[i] as number));
         for (let j = 0; j < 3; j++) information[3 * i + j] = (information[3 * i + j] as number) / share;
-        information[4 * i] = (information[4 * i] as number) + firm;
+        information[4 * i] = (information[4 * i] as number) + precision;
       }
-      // Shorter where only some of the examples are seen.
+      // A small batch is noisy, so its step is shorter.
       const rate = 0.5 * Math.sqrt(share);
       for (const [i, step] of solve(information, gradient).entries()) {
         state.factors[i] = (state.factors[i] as number) - rate * Math.min(stepMax, Math.max(-stepMax, step));
@@ -59,12 +60,12 @@ export function createCalibration(from?: CalibrationState): Calibration {
 }
 
 interface Combined {
-  /** The scores' derivatives by the factors. */
+  /** Derivatives of the scores by the factors. */
   slopes: [all: Float64Array, some: Float64Array, shares: Float64Array];
   probabilities: Float64Array;
 }
 
-function combine({ factors }: CalibrationState, { machine, bayes, priors }: Terms): Combined {
+function combine({ factors }: CalibrationState, { svm, bayes, priors }: Terms): Combined {
   const scale = Math.exp(factors[0]);
   const part = scale * Math.exp(factors[1]);
   const size = priors.length;
@@ -74,7 +75,7 @@ function combine({ factors }: CalibrationState, { machine, bayes, priors }: Term
     const prior = priors[c] as number;
     if (prior === Number.NEGATIVE_INFINITY) continue;
     some[c] = part * (bayes[c] as number);
-    all[c] = scale * (machine[c] as number) + (some[c] as number);
+    all[c] = scale * (svm[c] as number) + (some[c] as number);
     shares[c] = prior;
     probabilities[c] = (all[c] as number) + factors[2] * prior;
   }
@@ -103,9 +104,9 @@ function addSlopes(
     bd += py * z;
     dd += pz * z;
   }
-  const slopesOfOwn = [all[classIndex], some[classIndex], shares[classIndex]] as number[];
+  const ownSlopes = [all[classIndex], some[classIndex], shares[classIndex]] as number[];
   for (const [i, mean] of [a, b, d].entries()) {
-    gradient[i] = (gradient[i] as number) + mean - (slopesOfOwn[i] as number);
+    gradient[i] = (gradient[i] as number) + mean - (ownSlopes[i] as number);
   }
   const covariances = [
     aa - a * a,
@@ -122,7 +123,7 @@ function addSlopes(
     information[i] = (information[i] as number) + covariance;
 }
 
-/** Gauss' elimination for a positive definite 3 × 3 matrix, row by row; changes both. */
+/** Gaussian elimination for a positive definite 3 × 3 matrix. Overwrites both arguments. */
 function solve(matrix: number[], right: number[]): number[] {
   for (let i = 0; i < 3; i++) {
     for (let j = i + 1; j < 3; j++) {

@@ -1,50 +1,50 @@
 /**
- * Flat tables that grow: hash → row, and for each row and class the numbers of naive Bayes and of the regression. No
- * object a feature. The two have pairs of their own: naive Bayes none of characters, the regression none of what was
- * seen once and late.
+ * The features of a classifier in flat arrays that grow, without an object per feature: hash → row, and for each row and
+ * class the sums of naive Bayes and the weights of the regression. The two are stored apart because each has entries that
+ * the other lacks: naive Bayes ignores n-grams, the regression ignores late features of a single example.
  */
 
-import { grown, growth, Pairs, type PairsState } from './sparse-counts.ts';
+import { grown, growth, SparseCounts, type SparseCountsState } from './sparse-counts.ts';
 
-export interface TablesState {
+export interface FeatureTableState {
   keys: Uint32Array;
   documents: Uint32Array;
-  bayes: PairsState;
-  regression: PairsState;
+  bayes: SparseCountsState;
+  regression: SparseCountsState;
 }
 
 const startRows = 1_024;
-/** Features of one classifier; what comes up after so many is not learnt. */
+/** Features of one classifier. Later ones are not learnt. */
 export const rowsMax = 1_000_000;
-/** Slots for a row: so many of them are never taken that searches are short. */
+/** Hash slots per row. At most 62 % of the slots are taken, so probing is short. */
 const slotsPerRow = 1.6;
 
-export class Tables {
+export class FeatureTable {
   rows = 0;
   /** The hash of each row. */
   keys = new Uint32Array(startRows);
-  /** Examples that hold the feature. */
+  /** Examples that have the feature. */
   documents = new Uint32Array(startRows);
   /** Sums of naive Bayes. */
-  bayes = new Pairs({ squares: false });
+  bayes = new SparseCounts({ squares: false });
   /** Weights of the regression. */
-  regression = new Pairs({ squares: true });
+  regression = new SparseCounts({ squares: true });
   #slots = new Int32Array(startRows * slotsPerRow).fill(-1);
 
-  static from({ keys, documents, bayes, regression }: TablesState): Tables {
-    const tables = new Tables();
-    tables.bayes = Pairs.from(bayes, { squares: false });
-    tables.regression = Pairs.from(regression, { squares: true });
-    tables.#resize(keys.length);
-    tables.keys.set(keys);
-    tables.documents.set(documents);
-    tables.rows = keys.length;
-    tables.#rehash();
-    return tables;
+  static from({ keys, documents, bayes, regression }: FeatureTableState): FeatureTable {
+    const table = new FeatureTable();
+    table.bayes = SparseCounts.from(bayes, { squares: false });
+    table.regression = SparseCounts.from(regression, { squares: true });
+    table.#resize(keys.length);
+    table.keys.set(keys);
+    table.documents.set(documents);
+    table.rows = keys.length;
+    table.#rehash();
+    return table;
   }
 
-  /** Only what is in use, the same whatever moved where. */
-  toState(): TablesState {
+  /** Only the entries in use, in an order that doesn't depend on how rows moved. */
+  toState(): FeatureTableState {
     const { rows } = this;
     return {
       keys: this.keys.slice(0, rows),
@@ -59,7 +59,7 @@ export class Tables {
     return this.#slots[this.#slotOf(hash)] as number;
   }
 
-  /** The row of a hash, made where there is none; -1 when the tables are full. */
+  /** The row of a hash, added if there is none; -1 if the table is full. */
   findOrAdd(hash: number): number {
     const slot = this.#slotOf(hash);
     const known = this.#slots[slot] as number;
@@ -88,7 +88,7 @@ export class Tables {
     );
   }
 
-  /** Takes a class out of every row. That examples of it held a feature stays counted. */
+  /** Removes the class from every row. The counts in `documents` still include its examples. */
   dropClass(classIndex: number): void {
     this.bayes = this.bayes.without(classIndex, this.rows);
     this.regression = this.regression.without(classIndex, this.rows);
@@ -107,7 +107,7 @@ export class Tables {
     for (let row = 0; row < this.rows; row++) this.#slots[this.#slotOf(this.keys[row] as number)] = row;
   }
 
-  /** Where the row of a hash stands, or would (Lemire, ACM TOMACS 29, 2019: the high bits of a product, not a remainder). */
+  /** The slot of a hash, taken or free. The high bits of a product replace a remainder (Lemire, ACM TOMACS 29, 2019). */
   #slotOf(hash: number): number {
     const slots = this.#slots;
     let slot = Math.floor((hash * slots.length) / 4_294_967_296);

@@ -1,9 +1,10 @@
-/** Tokens → hashed features: word uni- and bigrams, and the character 3- and 4-grams of words. */
-
-import { hasInside, tokenize } from './tokenize.ts';
+/**
+ * Text → hashed features, in any language and in linear time: words, pairs of neighbouring words, and the character
+ * 3-grams and 4-grams of words.
+ */
 
 export interface Features {
-  /** 32-bit hashes; the first `words` are of words, the rest of characters. */
+  /** 32-bit hashes: the first `words` of words and pairs, the others of character n-grams. */
   hashes: Uint32Array;
   /** 1 + ln(count). */
   weights: Float32Array;
@@ -18,16 +19,16 @@ const characterSeed = 0xc2b2ae35;
 export function extractFeatures(text: string): Features {
   const tokens = tokenize(text);
   const words = new Map<number, number>();
-  let before = startMark;
+  let previous = startMark;
   for (const token of tokens) {
     const hash = hashText(token, 0x811c9dc5);
     count(words, hash);
-    count(words, combine(before, hash));
-    before = hash;
+    count(words, combine(previous, hash));
+    previous = hash;
   }
-  if (tokens.length > 0) count(words, combine(before, endMark));
+  if (tokens.length > 0) count(words, combine(previous, endMark));
   const characters = new Map<number, number>();
-  const distinct = new Set(tokens.filter(hasInside));
+  const distinct = new Set(tokens.filter(hasNGrams));
   let left = characterWordsMax;
   for (const word of distinct) {
     if (left-- === 0) break;
@@ -82,4 +83,34 @@ function finish(value: number): number {
   hash ^= hash >>> 13;
   hash = Math.imul(hash, 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+/** The rest of a longer text is ignored. */
+const textCharactersMax = 20_000;
+
+/** Scripts without spaces between words: each character is a token. */
+const scriptWithoutSpaces =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
+/**
+ * A token: one character of these scripts with its marks; a run of letters, marks and digits, with apostrophes inside; or
+ * any other single character.
+ */
+const tokenShape =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*|(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}])[\p{L}\p{M}\p{N}])+(?:['’](?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])[\p{L}\p{M}\p{N}])+)*|\S/gu;
+
+/** A longer run is cut to this length. */
+const tokenCharactersMax = 64;
+
+function tokenize(text: string): string[] {
+  const bounded = text.length > textCharactersMax ? text.slice(0, textCharactersMax).toWellFormed() : text;
+  const tokens = bounded.normalize('NFKC').toLowerCase().match(tokenShape) ?? [];
+  return tokens.map((token) =>
+    token.length > tokenCharactersMax ? token.slice(0, tokenCharactersMax) : token,
+  );
+}
+
+/** Whether character n-grams of the token add information: it has several letters or digits, of a script with spaces. */
+function hasNGrams(token: string): boolean {
+  return token.length > 1 && !scriptWithoutSpaces.test(token) && /[\p{L}\p{N}]/u.test(token);
 }

@@ -1,22 +1,34 @@
-/** What both halves of the learner share: the tables, the classes and their counts. */
+/** What the parts of the learner share: feature table, classes with their counts, and the encoded example. */
 
-import type { Tables } from './feature-table.ts';
+import type { Score } from '../learner.ts';
+import type { FeatureTable } from './feature-table.ts';
+
+/** An example as rows of the feature table. Snapshots store it, so its members keep their names. */
+export interface EncodedExample {
+  rows: Int32Array;
+  weights: Float32Array;
+  /** The first `words` rows are words, the others character n-grams. */
+  words: number;
+  classIndex: number;
+  /** Squared weights of the features without a row; absent if every feature has one. */
+  strange?: { words: number; characters: number };
+}
 
 export interface ClassNumbers {
   classId: string;
   examples: number;
-  /** Sum of naive Bayes' weights. */
+  /** Sum of the naive Bayes weights. */
   mass: number;
   bias: number;
   biasGradient: number;
 }
 
 export interface Model {
-  tables: Tables;
-  /** By index; null where a class was deleted. */
+  table: FeatureTable;
+  /** By class index; null where a class was deleted. */
   classes: (ClassNumbers | null)[];
   examples: number;
-  /** Sum of naive Bayes' weights over all classes. */
+  /** Sum of the naive Bayes weights over all classes. */
   mass: number;
 }
 
@@ -26,7 +38,7 @@ export function countClasses({ classes }: Model): number {
   return count;
 }
 
-/** Scores → probabilities, in place. */
+/** Replaces scores by probabilities. */
 export function softmax(values: Float64Array): void {
   let most = Number.NEGATIVE_INFINITY;
   for (const value of values) if (value > most) most = value;
@@ -37,4 +49,24 @@ export function softmax(values: Float64Array): void {
     sum += value;
   }
   for (let i = 0; i < values.length; i++) values[i] = (values[i] as number) / sum;
+}
+
+const byConfidence = (x: Score, y: Score) => y.confidence - x.confidence || (x.classId < y.classId ? -1 : 1);
+
+/** At most `top` classes, most likely first, ties by class id. `probabilities` is by class index. */
+export function bestScores({ classes }: Model, probabilities: Float64Array, top: number): Score[] {
+  const best: Score[] = [];
+  // Twice `top` candidates are sorted and cut to `top`. A class below the last of them cannot return.
+  let least = 0;
+  for (let i = 0; i < probabilities.length; i++) {
+    const classId = classes[i]?.classId;
+    const confidence = probabilities[i] as number;
+    if (classId === undefined || confidence < least) continue;
+    best.push({ classId, confidence });
+    if (best.length < 2 * top) continue;
+    best.sort(byConfidence).length = top;
+    least = (best[top - 1] as Score).confidence;
+  }
+  best.sort(byConfidence);
+  return best.length > top ? best.slice(0, top) : best;
 }

@@ -1,18 +1,24 @@
-/** Naive Bayes on words, smoothed with what all classes say (Jelinek and Mercer); sums only, so no order of training matters. */
+/**
+ * Multinomial naive Bayes on words, smoothed with the word distribution of all classes (Jelinek and Mercer, 1980). It only
+ * keeps sums, so the order of training doesn't matter.
+ */
 
-import type { ClassNumbers, Model } from './model.ts';
-import type { Kept } from './replay-buffer.ts';
+import type { ClassNumbers, EncodedExample, Model } from './model.ts';
 
-/** Share of what all classes say against what the class says. */
+/** Weight of the distribution of all classes against that of the class. */
 const lambda = 0.6;
-/** What 32-bit sums may leave of a word whose only example is taken out. */
+/** A 32-bit sum can be this far from 0 after its only example was subtracted. */
 const roundingMax = 1e-6;
-/** Words whose ratios, each under the number of features, can be multiplied before it is too much for a double. */
+/** Ratios that can be multiplied without overflow of a double: each is smaller than the number of features. */
 const productsMax = 24;
 
-/** Adds an example to naive Bayes' sums, or takes it out again. */
-export function countExample(model: Model, { rows, weights, words, classIndex }: Kept, sign: 1 | -1): void {
-  const { documents, bayes } = model.tables;
+/** Adds an example to the sums, or subtracts it. */
+export function countExample(
+  model: Model,
+  { rows, weights, words, classIndex }: EncodedExample,
+  sign: 1 | -1,
+): void {
+  const { documents, bayes } = model.table;
   const own = model.classes[classIndex] as ClassNumbers;
   let norm = 0;
   for (let i = 0; i < words; i++) norm += (weights[i] as number) ** 2;
@@ -25,41 +31,45 @@ export function countExample(model: Model, { rows, weights, words, classIndex }:
     if (pair < 0) continue;
     const before = bayes.values[pair] as number;
     bayes.values[pair] = before + (weights[i] as number) * scale;
-    // What a 32-bit sum really took, so that the totals always agree with it.
-    const taken = (bayes.values[pair] as number) - before;
-    own.mass += taken;
-    model.mass += taken;
+    // The change after rounding to 32 bits, so the totals always equal the sums.
+    const change = (bayes.values[pair] as number) - before;
+    own.mass += change;
+    model.mass += change;
   }
 }
 
-/** Naive Bayes' log scores; `into` is by class index. */
-export function scoreBayes(model: Model, kept: Kept, into: Float64Array): void {
-  scoreLess(model, kept, { into, share: 0 });
+/** Writes log scores by class index. */
+export function scoreBayes(model: Model, example: EncodedExample, into: Float64Array): void {
+  scoreWithLess(model, example, { into, share: 0 });
 }
 
-/** The same for an example that was added, as if its words had not been; its class keeps its share. */
-export function scoreBayesWithout(model: Model, kept: Kept, into: Float64Array): void {
+/** Writes the log scores of a counted example as if its words had not been counted. Its class keeps its share. */
+export function scoreBayesWithout(model: Model, example: EncodedExample, into: Float64Array): void {
   let norm = 0;
-  for (let i = 0; i < kept.words; i++) norm += (kept.weights[i] as number) ** 2;
-  scoreLess(model, kept, { into, share: norm === 0 ? 0 : 1 / Math.sqrt(norm) });
+  for (let i = 0; i < example.words; i++) norm += (example.weights[i] as number) ** 2;
+  scoreWithLess(model, example, { into, share: norm === 0 ? 0 : 1 / Math.sqrt(norm) });
 }
 
-/** Takes so much of each word's weight out of the example's class first. */
-function scoreLess(model: Model, kept: Kept, { into, share }: { into: Float64Array; share: number }): void {
-  const { tables, classes } = model;
-  const { rows, weights, words, classIndex } = kept;
-  let taken = 0;
-  for (let i = 0; i < words; i++) taken += share * (weights[i] as number);
+/** Subtracts `share` of the weight of each word from the class of the example first. */
+function scoreWithLess(
+  model: Model,
+  example: EncodedExample,
+  { into, share }: { into: Float64Array; share: number },
+): void {
+  const { table, classes } = model;
+  const { rows, weights, words, classIndex } = example;
+  let subtracted = 0;
+  for (let i = 0; i < words; i++) subtracted += share * (weights[i] as number);
   const factors = new Float64Array(classes.length);
   for (let c = 0; c < classes.length; c++) {
     const one = classes[c];
     into[c] = one && one.examples > 0 ? Math.log(one.examples / model.examples) : Number.NEGATIVE_INFINITY;
-    if (one) factors[c] = (1 - lambda) / (lambda * (one.mass - (c === classIndex ? taken : 0)));
+    if (one) factors[c] = (1 - lambda) / (lambda * (one.mass - (c === classIndex ? subtracted : 0)));
   }
   const products = new Float64Array(classes.length).fill(1);
-  const uniform = 0.5 / Math.max(1, tables.rows);
-  const total = model.mass - taken;
-  const { starts, sizes, classes: classesOf, values } = tables.bayes;
+  const uniform = 0.5 / Math.max(1, table.rows);
+  const total = model.mass - subtracted;
+  const { starts, sizes, classes: classesOf, values } = table.bayes;
   for (let i = 0; i < words; i++) {
     const row = rows[i] as number;
     const weight = weights[i] as number;
@@ -82,7 +92,7 @@ function scoreLess(model: Model, kept: Kept, { into, share }: { into: Float64Arr
   addLogarithms(products, into);
 }
 
-/** One logarithm for the product of many words: theirs one by one would be most of the cost. */
+/** One logarithm for the product of many words: one for each word would be most of the cost. */
 function addLogarithms(products: Float64Array, into: Float64Array): void {
   for (let c = 0; c < products.length; c++) {
     if (products[c] !== 1) into[c] = (into[c] as number) + Math.log(products[c] as number);

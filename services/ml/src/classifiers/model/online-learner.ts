@@ -1,164 +1,166 @@
 /**
- * The learner: naive Bayes on words and a sparse logistic regression on words and characters, blended and calibrated
- * on examples that the regression has not seen; while examples are few, an exact model in the regression's place. One
- * pass, one example at a time, with replay of earlier examples so that the order of training hardly matters. AdaGrad:
- * Duchi, Hazan, Singer, JMLR 12 (2011); smoothing after Jelinek and Mercer; reservoirs: Vitter, ACM TOMS 11 (1985).
+ * The learner: naive Bayes on words and a sparse logistic regression on words and character n-grams, combined by an
+ * ensemble that is calibrated on examples that the regression has not learnt. While there are few examples, an exact
+ * model takes the place of the regression. Training is one pass, one example at a time. Earlier examples are replayed,
+ * so the order of training hardly matters.
  */
 
 import { deserialize, serialize } from 'node:v8';
-import { bestOf } from '../best-scores.ts';
-import type { LearnerFactory } from '../classifier-state.ts';
-import type { Learner, Score } from '../learner.ts';
-import { Blend, type BlendState } from './ensemble.ts';
-import { Tables, type TablesState } from './feature-table.ts';
+import type { Learner, LearnerFactory, Score } from '../learner.ts';
+import { Ensemble, type EnsembleState } from './ensemble.ts';
+import { FeatureTable, type FeatureTableState } from './feature-table.ts';
 import { extractFeatures, type Features } from './features.ts';
-import type { ClassNumbers, Model } from './model.ts';
+import { bestScores, type ClassNumbers, type EncodedExample, type Model } from './model.ts';
 import { countExample } from './naive-bayes.ts';
 import { stepRegression } from './regression.ts';
-import { createMemory, type Kept, type Memory, type MemoryState } from './replay-buffer.ts';
-import { FewExamples, type FewExamplesState } from './small-sample.ts';
+import { ReplayBuffer, type ReplayBufferState } from './replay-buffer.ts';
+import { SmallSampleModel, type SmallSampleState } from './small-sample.ts';
 
 const format = 8;
 const replaysMin = 4;
 const replaysMax = 12;
 /**
- * Where examples come class by class, each of them pulls the same way, and it takes more earlier ones to hold against
- * it. So many, once a class came so often in a row that its share would bring it about with this chance at most: mixed
- * examples never do.
+ * Replays while the examples come sorted by class: all of them then pull the weights the same way, and it takes more
+ * earlier ones to balance them. Examples count as sorted if one class came so often in a row that chance would bring
+ * this about with at most `runChanceMax`. Shuffled examples never do.
  */
 const replaysInRun = 8;
 const runChanceMax = 1e-6;
-/** Features that the replays of one call may cost. */
+/** Features of all replays of one call. */
 const replayFeaturesMax = 4_000;
 /** Held-out examples that one call calibrates with. */
 const calibrations = 4;
 /**
- * With fewer held out, as where classes are many, what comes is calibrated with, too, before it is learnt; not when its
- * class comes twice in a row, for if classes come one after the other, that of the last example is always right.
+ * With fewer held-out examples than this, for instance because there are many classes, a new example also calibrates
+ * before it is learnt. This skips an example of the same class as the one before: with sorted examples the class of the
+ * last one is always right, which would teach too much confidence.
  */
 const heldOutEnough = 50;
 const calibratedFrom = 200;
 
-/** Of an example that is kept: a row and a weight. */
+/** A row and a weight of an encoded example. */
 const bytesPerFeature = 8;
 
+/** The content of a snapshot. A change needs a new `format`: hubs then learn each log again. */
 interface State {
   format: number;
-  tables: TablesState;
+  tables: FeatureTableState;
   classes: (ClassNumbers | null)[];
   examples: number;
   mass: number;
-  blend: BlendState;
-  memory: MemoryState;
+  blend: EnsembleState;
+  memory: ReplayBufferState;
   last: number;
   run: number;
-  few: FewExamplesState | null;
+  few: SmallSampleState | null;
 }
 
 export const learners: LearnerFactory = {
-  create: () => new Classifier(),
-  restore: (bytes) => Classifier.restore(bytes),
+  create: () => new OnlineLearner(),
+  restore: (bytes) => OnlineLearner.restore(bytes),
 };
 
-class Classifier implements Learner {
-  readonly #model: Model = { tables: new Tables(), classes: [], examples: 0, mass: 0 };
+class OnlineLearner implements Learner {
+  readonly #model: Model = { table: new FeatureTable(), classes: [], examples: 0, mass: 0 };
   readonly #indexes = new Map<string, number>();
-  #blend = new Blend();
-  #memory: Memory = createMemory();
+  #ensemble = new Ensemble();
+  #replayBuffer = new ReplayBuffer();
   /** The class index of the last example. */
-  #last = -1;
-  /** How often it has come in a row. */
-  #run = 0;
-  /** Absent once examples are many. */
-  #few: FewExamples | undefined = new FewExamples();
+  #lastIndex = -1;
+  /** How often this class came in a row. */
+  #runLength = 0;
+  /** Undefined once there are many examples. */
+  #smallSample: SmallSampleModel | undefined = new SmallSampleModel();
 
-  static restore(bytes: Uint8Array): Classifier {
+  static restore(bytes: Uint8Array): OnlineLearner {
     const state = deserialize(bytes) as State;
-    if (state.format !== format) throw new Error('The snapshot is of another version.');
-    const classifier = new Classifier();
-    classifier.#model.tables = Tables.from(state.tables);
-    classifier.#model.classes = state.classes;
-    for (const [i, one] of state.classes.entries()) if (one !== null) classifier.#indexes.set(one.classId, i);
-    classifier.#model.examples = state.examples;
-    classifier.#model.mass = state.mass;
-    classifier.#blend = new Blend(state.blend);
-    classifier.#memory = createMemory(state.memory);
-    classifier.#last = state.last;
-    classifier.#run = state.run;
-    classifier.#few = state.few === null ? undefined : new FewExamples(state.few);
-    return classifier;
+    if (state.format !== format) throw new Error('The snapshot has another format.');
+    const learner = new OnlineLearner();
+    learner.#model.table = FeatureTable.from(state.tables);
+    learner.#model.classes = state.classes;
+    for (const [i, one] of state.classes.entries()) if (one !== null) learner.#indexes.set(one.classId, i);
+    learner.#model.examples = state.examples;
+    learner.#model.mass = state.mass;
+    learner.#ensemble = new Ensemble(state.blend);
+    learner.#replayBuffer = new ReplayBuffer(state.memory);
+    learner.#lastIndex = state.last;
+    learner.#runLength = state.run;
+    learner.#smallSample = state.few === null ? undefined : new SmallSampleModel(state.few);
+    return learner;
   }
 
   toBytes(): Uint8Array {
     const state: State = {
       format,
-      tables: this.#model.tables.toState(),
+      tables: this.#model.table.toState(),
       classes: this.#model.classes,
       examples: this.#model.examples,
       mass: this.#model.mass,
-      blend: this.#blend.state,
-      memory: this.#memory.state,
-      last: this.#last,
-      run: this.#run,
-      few: this.#few?.toState() ?? null,
+      blend: this.#ensemble.state,
+      memory: this.#replayBuffer.state,
+      last: this.#lastIndex,
+      run: this.#runLength,
+      few: this.#smallSample?.toState() ?? null,
     };
     return serialize(state);
   }
 
   get size(): number {
-    return this.#model.tables.size + bytesPerFeature * this.#memory.features + (this.#few?.size ?? 0);
+    return (
+      this.#model.table.size + bytesPerFeature * this.#replayBuffer.features + (this.#smallSample?.size ?? 0)
+    );
   }
 
   learn(classId: string, text: string): Score | undefined {
     const features = extractFeatures(text);
-    const best = this.#answer(this.#look(features), classId);
+    const best = this.#predictBefore(this.#encodeKnown(features), classId);
     const index = this.#indexOf(classId);
-    this.#run = index === this.#last ? this.#run + 1 : 1;
-    this.#last = index;
+    this.#runLength = index === this.#lastIndex ? this.#runLength + 1 : 1;
+    this.#lastIndex = index;
     const own = this.#model.classes[index] as ClassNumbers;
     own.examples++;
     this.#model.examples++;
-    const kept = this.#keep(features, index);
-    countExample(this.#model, kept, 1);
-    if (this.#few?.add(this.#model, kept) === false) this.#few = undefined;
-    const { learn } = this.#memory.add(kept, own.examples);
-    for (const one of learn) stepRegression(this.#model, one);
-    this.#replay(kept);
+    const example = this.#encode(features, index);
+    countExample(this.#model, example, 1);
+    if (this.#smallSample?.add(this.#model, example) === false) this.#smallSample = undefined;
+    for (const one of this.#replayBuffer.add(example, own.examples)) stepRegression(this.#model, one);
+    this.#replay(example);
     this.#calibrate();
     return best;
   }
 
   predict(text: string, top = Number.POSITIVE_INFINITY): Score[] {
     if (this.#model.examples === 0) return [];
-    return bestOf(this.#model, this.#probabilities(this.#look(extractFeatures(text))), top);
+    return bestScores(this.#model, this.#probabilities(this.#encodeKnown(extractFeatures(text))), top);
   }
 
   forget(classId: string): void {
     const index = this.#indexes.get(classId);
     const own = index === undefined ? undefined : this.#model.classes[index];
     if (index === undefined || !own) return;
-    this.#model.tables.dropClass(index);
+    this.#model.table.dropClass(index);
     this.#model.mass -= own.mass;
     this.#model.examples -= own.examples;
-    this.#memory.drop(index);
-    // To take examples out of it costs more than a call may; who forgets a class learns the others again anyway.
-    this.#few = undefined;
+    this.#replayBuffer.drop(index);
+    // Removing its examples one by one costs too much for a call. The log is learnt again soon anyway.
+    this.#smallSample = undefined;
     this.#indexes.delete(classId);
     this.#model.classes[index] = null;
   }
 
-  /** The first of what would be predicted, before it is learnt what is right. */
-  #answer(kept: Kept, rightId: string): Score | undefined {
+  /** The best class before the example is learnt. May calibrate the ensemble with it. */
+  #predictBefore(example: EncodedExample, classId: string): Score | undefined {
     if (this.#model.examples === 0) return undefined;
-    if (kept.rows.length === 0) return this.#best(this.#priors());
-    if (this.#few !== undefined && this.#model.examples < calibratedFrom) {
-      return this.#best(this.#few.predict(this.#model, kept));
+    if (example.rows.length === 0) return this.#best(this.#priors());
+    if (this.#smallSample !== undefined && this.#model.examples < calibratedFrom) {
+      return this.#best(this.#smallSample.predict(this.#model, example));
     }
-    const said = this.#blend.say(this.#model, kept, false);
-    const best = this.#best(this.#few?.predict(this.#model, kept) ?? said.probabilities);
-    const right = this.#indexes.get(rightId);
-    if (right !== undefined && right !== this.#last && this.#memory.heldOut < heldOutEnough) {
-      this.#blend.fit(this.#model, said, { classIndex: right, steps: calibrations });
+    const prediction = this.#ensemble.predict(this.#model, example, false);
+    const best = this.#best(this.#smallSample?.predict(this.#model, example) ?? prediction.probabilities);
+    const classIndex = this.#indexes.get(classId);
+    const isRepeated = classIndex === this.#lastIndex;
+    if (classIndex !== undefined && !isRepeated && this.#replayBuffer.heldOutCount < heldOutEnough) {
+      this.#ensemble.fit(this.#model, prediction, { classIndex, steps: calibrations });
     }
     return best;
   }
@@ -184,78 +186,77 @@ class Classifier implements Learner {
     return index;
   }
 
-  /** Rows for all features, made where there are none and the tables have room. */
-  #keep(features: Features, classIndex: number): Kept {
+  /** Adds rows for new features while the table has room. */
+  #encode(features: Features, classIndex: number): EncodedExample {
     const { hashes, weights, words } = features;
     const rows = new Int32Array(hashes.length);
-    for (let i = 0; i < hashes.length; i++) rows[i] = this.#model.tables.findOrAdd(hashes[i] as number);
-    if (!this.#model.tables.isFull) return { rows, weights, words, classIndex };
-    const known = this.#look(features);
-    // Copies, for the arrays that it looked into are as long as the text.
+    for (let i = 0; i < hashes.length; i++) rows[i] = this.#model.table.findOrAdd(hashes[i] as number);
+    if (!this.#model.table.isFull) return { rows, weights, words, classIndex };
+    const known = this.#encodeKnown(features);
+    // The views would keep buffers of the whole text in memory.
     return { ...known, rows: known.rows.slice(), weights: known.weights.slice(), classIndex };
   }
 
-  /** Rows of the features that are known. */
-  #look({ hashes, weights, words }: Features): Kept {
+  /** Leaves out features without a row, and adds up their squared weights. */
+  #encodeKnown({ hashes, weights, words }: Features): EncodedExample {
     const rows = new Int32Array(hashes.length);
-    const kept = new Float32Array(hashes.length);
+    const known = new Float32Array(hashes.length);
     const strange = { words: 0, characters: 0 };
     let size = 0;
-    let wordsKept = 0;
+    let knownWords = 0;
     for (let i = 0; i < hashes.length; i++) {
-      const row = this.#model.tables.find(hashes[i] as number);
+      const row = this.#model.table.find(hashes[i] as number);
       if (row < 0) {
         strange[i < words ? 'words' : 'characters'] += (weights[i] as number) ** 2;
         continue;
       }
       rows[size] = row;
-      kept[size++] = weights[i] as number;
-      if (i < words) wordsKept = size;
+      known[size++] = weights[i] as number;
+      if (i < words) knownWords = size;
     }
     return {
       rows: rows.subarray(0, size),
-      weights: kept.subarray(0, size),
-      words: wordsKept,
+      weights: known.subarray(0, size),
+      words: knownWords,
       classIndex: -1,
       strange,
     };
   }
 
-  /** Earlier examples once more: many while there are few, fewer for long texts. */
-  #replay({ rows, classIndex }: Kept): void {
+  /** Learns earlier examples again: more of them while there are few, fewer after a long text. */
+  #replay({ rows, classIndex }: EncodedExample): void {
     const { classes, examples } = this.#model;
     const share = (classes[classIndex] as ClassNumbers).examples / examples;
-    const least = share ** this.#run > runChanceMax ? replaysMin : replaysInRun;
+    const least = share ** this.#runLength > runChanceMax ? replaysMin : replaysInRun;
     const wanted = Math.max(least, Math.min(replaysMax, Math.floor(8_000 / examples)));
     const affordable = Math.max(1, Math.floor(replayFeaturesMax / Math.max(1, rows.length)));
     for (let i = Math.min(wanted, affordable); i > 0; i--) {
-      const example = this.#memory.draw(i % 2 === 0);
+      const example = this.#replayBuffer.draw(i % 2 === 0);
       if (example !== undefined) stepRegression(this.#model, example);
     }
   }
 
-  /** Fits the blend to a few examples that the regression has not seen and that naive Bayes leaves out. */
+  /** Fits the ensemble to a few held-out examples. */
   #calibrate(): void {
     for (let i = 0; i < calibrations; i++) {
-      const example = this.#memory.drawHeldOut();
+      const example = this.#replayBuffer.drawHeldOut();
       if (example === undefined) return;
       const own = this.#model.classes[example.classIndex] as ClassNumbers;
       own.examples--;
       this.#model.examples--;
       if (own.examples > 0) {
-        const said = this.#blend.say(this.#model, example, true);
-        this.#blend.fit(this.#model, said, { classIndex: example.classIndex, steps: 1 });
+        const prediction = this.#ensemble.predict(this.#model, example, true);
+        this.#ensemble.fit(this.#model, prediction, { classIndex: example.classIndex, steps: 1 });
       }
       own.examples++;
       this.#model.examples++;
     }
   }
 
-  /** A step, or one as long as several, towards the factors with which what was said would have been right. */
-  #probabilities(kept: Kept): Float64Array {
-    if (kept.rows.length === 0) return this.#priors();
-    if (this.#few !== undefined) return this.#few.predict(this.#model, kept);
-    return this.#blend.say(this.#model, kept, false).probabilities;
+  #probabilities(example: EncodedExample): Float64Array {
+    if (example.rows.length === 0) return this.#priors();
+    if (this.#smallSample !== undefined) return this.#smallSample.predict(this.#model, example);
+    return this.#ensemble.predict(this.#model, example, false).probabilities;
   }
 
   #priors(): Float64Array {

@@ -1,105 +1,108 @@
 /**
- * The model while examples are few: a least-squares support vector machine on all of them, exact at once where steps of
- * descent would still be on their way, with a little naive Bayes. How sure it may be is calibrated without holding
- * anything out: both say exactly what they would of an example that they had not learnt.
+ * The model for small samples: a least-squares support vector machine on all examples, with a little naive Bayes. The
+ * machine is exact after each example, where gradient descent would still be converging. No example has to be held out for
+ * calibration, because both models know their exact leave-one-out predictions.
  */
 
 import { type Calibration, type CalibrationState, createCalibration, type Terms } from './calibration.ts';
-import { LeastSquares, type Support } from './lssvm.ts';
-import type { ClassNumbers, Model } from './model.ts';
+import { LeastSquaresSvm, type Support } from './lssvm.ts';
+import type { ClassNumbers, EncodedExample, Model } from './model.ts';
 import { scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
-import { weigh } from './regression.ts';
-import type { Kept } from './replay-buffer.ts';
+import { tfIdf } from './regression.ts';
 
-/** A call costs the square of them; by then the regression is about as good. */
-const fewExamplesMax = 400;
-/** Their features together, so that long texts end it earlier. */
+/** The cost of a call grows with their square. With so many, the regression is about as good. */
+const examplesMax = 400;
+/** Features of all examples. Long texts reach this bound first. */
 const featuresMax = 250_000;
-/** Up to here all inputs are made anew when examples have doubled: the first know little of what is rare. */
-const renewedMax = 16;
-/** Examples that one call calibrates with, fewer where classes are many; and the words that these may have. */
+/**
+ * Up to here, all inputs are computed again each time the examples have doubled: those of the first examples say little
+ * about which features are rare.
+ */
+const recomputedMax = 16;
+/** Examples that one call calibrates with, fewer if there are many classes; and the words of these examples. */
 const calibrationsMax = 32;
 const calibratedClassesMax = 1_000;
 const calibrationWordsMax = 8_000;
 
-export interface FewExamplesState {
+/** Snapshots store it, so its members keep their names. */
+export interface SmallSampleState {
   supports: Support[];
   calibration: CalibrationState;
   /** The next example to calibrate with. */
   cursor: number;
 }
 
-export class FewExamples {
-  #machine = new LeastSquares();
+export class SmallSampleModel {
+  #svm = new LeastSquaresSvm();
   readonly #calibration: Calibration;
   #features = 0;
   #cursor: number;
 
-  constructor(from?: FewExamplesState) {
-    for (const support of from?.supports ?? []) this.#hold(support);
+  constructor(from?: SmallSampleState) {
+    for (const support of from?.supports ?? []) this.#addSupport(support);
     this.#calibration = createCalibration(from?.calibration);
     this.#cursor = from?.cursor ?? 0;
   }
 
-  /** In bytes: each feature has an input here, and an entry in the machine's postings. */
+  /** In bytes. Each feature has an input here and an entry in the postings of the machine. */
   get size(): number {
     return 16 * this.#features;
   }
 
-  toState(): FewExamplesState {
+  toState(): SmallSampleState {
     return {
-      supports: this.#machine.supports,
+      supports: this.#svm.supports,
       calibration: this.#calibration.state,
       cursor: this.#cursor,
     };
   }
 
-  /** Takes in an example that naive Bayes has counted; false when they are no longer few. */
-  add(model: Model, kept: Kept): boolean {
-    const count = this.#machine.supports.length + 1;
-    if (count > fewExamplesMax || this.#features + kept.rows.length > featuresMax) return false;
-    if (count <= renewedMax && Number.isInteger(Math.log2(count))) this.#renew(model);
-    this.#hold({ kept, inputs: weigh(model, kept) });
+  /** Adds an example that naive Bayes has counted. False once there are too many examples for this model. */
+  add(model: Model, example: EncodedExample): boolean {
+    const count = this.#svm.supports.length + 1;
+    if (count > examplesMax || this.#features + example.rows.length > featuresMax) return false;
+    if (count <= recomputedMax && Number.isInteger(Math.log2(count))) this.#computeInputs(model);
+    this.#addSupport({ kept: example, inputs: tfIdf(model, example) });
     this.#calibrate(model);
     return true;
   }
 
   /** Probabilities by class index. */
-  predict(model: Model, kept: Kept): Float64Array {
+  predict(model: Model, example: EncodedExample): Float64Array {
     const size = model.classes.length;
-    const machine = new Float64Array(size);
+    const svm = new Float64Array(size);
     const bayes = new Float64Array(size);
-    this.#machine.score(kept, weigh(model, kept), machine);
-    scoreBayes(model, kept, bayes);
-    return this.#calibration.probabilities({ machine, bayes, priors: logShares(model, 1) });
+    this.#svm.score(example, tfIdf(model, example), svm);
+    scoreBayes(model, example, bayes);
+    return this.#calibration.probabilities({ svm, bayes, priors: logShares(model, 1) });
   }
 
-  #hold(support: Support): void {
-    this.#machine.add(support);
+  #addSupport(support: Support): void {
+    this.#svm.add(support);
     this.#features += support.inputs.length;
   }
 
-  #renew(model: Model): void {
-    const { supports } = this.#machine;
-    this.#machine = new LeastSquares();
-    for (const { kept } of supports) this.#machine.add({ kept, inputs: weigh(model, kept) });
+  #computeInputs(model: Model): void {
+    const { supports } = this.#svm;
+    this.#svm = new LeastSquaresSvm();
+    for (const { kept } of supports) this.#svm.add({ kept, inputs: tfIdf(model, kept) });
   }
 
-  /** In turn, so that each example counts as often. */
+  /** Takes the examples in turn, so all of them count equally often. */
   #calibrate(model: Model): void {
-    const { supports } = this.#machine;
+    const { supports } = this.#svm;
     const batch: { terms: Terms; classIndex: number }[] = [];
     const priors = logShares(model, 2);
     const affordable = Math.max(4, Math.floor(calibratedClassesMax / model.classes.length));
-    const wanted = Math.min(calibrationsMax, affordable, supports.length);
+    const batchSize = Math.min(calibrationsMax, affordable, supports.length);
     let [seen, words] = [0, 0];
-    while (seen < wanted && words < calibrationWordsMax) {
+    while (seen < batchSize && words < calibrationWordsMax) {
       const at = this.#cursor++ % supports.length;
       const { kept } = supports[at] as Support;
       seen++;
       words += kept.words;
-      // Of a class of which it is the only example nothing could be said; such classes are no rivals either, or all
-      // would speak for those that have more.
+      // A class with one example has none left when it is left out. Such classes do not compete in calibration either:
+      // every example would then favour the larger classes.
       if ((model.classes[kept.classIndex] as ClassNumbers).examples < 2) continue;
       batch.push({ terms: { ...this.#termsWithout(model, at), priors }, classIndex: kept.classIndex });
     }
@@ -107,26 +110,26 @@ export class FewExamples {
   }
 
   /**
-   * What is said of an example leaving it out. The shares of the classes stay as they are: with few examples, that a
-   * class has one less would tell which it was.
+   * The leave-one-out terms of an example. The class shares still count it: with few examples, a share that is smaller by
+   * one example would give away the class.
    */
   #termsWithout(model: Model, at: number): Omit<Terms, 'priors'> {
-    const { kept } = this.#machine.supports[at] as Support;
+    const { kept } = this.#svm.supports[at] as Support;
     const { classes, examples } = model;
-    const machine = new Float64Array(classes.length);
+    const svm = new Float64Array(classes.length);
     const bayes = new Float64Array(classes.length);
-    this.#machine.scoreWithout(at, machine);
-    for (let c = 0; c < machine.length; c++) {
+    this.#svm.scoreWithout(at, svm);
+    for (let c = 0; c < svm.length; c++) {
       const count = classes[c]?.examples ?? 0;
       const left = count - (c === kept.classIndex ? 1 : 0);
-      machine[c] = (machine[c] as number) + count / examples - left / (examples - 1);
+      svm[c] = (svm[c] as number) + count / examples - left / (examples - 1);
     }
     scoreBayesWithout(model, kept, bayes);
-    return { machine, bayes };
+    return { svm, bayes };
   }
 }
 
-/** Of the classes that have so many examples. */
+/** Logarithms of the class shares; minus infinity for a class with fewer than `least` examples. */
 function logShares({ classes, examples }: Model, least: number): Float64Array {
   const shares = new Float64Array(classes.length).fill(Number.NEGATIVE_INFINITY);
   for (let c = 0; c < shares.length; c++) {

@@ -1,46 +1,46 @@
 /**
- * Numbers of (row, class) pairs. A row's pairs lie side by side: to read them all is most of what a call does, and one
- * at a time they would come from all over the memory.
+ * A sparse matrix of numbers for pairs of row and class. The pairs of a row are next to each other in memory, because
+ * reading all of them is most of the work of a call.
  */
 
-export interface PairsState {
-  /** Pairs of each row; they follow one another in the order of the rows. */
+export interface SparseCountsState {
+  /** The number of pairs of each row. The pairs follow in the order of the rows. */
   sizes: Uint16Array;
   classes: Uint16Array;
   values: Float32Array;
-  /** Empty where these are not kept. */
+  /** Empty for naive Bayes. */
   squares: Float32Array;
 }
 
 const startRoom = 1_024;
 /**
- * Pairs of all rows: a bound on memory, and on what one prediction can read. Counted without the room that rows leave,
- * which depends on what moved where: every replica must come to the same numbers.
+ * Pairs of all rows: bounds the memory, and the work of one prediction. Free room is not counted, because it depends on
+ * how rows moved, and every replica must reach the bound at the same example.
  */
 export const pairsMax = 1_500_000;
-/** What arrays grow by. */
+/** The factor by which arrays grow. */
 export const growth = 1.25;
 
-export class Pairs {
-  /** The first pair of each row, and how many it has. */
+export class SparseCounts {
+  /** The first pair of each row, and its number of pairs. */
   starts = new Int32Array(startRoom);
   sizes = new Uint16Array(startRoom);
   classes = new Uint16Array(startRoom);
   values = new Float32Array(startRoom);
-  /** Sums of squared gradients, where they are kept. */
+  /** Sums of squared gradients, for the regression. */
   squares: Float32Array;
   #taken = 0;
   #count = 0;
-  /** Where rows have moved out, by the room that they had. */
+  /** Starts of free ranges, by their length. */
   readonly #freed = new Map<number, number[]>();
 
   constructor({ squares }: { squares: boolean }) {
     this.squares = new Float32Array(squares ? startRoom : 0);
   }
 
-  static from(state: PairsState, options: { squares: boolean }): Pairs {
+  static from(state: SparseCountsState, options: { squares: boolean }): SparseCounts {
     const { sizes } = state;
-    const pairs = new Pairs(options);
+    const pairs = new SparseCounts(options);
     pairs.resizeRows(sizes.length);
     let taken = 0;
     for (const size of sizes) taken += roomFor(size);
@@ -56,8 +56,8 @@ export class Pairs {
     return pairs;
   }
 
-  /** Only what is in use of the first so many rows, the same whatever moved where; without a class, where one is named. */
-  toState(rows: number, without = -1): PairsState {
+  /** Only the entries in use, in an order that doesn't depend on how rows moved. Leaves out the class `without`. */
+  toState(rows: number, without = -1): SparseCountsState {
     const sizes = this.sizes.slice(0, rows);
     let size = 0;
     for (const one of sizes) size += one;
@@ -78,13 +78,13 @@ export class Pairs {
     return { sizes, ...target };
   }
 
-  without(classIndex: number, rows: number): Pairs {
-    const pairs = Pairs.from(this.toState(rows, classIndex), { squares: this.squares.length > 0 });
+  without(classIndex: number, rows: number): SparseCounts {
+    const pairs = SparseCounts.from(this.toState(rows, classIndex), { squares: this.squares.length > 0 });
     pairs.resizeRows(this.starts.length);
     return pairs;
   }
 
-  /** At least so many. */
+  /** Makes room for at least `rows` rows. */
   resizeRows(rows: number): void {
     if (rows <= this.starts.length) return;
     this.starts = grown(this.starts, new Int32Array(rows));
@@ -97,7 +97,7 @@ export class Pairs {
     return [starts, sizes, classes, values, squares].reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** The pair of row and class, or -1 where there is no room for another; rows may move for it. */
+  /** The pair of row and class, added if there is none; -1 if the matrix is full. May move the row. */
   findOrAdd(row: number, classIndex: number): number {
     const { classes } = this;
     const from = this.starts[row] as number;
@@ -106,7 +106,7 @@ export class Pairs {
     return this.add(row, classIndex);
   }
 
-  /** For a class that the row has no pair of; -1 where there is no room for another. */
+  /** Adds a pair. The row must have none of the class. -1 if the matrix is full. */
   add(row: number, classIndex: number): number {
     const size = this.sizes[row] as number;
     if (this.#count >= pairsMax) return -1;
@@ -120,7 +120,7 @@ export class Pairs {
     return pair;
   }
 
-  /** Gives a row that is full the next larger room. */
+  /** Moves a full row to a larger range. */
   #move(row: number): void {
     const from = this.starts[row] as number;
     const size = this.sizes[row] as number;
@@ -149,7 +149,7 @@ export class Pairs {
   }
 }
 
-type Numbers = Pick<PairsState, 'classes' | 'values' | 'squares'>;
+type Numbers = Pick<SparseCountsState, 'classes' | 'values' | 'squares'>;
 
 function copyPair(source: Numbers, from: number, { target, to }: { target: Numbers; to: number }): void {
   target.classes[to] = source.classes[from] as number;
@@ -157,7 +157,7 @@ function copyPair(source: Numbers, from: number, { target, to }: { target: Numbe
   if (source.squares.length > 0) target.squares[to] = source.squares[from] as number;
 }
 
-/** The room that a row of so many pairs has: the least power of two, or one and a half times one, that is no less. */
+/** The length of the range of a row with `size` pairs: the next power of two, or 1.5 times one, that is no less. */
 function roomFor(size: number): number {
   if (size < 2) return size;
   const power = 2 ** (31 - Math.clz32(size));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Tables } from '../../../src/classifiers/model/feature-table.ts';
-import type { Pairs } from '../../../src/classifiers/model/sparse-counts.ts';
+import { FeatureTable } from '../../../src/classifiers/model/feature-table.ts';
+import type { SparseCounts } from '../../../src/classifiers/model/sparse-counts.ts';
 
 /** By hash, of each class that it has a pair of. */
 interface Row {
@@ -10,15 +10,15 @@ interface Row {
   regression: Map<number, [weight: number, squares: number]>;
 }
 
-function read(tables: Tables): Map<number, Row> {
-  const pairsOf = (row: number, { starts, sizes }: Pairs) =>
+function read(table: FeatureTable): Map<number, Row> {
+  const pairsOf = (row: number, { starts, sizes }: SparseCounts) =>
     Array.from({ length: sizes[row] as number }, (_, i) => (starts[row] as number) + i);
-  const { bayes, regression } = tables;
+  const { bayes, regression } = table;
   return new Map(
-    Array.from({ length: tables.rows }, (_, row) => [
-      tables.keys[row] as number,
+    Array.from({ length: table.rows }, (_, row) => [
+      table.keys[row] as number,
       {
-        documents: tables.documents[row] as number,
+        documents: table.documents[row] as number,
         bayes: new Map(
           pairsOf(row, bayes).map((pair) => [bayes.classes[pair] as number, bayes.values[pair] as number]),
         ),
@@ -53,13 +53,13 @@ const actions = fc.array(
 it('keeps of each row and class what was put there, whatever moves, goes or comes back', () => {
   fc.assert(
     fc.property(actions, (all) => {
-      let tables = new Tables();
+      let table = new FeatureTable();
       const expected = new Map<number, Row>();
       for (const action of all) {
         if ('restore' in action) {
-          tables = Tables.from(tables.toState());
+          table = FeatureTable.from(table.toState());
         } else if ('dropped' in action) {
-          tables.dropClass(action.dropped);
+          table.dropClass(action.dropped);
           for (const { bayes, regression } of expected.values()) {
             bayes.delete(action.dropped);
             regression.delete(action.dropped);
@@ -68,9 +68,9 @@ it('keeps of each row and class what was put there, whatever moves, goes or come
           const { hash, classIndex, value, learnt } = action;
           const one = expected.get(hash) ?? { documents: 0, bayes: new Map(), regression: new Map() };
           expected.set(hash, one);
-          const row = tables.findOrAdd(hash);
-          tables.documents[row] = ++one.documents;
-          const pairs = learnt ? tables.regression : tables.bayes;
+          const row = table.findOrAdd(hash);
+          table.documents[row] = ++one.documents;
+          const pairs = learnt ? table.regression : table.bayes;
           const pair = pairs.findOrAdd(row, classIndex);
           pairs.values[pair] = value;
           if (learnt) {
@@ -79,17 +79,17 @@ it('keeps of each row and class what was put there, whatever moves, goes or come
           } else one.bayes.set(classIndex, value);
         }
       }
-      expect(read(tables)).toEqual(expected);
-      expect(read(Tables.from(tables.toState()))).toEqual(expected);
+      expect(read(table)).toEqual(expected);
+      expect(read(FeatureTable.from(table.toState()))).toEqual(expected);
     }),
     { numRuns: 100 },
   );
 });
 
 it('starts each pair from nothing, also where another was', () => {
-  const tables = new Tables();
-  const { regression } = tables;
-  const row = tables.findOrAdd(1);
+  const table = new FeatureTable();
+  const { regression } = table;
+  const row = table.findOrAdd(1);
   for (let classIndex = 0; classIndex < 40; classIndex++) {
     const pair = regression.findOrAdd(row, classIndex);
     regression.values[pair] = 5;
@@ -97,17 +97,17 @@ it('starts each pair from nothing, also where another was', () => {
   }
   // The rooms that the first row moved out of are taken by these.
   for (let hash = 2; hash < 40; hash++) {
-    const pair = regression.findOrAdd(tables.findOrAdd(hash), 0);
+    const pair = regression.findOrAdd(table.findOrAdd(hash), 0);
     expect([regression.values[pair], regression.squares[pair]]).toEqual([0, 0]);
   }
 });
 
 it('finds a row by any hash, and only what was added', () => {
-  const tables = new Tables();
-  for (let i = 0; i < 5_000; i++) expect(tables.findOrAdd((i * 2_654_435_761) >>> 0)).toBe(i);
-  for (let i = 0; i < 5_000; i++) expect(tables.find((i * 2_654_435_761) >>> 0)).toBe(i);
-  expect(tables.find(12_345)).toBe(-1);
+  const table = new FeatureTable();
+  for (let i = 0; i < 5_000; i++) expect(table.findOrAdd((i * 2_654_435_761) >>> 0)).toBe(i);
+  for (let i = 0; i < 5_000; i++) expect(table.find((i * 2_654_435_761) >>> 0)).toBe(i);
+  expect(table.find(12_345)).toBe(-1);
   // The last slot is taken: the search goes on from the first.
-  for (let i = 0; i < 5; i++) expect(tables.findOrAdd(0xffff_ffff - i)).toBe(5_000 + i);
-  for (let i = 0; i < 5; i++) expect(tables.find(0xffff_ffff - i)).toBe(5_000 + i);
+  for (let i = 0; i < 5; i++) expect(table.findOrAdd(0xffff_ffff - i)).toBe(5_000 + i);
+  for (let i = 0; i < 5; i++) expect(table.find(0xffff_ffff - i)).toBe(5_000 + i);
 });

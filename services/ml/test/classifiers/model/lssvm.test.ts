@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LeastSquares, type Support } from '../../../src/classifiers/model/lssvm.ts';
+import { LeastSquaresSvm, type Support } from '../../../src/classifiers/model/lssvm.ts';
 
 /** Some features of forty, of one of three classes. */
 const support = fc
@@ -14,15 +14,15 @@ const support = fc
   });
 const supports = fc.array(support, { minLength: 2, maxLength: 60 });
 
-function train(all: readonly Support[]): LeastSquares {
-  const machine = new LeastSquares();
-  for (const one of all) machine.add(one);
-  return machine;
+function train(all: readonly Support[]): LeastSquaresSvm {
+  const svm = new LeastSquaresSvm();
+  for (const one of all) svm.add(one);
+  return svm;
 }
 
-function score(machine: LeastSquares, { kept, inputs }: Support): number[] {
+function score(svm: LeastSquaresSvm, { kept, inputs }: Support): number[] {
   const scores = new Float64Array(3);
-  machine.score(kept, inputs, scores);
+  svm.score(kept, inputs, scores);
   return [...scores];
 }
 
@@ -30,13 +30,13 @@ const close = (a: readonly number[], b: readonly number[]) => {
   for (const [i, value] of a.entries()) expect(value).toBeCloseTo(b[i] ?? Number.NaN, 8);
 };
 
-describe('the least-squares machine', () => {
+describe('the least-squares svm', () => {
   it('solves what it is defined by', () => {
     fc.assert(
       fc.property(supports, (all) => {
-        const machine = train(all);
+        const svm = train(all);
         const residuals = all.map((one) => {
-          const scores = score(machine, one);
+          const scores = score(svm, one);
           return scores.map((value, c) => (c === one.kept.classIndex ? 1 : 0) - value);
         });
         // Each residual is the ridge times the example's part in the solution, and the parts sum to nothing.
@@ -47,14 +47,14 @@ describe('the least-squares machine', () => {
         const parts = residuals.map((residual) => residual.map((value) => value / 0.5));
         const similar = all.map((one) => dot(one, asked));
         const sums = [0, 1, 2].map((c) => similar.reduce((sum, k, i) => sum + k * (parts[i]?.[c] ?? 0), 0));
-        const differences = score(machine, asked).map((value, c) => value - (sums[c] ?? 0));
+        const differences = score(svm, asked).map((value, c) => value - (sums[c] ?? 0));
         const other = all.at(-1) as Support;
         const otherSums = [0, 1, 2].map((c) =>
           all.reduce((sum, one, i) => sum + dot(one, other) * (parts[i]?.[c] ?? 0), 0),
         );
         // What is left is the intercept, the same for every text.
         close(
-          score(machine, other).map((value, c) => value - (otherSums[c] ?? 0)),
+          score(svm, other).map((value, c) => value - (otherSums[c] ?? 0)),
           differences,
         );
       }),

@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
-import { Tables } from '../../../src/classifiers/model/feature-table.ts';
-import type { Model } from '../../../src/classifiers/model/model.ts';
+import { FeatureTable } from '../../../src/classifiers/model/feature-table.ts';
+import type { EncodedExample, Model } from '../../../src/classifiers/model/model.ts';
 import { countExample, scoreBayes, scoreBayesWithout } from '../../../src/classifiers/model/naive-bayes.ts';
-import type { Kept } from '../../../src/classifiers/model/replay-buffer.ts';
 
 /** Texts of 1 to 80 of some words, a few of them more than once. */
-function makeModel(random: () => number): { model: Model; examples: Kept[] } {
-  const model: Model = { tables: new Tables(), classes: [], examples: 0, mass: 0 };
+function makeModel(random: () => number): { model: Model; examples: EncodedExample[] } {
+  const model: Model = { table: new FeatureTable(), classes: [], examples: 0, mass: 0 };
   for (const classId of ['a', 'b', 'c', 'd']) {
     model.classes.push({ classId, examples: 0, mass: 0, bias: 0, biasGradient: 0 });
   }
@@ -15,7 +14,7 @@ function makeModel(random: () => number): { model: Model; examples: Kept[] } {
     const hashes = new Set(
       Array.from({ length: 1 + Math.floor(80 * random()) }, () => Math.floor(random() ** 2 * 200)),
     );
-    const rows = Int32Array.from(hashes, (hash) => model.tables.findOrAdd(hash));
+    const rows = Int32Array.from(hashes, (hash) => model.table.findOrAdd(hash));
     const weights = Float32Array.from(rows, () => (random() < 0.8 ? 1 : 1 + Math.log(2)));
     return { rows, weights, words: rows.length, classIndex: i % 4 };
   });
@@ -29,17 +28,17 @@ function makeModel(random: () => number): { model: Model; examples: Kept[] } {
 }
 
 /** Word by word, as the formula has it. */
-function scoreSlowly(model: Model, { rows, weights }: Kept): number[] {
-  const { tables } = model;
+function scoreSlowly(model: Model, { rows, weights }: EncodedExample): number[] {
+  const { table } = model;
   const sumOf = (row: number, c: number) => {
-    const pair = tables.bayes.findOrAdd(row, c);
-    return tables.bayes.values[pair] as number;
+    const pair = table.bayes.findOrAdd(row, c);
+    return table.bayes.values[pair] as number;
   };
   return model.classes.map((one, c) => {
     let score = Math.log((one?.examples ?? 0) / model.examples);
     for (const [i, row] of rows.entries()) {
       const mass = model.classes.reduce((sum, _, other) => sum + sumOf(row, other), 0);
-      const background = (0.5 * mass) / model.mass + 0.5 / tables.rows;
+      const background = (0.5 * mass) / model.mass + 0.5 / table.rows;
       const own = sumOf(row, c);
       score += (weights[i] as number) * Math.log(1 + (0.4 * own) / (0.6 * (one?.mass ?? 0) * background));
     }

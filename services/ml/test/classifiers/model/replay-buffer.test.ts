@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createMemory, type Kept, type Memory } from '../../../src/classifiers/model/replay-buffer.ts';
+import type { EncodedExample } from '../../../src/classifiers/model/model.ts';
+import { ReplayBuffer } from '../../../src/classifiers/model/replay-buffer.ts';
 
-const example = (classIndex: number, number: number): Kept => ({
+const example = (classIndex: number, number: number): EncodedExample => ({
   rows: Int32Array.of(number),
   weights: Float32Array.of(1),
   words: 1,
@@ -9,11 +10,11 @@ const example = (classIndex: number, number: number): Kept => ({
 });
 
 /** Adds so many in turn, of classes 0, 1, 2 … as often as is said; returns what may be learnt after each. */
-function fill(memory: Memory, counts: readonly number[]): Kept[][] {
-  const learnt: Kept[][] = [];
+function fill(buffer: ReplayBuffer, counts: readonly number[]): EncodedExample[][] {
+  const learnt: EncodedExample[][] = [];
   for (let number = 1; number <= Math.max(...counts); number++) {
     for (const [classIndex, count] of counts.entries()) {
-      if (number <= count) learnt.push(memory.add(example(classIndex, number), number).learn);
+      if (number <= count) learnt.push(buffer.add(example(classIndex, number), number));
     }
   }
   return learnt;
@@ -23,43 +24,43 @@ describe('the examples held out', () => {
   it.each([[[40, 40]], [[900, 100]], [[3_000, 3_000, 30]], [Array.from({ length: 100 }, () => 60)]])(
     'are few of all, and of %j none is learnt twice or lost',
     (counts) => {
-      const memory = createMemory();
-      const learnt = fill(memory, counts).flat();
-      const held = [...memory.state.heldOut.values()].flat();
+      const buffer = new ReplayBuffer();
+      const learnt = fill(buffer, counts).flat();
+      const held = [...buffer.state.heldOut.values()].flat();
       const total = counts.reduce((sum, count) => sum + count, 0);
       expect(new Set([...learnt, ...held]).size).toBe(total);
       expect(learnt.length + held.length).toBe(total);
-      expect(held.length).toBe(memory.heldOut);
-      const rings = memory.state.heldOut.size;
+      expect(held.length).toBe(buffer.heldOutCount);
+      const rings = buffer.state.heldOut.size;
       expect(held.length).toBeLessThanOrEqual(Math.max(2 * rings, Math.min(400, 0.08 * total)));
     },
   );
 
   it('leave a few at a time when more classes share the room', () => {
-    const memory = createMemory();
-    fill(memory, [3_000, 3_000]);
-    for (const learn of fill(memory, [3_200, 3_200, 100])) expect(learn.length).toBeLessThanOrEqual(4);
+    const buffer = new ReplayBuffer();
+    fill(buffer, [3_000, 3_000]);
+    for (const learn of fill(buffer, [3_200, 3_200, 100])) expect(learn.length).toBeLessThanOrEqual(4);
   });
 
   it('are drawn as often as their class was seen', () => {
-    const memory = createMemory();
-    fill(memory, [1_800, 200]);
+    const buffer = new ReplayBuffer();
+    fill(buffer, [1_800, 200]);
     let rare = 0;
-    for (let i = 0; i < 5_000; i++) if (memory.drawHeldOut()?.classIndex === 1) rare++;
+    for (let i = 0; i < 5_000; i++) if (buffer.drawHeldOut()?.classIndex === 1) rare++;
     expect(rare / 5_000).toBeCloseTo(0.1, 1);
-    expect(memory.state.heldOut.get(1)?.length).toBeGreaterThan(10);
+    expect(buffer.state.heldOut.get(1)?.length).toBeGreaterThan(10);
   });
 
   it('go with their class', () => {
-    const memory = createMemory();
-    fill(memory, [100, 100]);
-    memory.drop(0);
+    const buffer = new ReplayBuffer();
+    fill(buffer, [100, 100]);
+    buffer.drop(0);
     for (let i = 0; i < 50; i++) {
-      for (const one of [memory.drawHeldOut(), memory.draw(true), memory.draw(false)]) {
+      for (const one of [buffer.drawHeldOut(), buffer.draw(true), buffer.draw(false)]) {
         expect(one?.classIndex).toBe(1);
       }
     }
-    memory.drop(1);
-    expect([memory.drawHeldOut(), memory.draw(true), memory.draw(false)]).toEqual(Array(3).fill(undefined));
+    buffer.drop(1);
+    expect([buffer.drawHeldOut(), buffer.draw(true), buffer.draw(false)]).toEqual(Array(3).fill(undefined));
   });
 });
