@@ -58,9 +58,9 @@ describe('addresses that sources may not be at', () => {
     await rm(dir, { recursive: true, force: true });
   };
   /** What the test of a source there answers, without what differs from one request to the next. */
-  const ask = async (host: string, at = port) => {
+  const ask = async (engine: string, host: string, at = port) => {
     const connectionSettings = { host, port: at, database: 'd', user: 'u', password: 'secret' };
-    const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
+    const source = { hubId, label: 's', engine, connectionSettings };
     const made = await api.post('/v1/sources', source);
     if (made.status !== 200) return { status: made.status, code: made.body.code, tookMs: 0, text: '' };
     const startedAt = performance.now();
@@ -82,65 +82,77 @@ describe('addresses that sources may not be at', () => {
   });
   afterAll(() => void server.close());
 
-  it('are dialled in none of their forms', async () => {
-    await open({ DATAHUB_SOURCES_LOOPBACK: '0', DATAHUB_SOURCES_PRIVATE: '0' });
-    const dials = watchDials(port);
-    try {
-      const forms = [...new Set([...never, ...loopback, ...privates, ...oddForms, ...noHosts, 'localhost'])];
-      expect(forms.length).toBeGreaterThanOrEqual(120);
-      const answers = await Promise.all(forms.map(async (host) => ({ host, ...(await ask(host)) })));
-      const saved = answers.filter(({ status }) => status !== 400);
-      expect(new Set(saved.map(({ status, code }) => `${status} ${code}`))).toEqual(
-        new Set(['502 SOURCE_UNREACHABLE']),
-      );
-      expect(new Set(saved.map(({ text }) => text)).size).toBe(1);
-      // What is no host at all may be refused when it is saved, and nothing else.
-      const refused = answers.filter(({ status }) => status === 400).map(({ host }) => host);
-      expect(refused.filter((host) => !noHosts.includes(host))).toEqual([]);
-      expect([dials.attempts, accepted]).toEqual([[], 0]);
-    } finally {
-      dials.stop();
-      await close();
-    }
-  }, 60_000);
-
-  it('look from outside like a closed port, in every word and in time', async () => {
-    await open({ DATAHUB_SOURCES_DENY: '127.0.0.2/32' });
-    const closed = createServer();
-    await once(closed.listen(0, '127.0.0.1'), 'listening');
-    const { port: closedPort } = closed.address() as { port: number };
-    closed.close();
-    const dials = watchDials(closedPort);
-    try {
-      const texts = new Set<string>();
-      /** By how much the medians differ. */
-      const measure = async (rounds: number): Promise<number> => {
-        const took: Record<string, number[]> = { '127.0.0.1': [], '127.0.0.2': [] };
-        for (let i = 0; i < rounds; i++) {
-          for (const host of i % 2 === 0 ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.2', '127.0.0.1']) {
-            const { text, tookMs, status } = await ask(host, closedPort);
-            expect(status).toBe(502);
-            texts.add(text);
-            took[host]?.push(tookMs);
-          }
-        }
-        const [refused = 0, filtered = 0] = Object.values(took).map(
-          (times) => times.toSorted((a, b) => a - b)[Math.floor(rounds / 2)],
+  it.each(['postgres', 'mongodb'])(
+    'are dialled in none of their forms by %s',
+    async (engine) => {
+      await open({ DATAHUB_SOURCES_LOOPBACK: '0', DATAHUB_SOURCES_PRIVATE: '0' });
+      const dials = watchDials(port);
+      try {
+        const forms = [
+          ...new Set([...never, ...loopback, ...privates, ...oddForms, ...noHosts, 'localhost']),
+        ];
+        expect(forms.length).toBeGreaterThanOrEqual(120);
+        const answers = await Promise.all(
+          forms.map(async (host) => ({ host, ...(await ask(engine, host)) })),
         );
-        return Math.abs(refused - filtered);
-      };
-      await measure(5);
-      // What is no signal but the machine's own business does not come three times.
-      const spreads = [];
-      do spreads.push(await measure(scaled(40, 200)));
-      while (spreads.length < 3 && Math.min(...spreads) > 5);
-      console.log(`closed port and policy differ by ${spreads.map((ms) => ms.toFixed(2)).join(', ')} ms`);
-      expect(Math.min(...spreads)).toBeLessThanOrEqual(5);
-      expect(texts.size).toBe(1);
-      expect(new Set(dials.attempts)).toEqual(new Set(['127.0.0.1']));
-    } finally {
-      dials.stop();
-      await close();
-    }
-  }, 60_000);
+        const saved = answers.filter(({ status }) => status !== 400);
+        expect(new Set(saved.map(({ status, code }) => `${status} ${code}`))).toEqual(
+          new Set(['502 SOURCE_UNREACHABLE']),
+        );
+        expect(new Set(saved.map(({ text }) => text)).size).toBe(1);
+        // What is no host at all may be refused when it is saved, and nothing else.
+        const refused = answers.filter(({ status }) => status === 400).map(({ host }) => host);
+        expect(refused.filter((host) => !noHosts.includes(host))).toEqual([]);
+        expect([dials.attempts, accepted]).toEqual([[], 0]);
+      } finally {
+        dials.stop();
+        await close();
+      }
+    },
+    60_000,
+  );
+
+  it.each(['postgres', 'mongodb'])(
+    'look from outside like a closed port, in every word and in time, to %s',
+    async (engine) => {
+      await open({ DATAHUB_SOURCES_DENY: '127.0.0.2/32' });
+      const closed = createServer();
+      await once(closed.listen(0, '127.0.0.1'), 'listening');
+      const { port: closedPort } = closed.address() as { port: number };
+      closed.close();
+      const dials = watchDials(closedPort);
+      try {
+        const texts = new Set<string>();
+        /** By how much the medians differ. */
+        const measure = async (rounds: number): Promise<number> => {
+          const took: Record<string, number[]> = { '127.0.0.1': [], '127.0.0.2': [] };
+          for (let i = 0; i < rounds; i++) {
+            for (const host of i % 2 === 0 ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.2', '127.0.0.1']) {
+              const { text, tookMs, status } = await ask(engine, host, closedPort);
+              expect(status).toBe(502);
+              texts.add(text);
+              took[host]?.push(tookMs);
+            }
+          }
+          const [refused = 0, filtered = 0] = Object.values(took).map(
+            (times) => times.toSorted((a, b) => a - b)[Math.floor(rounds / 2)],
+          );
+          return Math.abs(refused - filtered);
+        };
+        await measure(5);
+        // What is no signal but the machine's own business does not come three times.
+        const spreads = [];
+        do spreads.push(await measure(scaled(40, 200)));
+        while (spreads.length < 3 && Math.min(...spreads) > 5);
+        console.log(`closed port and policy differ by ${spreads.map((ms) => ms.toFixed(2)).join(', ')} ms`);
+        expect(Math.min(...spreads)).toBeLessThanOrEqual(5);
+        expect(texts.size).toBe(1);
+        expect(new Set(dials.attempts)).toEqual(new Set(['127.0.0.1']));
+      } finally {
+        dials.stop();
+        await close();
+      }
+    },
+    60_000,
+  );
 });

@@ -1,5 +1,6 @@
 /** The driver's client of one source: it finds the servers, logs in and keeps the sockets; every dial goes by the door. */
 
+import { isIP } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import { MongoClient, type MongoClientOptions, type TopologyDescription } from 'mongodb';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
@@ -39,16 +40,18 @@ export async function openClient(
 ): Promise<SourceClient> {
   requireMechanism(settings);
   const seeds = await seedsOf(settings, deps);
+  const addresses = toAddresses(seeds);
+  const reach = createReach(settings, deps);
   let fault: unknown;
   const ticket = await door.admit({
-    reach: createReach(settings, deps),
+    reach: (host, port, signal) => reach(addresses.hostOf(host), port, signal),
     onFault: (err) => {
       fault = err;
     },
   });
   let client: MongoClient | undefined;
   try {
-    client = new MongoClient(toUri(seeds), toOptions(settings, seeds, ticket));
+    client = new MongoClient(addresses.uri, toOptions(settings, seeds, ticket));
     const opened = client;
     const serverVersion = await untilConnected(client, deps.signal);
     const { readPreference = 'primary' } = settings;
@@ -119,9 +122,27 @@ function createReach(settings: ConnectSettings, deps: ConnectDeps) {
   };
 }
 
-/** Hosts alone: whatever else the driver is told stands in its options. */
-const toUri = ({ hosts }: Seeds) =>
-  `mongodb://${hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')}/`;
+interface Addresses {
+  /** Hosts alone: whatever else the driver is told stands in its options. */
+  uri: string;
+  /** The host that the driver means by a name. */
+  hostOf(name: string): string;
+}
+
+/** What is no common host goes by a name that stands for it: the driver would read it as something else, or refuse it. */
+function toAddresses({ hosts }: Seeds): Addresses {
+  const standIns = new Map<string, string>();
+  const named = hosts.map(({ host, port }, i) => {
+    if (isIP(host) === 6 && !host.includes('%')) return `[${host}]:${port}`;
+    if (commonHost.test(host)) return `${host}:${port}`;
+    const name = `host-${i}.invalid`;
+    standIns.set(name, host);
+    return `${name}:${port}`;
+  });
+  return { uri: `mongodb://${named.join(',')}/`, hostOf: (name) => standIns.get(name) ?? name };
+}
+
+const commonHost = /^[a-z0-9](?:[a-z0-9-.]{0,198}[a-z0-9])?$/i;
 
 function toOptions(settings: ConnectSettings, seeds: Seeds, ticket: Ticket): MongoClientOptions {
   const { user, password, authMechanism } = settings;

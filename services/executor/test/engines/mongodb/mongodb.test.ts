@@ -197,6 +197,22 @@ describe('an execution', () => {
     connection.close();
   });
 
+  it('that a server cannot stop loses its socket, and nothing of it is left', async () => {
+    const sockets: Socket[] = [];
+    const { connection } = await open({
+      find: (socket) => void sockets.push(socket),
+      killSessions: { ok: 0, code: 59, errmsg: 'no such command' },
+    });
+    const run = ask(connection, find);
+    run.catch(() => {});
+    await expect.poll(() => sockets.length).toBe(1);
+    await expect(connection.cancel(AbortSignal.timeout(1_000))).rejects.toThrow();
+    connection.close();
+    await expect(run).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect.poll(() => sockets[0]?.destroyed).toBe(true);
+    expect(connection.broken).toBe(true);
+  });
+
   it.each<[string, (body: Buffer) => void]>([
     ['says that it is longer', (body) => body.writeInt32LE(body.length + 50, 0)],
     ['has a text that runs out of it', (body) => body.writeInt32LE(1_000_000, body.indexOf('text') - 4)],
