@@ -1,0 +1,112 @@
+/**
+ * Where a rule of tests/architecture/rules.test.ts does not hold, and why. A function is named `path#name`. An entry that
+ * no code needs any more fails the test, so this list only shrinks.
+ */
+
+export type Rule =
+  | 'fileLength'
+  | 'folderSize'
+  | 'functionLength'
+  | 'parameters'
+  | 'moduleState'
+  | 'importCircle';
+
+export const exceptions: Record<Rule, Record<string, string>> = {
+  fileLength: {},
+  folderSize: {},
+  functionLength: {
+    'services/executor/test/fakes/pipeline.ts#setupExecute':
+      'One fake of the pipeline, written as one object.',
+    'services/executor/test/hostile/rogue-mysql.ts#mysqlPlays': 'A list of attacks, one entry each.',
+    'packages/document-store/test/conformance/reads.ts#describeReads': 'A list of tests, as in a test file.',
+    'packages/document-store/test/conformance/writes.ts#describeWrites':
+      'A list of tests, as in a test file.',
+  },
+  parameters: {
+    'services/gateway/src/app.ts#anonymous': 'Fastify gives a preSerialization hook four arguments.',
+  },
+  moduleState: {
+    'services/gateway/src/console/api.js#key': 'The page is a program: it lives as long as its tab.',
+    'services/gateway/src/console/api.js#turns': 'The page is a program: it lives as long as its tab.',
+    'services/gateway/src/console/console.js#root': 'The page is a program: it lives as long as its tab.',
+    'services/gateway/src/console/query.js#shown': 'The page is a program: it lives as long as its tab.',
+  },
+  importCircle: {},
+};
+
+/** Violations that are being worked on. An entry may be gone already; none may come. */
+export const openWork: Record<Rule, string[]> = {
+  fileLength: ['services/executor/test/network/tls.servers.test.ts'],
+  folderSize: [
+    'services/catalog/src',
+    'services/executor/src/engines/mysql',
+    'services/gateway/src/routes',
+    'services/ml/src/summaries/extractive',
+    'tests/support',
+  ],
+  functionLength: [
+    'packages/document-store/src/mongodb/writes.ts#createWriting',
+    'packages/document-store/src/sqlite/collection.ts#createWriting',
+    'packages/document-store/src/sqlite/writes.ts#createWrites',
+    'packages/executor-session/src/remote-executor.ts#openRemoteExecutor',
+    'packages/executor-session/src/session-client.ts#openSession',
+    'packages/hub/src/distributed.ts#startDistributed',
+    'services/catalog/src/rpc/keys.ts#createKeyCalls',
+    'services/catalog/src/rpc/queries.ts#createQueryCalls',
+    'services/catalog/src/rpc/sources.ts#createSourceCalls',
+    'services/executor/src/engines/mysql/results.ts#createResultReader',
+    'services/executor/src/process.ts#startExecutorProcess',
+    'services/executor/src/result/fair-scheduler.ts#createTurns',
+    'services/executor/src/service.ts#openExecutor',
+    'services/gateway/src/access/key-cache.ts#createAuth',
+    'services/gateway/src/access/shared-rate-limiter.ts#createSharedLimits',
+    'services/gateway/src/app.ts#createApp',
+    'services/gateway/src/http/bodies.ts#createBodies',
+    'services/gateway/src/routes/classifiers.ts#createClassifierHandlers',
+    'services/gateway/src/telemetry/events.ts#createGatewayEvents',
+    'services/gateway/src/telemetry/usage-counter.ts#createUsage',
+    'services/ml/src/rpc/classifiers.ts#createClassifierCalls',
+    'services/ml/src/summaries/extractive/worker-pool.ts#createExtractiveSummarizer',
+  ],
+  parameters: [
+    'bench/store.ts#table',
+    'packages/document-store/src/mongodb/writes.ts#add',
+    'packages/document-store/src/sqlite/collection.ts#add',
+    'packages/document-store/src/sqlite/writes.ts#add',
+    'packages/sealing/src/suite.ts#extractAndExpand',
+    'services/executor/src/engines/mongodb/values.ts#value',
+    'services/executor/src/network/dialer.ts#anonymous',
+    'services/executor/test/cases/value-case.ts#row',
+    'services/executor/test/hostile/rogue-mongodb.ts#play',
+    'services/gateway/src/app.ts#sendProblem',
+    'services/gateway/src/edge/edge.ts#anonymous',
+    'services/gateway/src/edge/pipeline-file.ts#anonymous',
+    'services/gateway/src/http/idempotency.ts#finish',
+    'services/ml/src/summaries/extractive/segment.ts#endsSentence',
+    'tests/support/api.ts#call',
+  ],
+  moduleState: [
+    'packages/executor-session/src/codec.ts#read',
+    'packages/executor-session/src/codec.ts#spare',
+    'packages/executor-session/src/codec.ts#written',
+    'packages/executor-session/src/session-server.ts#deadlines',
+    'packages/service-kit/src/call/request-id.ts#used',
+    'packages/service-kit/src/process/heap.ts#collectYoung',
+    'packages/service-kit/src/process/heap.ts#noted',
+    'services/executor/src/execution/cancellation.ts#deadlines',
+    'services/executor/src/network/shared-read-buffer.ts#inPlace',
+    'services/executor/src/result/json-encoder.ts#shortEscapes',
+    'services/executor/src/result/row-layout.ts#layouts',
+    'services/gateway/src/http/request-context.ts#deadlines',
+  ],
+  importCircle: [
+    'deploy/stage-image.ts ↔ deploy/try-services.ts',
+    'packages/document-store/src/mongodb/collection.ts ↔ packages/document-store/src/mongodb/writes.ts',
+    'packages/statement/src/mongodb/command.ts ↔ packages/statement/src/sql/compile.ts ↔ packages/statement/src/sql/mysql-values.ts',
+    'packages/statement/src/mongodb/extended-json.ts ↔ packages/statement/src/mongodb/template.ts',
+    'services/executor/src/definitions/definition-cache.ts ↔ services/executor/src/definitions/from-proto.ts ↔ services/executor/src/definitions/lease-table.ts',
+    'services/executor/src/execution/describe.ts ↔ services/executor/src/service.ts',
+    'services/ml/src/classifiers/classifier-deps.ts ↔ services/ml/src/classifiers/classifier-log.ts',
+    'services/ml/src/summaries/extractive/segment.ts ↔ services/ml/src/summaries/extractive/split-long.ts',
+  ],
+};

@@ -1,0 +1,183 @@
+/** The rules of CONTRIBUTING.md that a machine can check. Where one does not hold, exceptions.ts gives the reason. */
+
+import { readFileSync } from 'node:fs';
+import { dirname, join, matchesGlob } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readIgnore } from '../../deploy/dockerfile-steps.ts';
+import { exceptions, openWork, type Rule } from './exceptions.ts';
+import { importCircles, reachableFrom } from './import-graph.ts';
+import { readSource, readSourceTree, root, type SourceFile, type SourceFunction } from './source-tree.ts';
+
+const tree = readSourceTree();
+const all = [...tree.values()];
+const isTest = ({ path }: SourceFile) => path.endsWith('.test.ts');
+const isTestCode = ({ path }: SourceFile) => isTest({ path } as SourceFile) || /(^|\/)tests?\//.test(path);
+const isProduct = ({ path }: SourceFile) => /^(services|packages)\/[^/]+\/src\//.test(path);
+const fileOf = (name: string) => tree.get(name.split('#')[0] ?? '');
+
+/** Programs that are started, and the page's script, which a browser loads. */
+const programs = [
+  ...['gateway', 'catalog', 'executor', 'ml'].map((name) => `services/${name}/src/main.ts`),
+  ...['main', 'cli', 'distributed', 'demo-database'].map((name) => `packages/hub/src/${name}.ts`),
+  'services/gateway/src/console/console.js',
+];
+
+/** Violations and exceptions must be the same set: what is new is refused, and so is an entry that nothing needs. */
+function expectOnlyExceptions(rule: Rule, violations: string[]): void {
+  const named = Object.keys(exceptions[rule]);
+  const found = [...new Set(violations)].filter((name) => !openWork[rule].includes(name)).sort();
+  expect(found).toEqual(named.sort());
+}
+
+/** Functions outside of tests that break a rule. */
+const functionsWhere = (isWrong: (one: SourceFunction, path: string) => boolean) =>
+  all
+    .filter((file) => !isTest(file))
+    .flatMap(({ path, functions }) =>
+      functions.filter((one) => isWrong(one, path)).map(({ name }) => `${path}#${name}`),
+    );
+
+describe('the size', () => {
+  it('of a file is at most 300 lines', () => {
+    expectOnlyExceptions(
+      'fileLength',
+      all.filter(({ lines }) => lines > 300).map(({ path }) => path),
+    );
+  });
+
+  it('of a folder is at most 15 files, tests aside', () => {
+    const sizes = new Map<string, number>();
+    for (const { path } of all.filter((file) => !isTest(file))) {
+      sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
+    }
+    expectOnlyExceptions(
+      'folderSize',
+      [...sizes].filter(([, count]) => count > 15).map(([folder]) => folder),
+    );
+  });
+
+  it('of a function is at most 70 lines', () => {
+    expectOnlyExceptions(
+      'functionLength',
+      functionsWhere(({ lines }) => lines > 70),
+    );
+  });
+
+  // The encoders of values take (out, bytes, start, end): an object of options would be allocated for each value.
+  const perValue = /^services\/executor\/src\/(engines|result)\//;
+
+  it('of a list of parameters is at most three, or four where the executor encodes values', () => {
+    expectOnlyExceptions(
+      'parameters',
+      functionsWhere(({ parameters }, path) => parameters > (perValue.test(path) ? 4 : 3)),
+    );
+  });
+});
+
+describe('state', () => {
+  it('is kept by no module of the product', () => {
+    expectOnlyExceptions(
+      'moduleState',
+      all
+        .filter(isProduct)
+        .flatMap(({ path, mutableState }) => mutableState.map((name) => `${path}#${name}`)),
+    );
+  });
+});
+
+describe('imports', () => {
+  it('form no circle, none over types either', () => {
+    expectOnlyExceptions(
+      'importCircle',
+      importCircles(tree).map((circle) => circle.join(' ↔ ')),
+    );
+  });
+
+  it('name files that exist', () => {
+    const missing = all.flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => !tree.has(target) && !/\/(gen|node_modules)\//.test(`/${target}`))
+        .map((target) => `${path} → ${target}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('src', () => {
+  it('holds no test, and imports nothing that is for tests', () => {
+    const wrong = all.filter(isProduct).flatMap((file) => {
+      const targets = file.imports.filter((target) => isTestCode({ path: target } as SourceFile));
+      const packages = file.packages.filter((name) => /^(vitest|fast-check|playwright-core)/.test(name));
+      return [...targets, ...packages].map((target) => `${file.path} → ${target}`);
+    });
+    expect(wrong).toEqual([]);
+    expect(all.filter((file) => isProduct(file) && isTestCode(file))).toEqual([]);
+  });
+
+  it('holds nothing that only tests use: a program reaches every file', () => {
+    const reached = reachableFrom(tree, programs);
+    const unused = all.filter((file) => isProduct(file) && !reached.has(file.path));
+    expect(unused.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('images', () => {
+  const kept = readIgnore(readFileSync(join(root, '.dockerignore'), 'utf8'), matchesGlob);
+
+  it('hold no test code, and everything that their programs import', () => {
+    expect(all.filter((file) => kept(file.path) && isTestCode(file)).map(({ path }) => path)).toEqual([]);
+    const reached = reachableFrom(tree, programs);
+    expect([...reached].filter((path) => !kept(path))).toEqual([]);
+  });
+});
+
+describe('the exceptions', () => {
+  it('name files that exist, each with a reason', () => {
+    for (const [name, reason] of Object.values(exceptions).flatMap(Object.entries)) {
+      const paths = name.split(' ↔ ');
+      expect(paths.filter((path) => fileOf(path) === undefined && !path.endsWith('/src'))).toEqual([]);
+      expect(reason).toMatch(/^[A-Z].{15,}\.$/);
+    }
+  });
+});
+
+describe('the reader of sources', () => {
+  const read = (text: string) => readSource('packages/contract/src/example.ts', text);
+
+  it('counts the lines and parameters of every form of function', () => {
+    const text =
+      'export function a(b: 1, c: 2) {\n}\nconst d = (e = 1, ...f: number[]) => e;\nclass G { h(i: 1) {} }';
+    expect(read(text).functions).toEqual([
+      { name: 'a', line: 1, lines: 2, parameters: 2 },
+      { name: 'd', line: 3, lines: 1, parameters: 2 },
+      { name: 'h', line: 4, lines: 1, parameters: 1 },
+    ]);
+  });
+
+  it.each([
+    ['a variable', 'let a = 1;', ['a']],
+    ['an exported one', 'export let a = 1;', ['a']],
+    ['a map that is written to', 'const a = new Map(); export const b = () => a.set(1, 2);', ['a']],
+    ['a map that is only read', 'const a = new Map([[1, 2]]); export const b = () => a.get(1);', []],
+    ['a member that is assigned', 'const a = { b: 1 }; export const c = () => { a.b++; };', ['a']],
+    ['a static field', 'class A { static b = 1; static readonly c = 2; }', ['A.b']],
+    ['a variable of a function', 'export function a() { let b = 1; b++; }', []],
+  ])('knows the state that is %s', (_name, text, state) => expect(read(text).mutableState).toEqual(state));
+
+  it.each([
+    ['a type', "import type { A } from './a.ts';"],
+    ['a type in place', "export type B = import('./a.ts').A;"],
+    ['something passed on', "export { A } from './a.ts';"],
+    ['something loaded later', "export const b = () => import('./a.ts');"],
+    ['a worker', "new Worker(new URL('./a.ts', import.meta.url));"],
+    ['a package of the repository', "import { a } from '@datahub/contract/a';"],
+  ])('follows the import of %s', (_name, text) => {
+    expect(read(text).imports).toEqual(['packages/contract/src/a.ts']);
+  });
+
+  it('finds circles', () => {
+    const file = (path: string, imports: string[]) => [path, { ...read(''), path, imports }] as const;
+    const graph = new Map([file('a', ['b']), file('b', ['c']), file('c', ['b']), file('d', ['d'])]);
+    expect(importCircles(graph)).toEqual([['b', 'c'], ['d']]);
+  });
+});
