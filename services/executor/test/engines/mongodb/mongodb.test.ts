@@ -43,10 +43,11 @@ async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
   return { connection, commands };
 }
 
-/** The server's side of SCRAM-SHA-256 (RFC 5802), written by itself. */
-function createScramServer(password: string): Replies {
+/** The server's side of SCRAM (RFC 5802), written by itself. */
+function createScramServer(password: string, algorithm: 'sha1' | 'sha256' = 'sha256'): Replies {
   const [salt, rounds] = [Buffer.from('salt'), 4_096];
-  const hmac = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest();
+  const bytes = algorithm === 'sha1' ? 20 : 32;
+  const hmac = (key: Buffer, text: string) => createHmac(algorithm, key).update(text).digest();
   let messages = '';
   let nonce = '';
   const say = (socket: Socket, id: number, text: string, done: boolean) =>
@@ -64,12 +65,12 @@ function createScramServer(password: string): Replies {
     },
     saslContinue: (socket, command, id) => {
       const [, withoutProof = '', proof = ''] = /^(.*),p=(.*)$/.exec(textOf(command)) ?? [];
-      const salted = pbkdf2Sync(password, salt, rounds, 32, 'sha256');
+      const salted = pbkdf2Sync(password, salt, rounds, bytes, algorithm);
       const signed = `${messages},${withoutProof}`;
-      const stored = createHash('sha256').update(hmac(salted, 'Client Key')).digest();
+      const stored = createHash(algorithm).update(hmac(salted, 'Client Key')).digest();
       const signature = hmac(stored, signed);
       const clientKey = Buffer.from(proof, 'base64').map((byte, i) => byte ^ (signature[i] as number));
-      if (!createHash('sha256').update(clientKey).digest().equals(stored)) {
+      if (!createHash(algorithm).update(clientKey).digest().equals(stored)) {
         socket.write(toReply(BSON.serialize({ ok: 0, code: 18, errmsg: 'no' }), id));
       } else say(socket, id, `v=${hmac(hmac(salted, 'Server Key'), signed).toString('base64')}`, true);
     },
@@ -87,6 +88,14 @@ describe('the log-in', () => {
     expect(connection.serverVersion).toBe('MongoDB 8.0.0');
     expect(commands[0]).toMatchObject({ saslStart: 1, mechanism: 'SCRAM-SHA-256', $db: 'admin' });
     expect(Buffer.from(commands[0]?.payload.buffer).toString()).toMatch(/^n,,n=a=3Db=2Cc,r=/);
+    connection.close();
+  });
+
+  it('by SCRAM-SHA-1 proves what MongoDB keeps for it', async () => {
+    const kept = createHash('md5').update('u:mongo:secret').digest('hex');
+    const as = { user: 'u', password: 'secret', authMechanism: 'SCRAM-SHA-1' } as const;
+    const { connection, commands } = await open(createScramServer(kept, 'sha1'), as);
+    expect(commands[0]).toMatchObject({ saslStart: 1, mechanism: 'SCRAM-SHA-1' });
     connection.close();
   });
 
