@@ -1,7 +1,6 @@
 /**
- * The `session` method with ways of its own between a message and its bytes: the generated ones write a large chunk into
- * a buffer that grows, move it for the lengths before it, and copy it three times more; and they write and read anew with
- * every call who makes it, though few make many. The bytes are the same message.
+ * Faster serializers for the messages of a session, with the same bytes on the wire. The generated code copies a large
+ * chunk about five times, and encodes and decodes the principal of each call, though few principals make many calls.
  */
 
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
@@ -13,8 +12,9 @@ import {
   SessionRequest,
   SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
+import { LRUCache } from 'lru-cache';
 
-/** The executor's service, the same on the wire. */
+/** The executor's service with these serializers. */
 export const executorService: typeof ExecutorServiceService = {
   ...ExecutorServiceService,
   session: {
@@ -26,22 +26,21 @@ export const executorService: typeof ExecutorServiceService = {
   },
 };
 
-/** Smaller ones are left to the generated code. */
+/** The generated code handles smaller messages. */
 const largeBytes = 4_096;
 const nothing = Buffer.alloc(0);
-/** The fields of the contract that matter here, with the wire type of all. */
+/** Tags of the fields handled here: number and wire type 2. */
 const tags = { replies: (1 << 3) | 2, chunk: (2 << 3) | 2, calls: (1 << 3) | 2, principal: (2 << 3) | 2 };
 
-const written = new WeakMap<Principal, Uint8Array>();
+const encodedPrincipals = new WeakMap<Principal, Uint8Array>();
 /** By their bytes, in Latin-1. */
-const read = new Map<string, Principal>();
-const readMax = 1_024;
-/** One of more bytes, whose key is narrowed to many things, is read anew each time. */
-const readBytesMax = 4_096;
+const decodedPrincipals = new LRUCache<string, Principal>({ max: 1_024 });
+/** A larger principal, whose key is limited to many resources, is not cached. */
+const cachedPrincipalBytesMax = 4_096;
 
-/** The calls first, and of each the principal, which is written once. */
+/** Writes the calls first, and the principal as the first field of each. */
 export function requestToBytes(message: SessionRequest): Buffer {
-  return inOneSpace((writer) => {
+  return withSharedWriter((writer) => {
     for (const call of message.calls) {
       writer.uint32(tags.calls).fork();
       if (call.principal !== undefined) writer.uint32(tags.principal).bytes(bytesOf(call.principal));
@@ -51,7 +50,7 @@ export function requestToBytes(message: SessionRequest): Buffer {
   });
 }
 
-/** Calls of the same principal have the same object for it, which nobody changes. */
+/** Calls of the same principal share one object, which must not be changed. */
 export function requestFromBytes(bytes: Buffer): SessionRequest {
   const reader = new BinaryReader(bytes);
   const calls: SessionCall[] = [];
@@ -76,30 +75,29 @@ function readCall(reader: BinaryReader, bytes: Buffer): SessionCall {
 }
 
 function bytesOf(principal: Principal): Uint8Array {
-  let bytes = written.get(principal);
+  let bytes = encodedPrincipals.get(principal);
   if (bytes === undefined) {
     bytes = Principal.encode(principal).finish();
-    written.set(principal, bytes);
+    encodedPrincipals.set(principal, bytes);
   }
   return bytes;
 }
 
 function principalOf(bytes: Uint8Array): Principal {
-  if (bytes.length > readBytesMax) return Principal.decode(bytes);
+  if (bytes.length > cachedPrincipalBytesMax) return Principal.decode(bytes);
   const key = view(bytes).toString('latin1');
-  let principal = read.get(key);
+  let principal = decodedPrincipals.get(key);
   if (principal === undefined) {
     principal = Principal.decode(bytes);
-    if (read.size >= readMax) read.clear();
-    read.set(key, principal);
+    decodedPrincipals.set(key, principal);
   }
   return principal;
 }
 
-/** A chunk is copied once. */
+/** Copies each chunk once. */
 export function toBytes(message: SessionResponse): Buffer {
   if (message.replies.every(({ chunk }) => chunk.length < largeBytes)) {
-    return inOneSpace((writer) => SessionResponse.encode(message, writer));
+    return withSharedWriter((writer) => SessionResponse.encode(message, writer));
   }
   const parts = message.replies.map((reply) => {
     const { chunk } = reply;
@@ -128,22 +126,22 @@ export function toBytes(message: SessionResponse): Buffer {
   return bytes;
 }
 
-/** A chunk is a view of the message. */
+/** Returns chunks as views of the message, without a copy. */
 export function fromBytes(bytes: Buffer): SessionResponse {
   if (bytes.length < largeBytes) return SessionResponse.decode(bytes);
-  const { found, rest } = takeOut(bytes, tags.replies);
+  const { found, rest } = extractFields(bytes, tags.replies);
   const replies = found.map((reply) => {
-    const { found: chunks, rest: head } = takeOut(reply, tags.chunk);
+    const { found: chunks, rest: head } = extractFields(reply, tags.chunk);
     const decoded = SessionReply.decode(head);
-    // Of a field that stands there again the last one counts.
+    // Protobuf: the last one wins if a field is repeated.
     const chunk = chunks.at(-1);
     return chunk === undefined ? decoded : { ...decoded, chunk };
   });
   return { ...SessionResponse.decode(rest), replies };
 }
 
-/** Views of all fields of a message that have this tag, and the message without them. */
-function takeOut(message: Uint8Array, tag: number): { found: Buffer[]; rest: Uint8Array } {
+/** Views of all fields with this tag, and the message without them. */
+function extractFields(message: Uint8Array, tag: number): { found: Buffer[]; rest: Uint8Array } {
   const reader = new BinaryReader(message);
   const found: Buffer[] = [];
   const others: Uint8Array[] = [];
@@ -159,17 +157,17 @@ function takeOut(message: Uint8Array, tag: number): { found: Buffer[]; rest: Uin
   return { found, rest: others.length === 1 ? (others[0] as Uint8Array) : Buffer.concat(others) };
 }
 
-let spare: BinaryWriter | undefined;
-const spareBytesMax = 65_536;
+let sharedWriter: BinaryWriter | undefined;
+const sharedWriterBytesMax = 65_536;
 
-/** The space of one message serves the next: to grow it anew would cost as much as all that is written. */
-function inOneSpace(write: (writer: BinaryWriter) => void): Buffer {
-  const writer = spare ?? new BinaryWriter();
-  // Whatever fails leaves half a message in it.
-  spare = undefined;
+/** Reuses the writer of the message before, because growing a new buffer costs as much as writing the message. */
+function withSharedWriter(write: (writer: BinaryWriter) => void): Buffer {
+  const writer = sharedWriter ?? new BinaryWriter();
+  // If `write` throws, the writer holds half a message and must not be used again.
+  sharedWriter = undefined;
   write(writer);
   const bytes = view(writer.finish());
-  if (bytes.length <= spareBytesMax) spare = writer;
+  if (bytes.length <= sharedWriterBytesMax) sharedWriter = writer;
   return bytes;
 }
 

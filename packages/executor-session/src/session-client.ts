@@ -1,6 +1,6 @@
 /**
- * The gateway's end of one session: executions of one event-loop turn, or of a few while many are under way, go out in
- * one message over one stream. The stream is opened by the first call and opened again after it ended.
+ * The gateway's end of one session. The executions of one iteration of the event loop, or of several under load, share
+ * one message on one stream.
  */
 
 import type {
@@ -15,17 +15,24 @@ import { type CallContext, type Calls, createCallContext } from '@datahub/servic
 import { HubError } from '@datahub/service-kit/call/error';
 import { fromErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
-import { createTurnQueue } from './batch-queue.ts';
 import type { ExecutionReply } from './executor.ts';
-import { CallsUnderWay } from './in-flight-calls.ts';
-import { pings, turnsFor, watchOver, windowBytes } from './session-server.ts';
+import {
+  type BatchQueue,
+  batchIterations,
+  createBatchQueue,
+  InFlightCalls,
+  pings,
+  type SilenceWatch,
+  watchSilence,
+  windowBytes,
+} from './protocol.ts';
 
 export interface Session {
-  /** Executions under way. */
+  /** Executions in flight. */
   readonly pending: number;
-  /** True once the other side has answered. */
+  /** True once the executor has sent its first message. */
   readonly greeted: boolean;
-  /** False once the stream has ended or the other side is draining: new calls belong elsewhere. */
+  /** False once the stream has ended or the executor drains: new calls must go to another replica. */
   readonly open: boolean;
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
   close(): void;
@@ -35,12 +42,12 @@ interface Pending {
   readonly sequence: number;
   reply: ExecutionReply;
   settle: (err?: unknown) => void;
-  /** Bytes that came and were not yet acknowledged. */
-  unsettled: number;
+  /** Bytes received and not acknowledged yet. */
+  unacknowledged: number;
 }
 
-/** The session ended before anything was sent: the call can go elsewhere, whatever it does. */
-export class NotSent extends HubError {
+/** The session ended before the call was sent, so any call can be repeated on another replica. */
+export class NotSentError extends HubError {
   constructor(cause: unknown) {
     super('UNAVAILABLE', 'No executor can be reached. Try again.', {
       cause,
@@ -50,132 +57,143 @@ export class NotSent extends HubError {
   }
 }
 
-/** An executor that never greets is taken for one that would not. */
+/** After this time calls are sent without the greeting. */
 const greetingTimeoutMs = 2_000;
 
 type Item = { call: SessionCall } | { cancelled: number } | { window: SessionWindow } | 'ping';
 
-/** Acknowledged in portions of this size, so that small answers need no acknowledgement at all. */
+/** Bytes are acknowledged in portions of this size, so a small answer needs no acknowledgement. */
 const creditBytes = windowBytes / 4;
 
-export function openSession(
-  calls: Pick<Calls<typeof ExecutorServiceService>, 'session'>,
-  onEnd: (err: unknown) => void,
-): Session {
-  const pending = new CallsUnderWay<Pending>();
-  const outgoing = createTurnQueue<Item>(() => turnsFor(pending.size));
-  const stop = new AbortController();
-  let lastSequence = 0;
-  let open = true;
-  const greeting = Promise.withResolvers<void>();
-  let greeted = false;
-  const greet = () => {
-    greeted = true;
-    clearTimeout(patience);
-    greeting.resolve();
-  };
-  const patience = setTimeout(greet, greetingTimeoutMs);
-  patience.unref();
+type SessionCalls = Pick<Calls<typeof ExecutorServiceService>, 'session'>;
 
-  const heard = watchOver(() => stop.abort(new HubError('UNAVAILABLE', 'The executor fell silent.')));
-  const pinging = setInterval(() => outgoing.push('ping'), pings.everyMs);
-  pinging.unref();
+/** Opens the stream at once; `onEnd` gets the reason when it ends, undefined after a drain. */
+export function openSession(calls: SessionCalls, onEnd: (err: unknown) => void): Session {
+  return new ClientSession(calls, onEnd);
+}
 
-  const end = (err: unknown) => {
-    heard.stop();
-    clearInterval(pinging);
-    if (!open && pending.size === 0) return;
-    open = false;
-    outgoing.close();
-    const gone = greeted ? wentAway(err) : new NotSent(err);
-    greet();
-    for (const call of pending) call.settle(gone);
-    onEnd(err);
-  };
+class ClientSession implements Session {
+  greeted = false;
+  open = true;
+  readonly #onEnd: (err: unknown) => void;
+  readonly #calls = new InFlightCalls<Pending>();
+  readonly #outgoing: BatchQueue<Item> = createBatchQueue(() => batchIterations(this.#calls.size));
+  readonly #abort = new AbortController();
+  readonly #greeting = Promise.withResolvers<void>();
+  readonly #greetingTimer: NodeJS.Timeout;
+  readonly #pingTimer: NodeJS.Timeout;
+  readonly #silence: SilenceWatch;
+  #lastSequence = 0;
 
-  const read = async () => {
-    const ctx = { ...createCallContext({ timeoutMs: 1 }), deadlineAt: Infinity, signal: stop.signal };
-    for await (const { replies, draining } of calls.session(toRequests(outgoing, greeting.promise), ctx)) {
-      if (!greeted) greet();
-      heard.now();
-      for (const reply of replies) take(reply);
-      if (draining) {
-        open = false;
-        if (pending.size === 0) break;
-      }
-      if (!open && pending.size === 0) break;
+  constructor(calls: SessionCalls, onEnd: (err: unknown) => void) {
+    this.#onEnd = onEnd;
+    this.#greetingTimer = setTimeout(() => this.#greet(), greetingTimeoutMs).unref();
+    this.#pingTimer = setInterval(() => this.#outgoing.push('ping'), pings.everyMs).unref();
+    this.#silence = watchSilence(() =>
+      this.#abort.abort(new HubError('UNAVAILABLE', 'The executor stopped responding.')),
+    );
+    this.#read(calls).then(
+      () => this.#end(undefined),
+      (err) => this.#end(err),
+    );
+  }
+
+  get pending(): number {
+    return this.#calls.size;
+  }
+
+  execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      if (ctx.signal.aborted) return reject(ctx.signal.reason);
+      this.#lastSequence = (this.#lastSequence + 1) >>> 0;
+      const sequence = this.#lastSequence;
+      const cancel = () => {
+        this.#outgoing.push({ cancelled: sequence });
+        call.settle(ctx.signal.reason);
+      };
+      const call: Pending = {
+        sequence,
+        reply,
+        unacknowledged: 0,
+        settle: (err) => {
+          this.#calls.remove(call);
+          ctx.signal.removeEventListener('abort', cancel);
+          if (err === undefined) resolve();
+          else reject(err);
+        },
+      };
+      this.#calls.add(call);
+      ctx.signal.addEventListener('abort', cancel, { once: true });
+      reply.onDrain(() => this.#acknowledge(call));
+      this.#outgoing.push({ call: toCall(sequence, request, ctx) });
+    });
+  }
+
+  close(): void {
+    clearTimeout(this.#greetingTimer);
+    clearInterval(this.#pingTimer);
+    this.#silence.stop();
+    this.#outgoing.close();
+    this.#abort.abort();
+  }
+
+  async #read(calls: SessionCalls): Promise<void> {
+    const ctx = {
+      ...createCallContext({ timeoutMs: 1 }),
+      deadlineAt: Infinity,
+      signal: this.#abort.signal,
+    };
+    const requests = toRequests(this.#outgoing, this.#greeting.promise);
+    for await (const { replies, draining } of calls.session(requests, ctx)) {
+      if (!this.greeted) this.#greet();
+      this.#silence.reset();
+      for (const reply of replies) this.#take(reply);
+      if (draining) this.open = false;
+      if (!this.open && this.#calls.size === 0) break;
     }
-  };
+  }
 
-  const take = ({ sequence, chunk, done, error, truncated, unknownContext }: SessionReply) => {
-    const call = pending.get(sequence);
+  #greet(): void {
+    this.greeted = true;
+    clearTimeout(this.#greetingTimer);
+    this.#greeting.resolve();
+  }
+
+  #end(err: unknown): void {
+    this.#silence.stop();
+    clearInterval(this.#pingTimer);
+    if (!this.open && this.#calls.size === 0) return;
+    this.open = false;
+    this.#outgoing.close();
+    const failure = this.greeted ? outcomeLost(err) : new NotSentError(err);
+    this.#greet();
+    for (const call of this.#calls) call.settle(failure);
+    this.#onEnd(err);
+  }
+
+  #take({ sequence, chunk, done, error, truncated, unknownContext }: SessionReply): void {
+    const call = this.#calls.get(sequence);
     if (call === undefined) return;
     if (unknownContext !== undefined) call.reply.unknownContext?.(unknownContext);
-    if (chunk.length > 0) deliver(call, chunk, done);
+    if (chunk.length > 0) this.#deliver(call, chunk, done);
     if (truncated) call.reply.truncated?.();
     if (error !== undefined) call.settle(fromErrorDetail(error));
     else if (done) call.settle();
-  };
+  }
 
-  const deliver = (call: Pending, chunk: Buffer, last: boolean) => {
-    call.unsettled += chunk.length;
-    // It came in frames, and was put together as a message.
+  #deliver(call: Pending, chunk: Buffer, last: boolean): void {
+    call.unacknowledged += chunk.length;
+    // Twice: the HTTP/2 frames and the message that was assembled from them.
     noteBuffers(2 * chunk.length);
-    const room = call.reply.chunk(chunk, last);
-    if (room && call.unsettled >= creditBytes) acknowledge(call);
-  };
+    const ready = call.reply.chunk(chunk, last);
+    if (ready && call.unacknowledged >= creditBytes) this.#acknowledge(call);
+  }
 
-  const acknowledge = (call: Pending) => {
-    if (call.unsettled === 0) return;
-    outgoing.push({ window: { sequence: call.sequence, bytes: call.unsettled } });
-    call.unsettled = 0;
-  };
-
-  read().then(() => end(undefined), end);
-
-  return {
-    get pending() {
-      return pending.size;
-    },
-    get greeted() {
-      return greeted;
-    },
-    get open() {
-      return open;
-    },
-    execute: (request, ctx, reply) =>
-      new Promise<void>((resolve, reject) => {
-        if (ctx.signal.aborted) return reject(ctx.signal.reason);
-        lastSequence = (lastSequence + 1) >>> 0;
-        const sequence = lastSequence;
-        const cancel = () => {
-          outgoing.push({ cancelled: sequence });
-          call.settle(ctx.signal.reason);
-        };
-        const call: Pending = {
-          sequence,
-          reply,
-          unsettled: 0,
-          settle: (err) => {
-            pending.remove(call);
-            ctx.signal.removeEventListener('abort', cancel);
-            if (err === undefined) resolve();
-            else reject(err);
-          },
-        };
-        pending.add(call);
-        ctx.signal.addEventListener('abort', cancel, { once: true });
-        reply.onDrain(() => acknowledge(call));
-        outgoing.push({ call: toCall(sequence, request, ctx) });
-      }),
-    close: () => {
-      clearTimeout(patience);
-      clearInterval(pinging);
-      heard.stop();
-      outgoing.close();
-      stop.abort();
-    },
-  };
+  #acknowledge(call: Pending): void {
+    if (call.unacknowledged === 0) return;
+    this.#outgoing.push({ window: { sequence: call.sequence, bytes: call.unacknowledged } });
+    call.unacknowledged = 0;
+  }
 }
 
 function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): SessionCall {
@@ -189,30 +207,30 @@ function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): Se
   };
 }
 
-function wentAway(cause: unknown): HubError {
+function outcomeLost(cause: unknown): HubError {
   return new HubError(
     'SOURCE_BROKEN',
-    'The executor went away while the statement ran, so its outcome is unknown: if it writes, it may have been carried out. Look at the source before you repeat it.',
+    'The connection to the executor was lost while the statement ran. A statement that writes may have taken effect: check the data before you repeat it.',
     { cause, retryable: false },
   );
 }
 
 async function* toRequests(
-  outgoing: ReturnType<typeof createTurnQueue<Item>>,
+  outgoing: BatchQueue<Item>,
   greeting: Promise<void>,
 ): AsyncIterable<SessionRequest> {
   await greeting;
   for (let items = await outgoing.take(false); items !== undefined; items = await outgoing.take(false)) {
     const request: SessionRequest = { calls: [], cancelled: [], windows: [] };
-    let pinged = 0;
+    let pings = 0;
     for (const item of items) {
-      if (item === 'ping') pinged++;
+      if (item === 'ping') pings++;
       else if ('call' in item) request.calls.push(item.call);
       else if ('cancelled' in item) request.cancelled.push(item.cancelled);
       else request.windows.push(item.window);
     }
-    if (items.length > pinged) yield request;
-    // By itself, or it would go unanswered where nothing else is to be said.
-    if (pinged > 0) yield { calls: [], cancelled: [], windows: [] };
+    if (items.length > pings) yield request;
+    // A ping is an empty message, which the executor always answers.
+    if (pings > 0) yield { calls: [], cancelled: [], windows: [] };
   }
 }

@@ -1,7 +1,6 @@
 /**
- * The executor's end of a session: many executions over one stream, everything that became ready in one turn of the
- * event loop, or in a few while many are under way, in one message. grpc-js costs per message and per stream, so this is
- * what makes the hop cheap.
+ * The executor's end of a session: many executions over one stream. Everything that becomes ready in one iteration of the
+ * event loop, or in several under load, goes out in one message, because grpc-js costs per message and per stream.
  */
 
 import type {
@@ -18,52 +17,29 @@ import { type Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
-import { createTurnQueue, type TurnQueue } from './batch-queue.ts';
 import type { ExecutionReply, Executor } from './executor.ts';
-import { CallsUnderWay } from './in-flight-calls.ts';
-
-/** How often a session pings, with an empty message that is answered by one, and how long either side bears silence. */
-export const pings = { everyMs: 5_000, silenceMaxMs: 15_000 };
-
-/** Calls `onSilence` when nothing was heard for too long. */
-export function watchOver(onSilence: () => void): { now(): void; stop(): void } {
-  let heardAt = performance.now();
-  const timer = setInterval(() => {
-    if (performance.now() - heardAt > pings.silenceMaxMs) onSilence();
-  }, pings.everyMs);
-  timer.unref();
-  return {
-    now: () => {
-      heardAt = performance.now();
-    },
-    stop: () => clearInterval(timer),
-  };
-}
-
-/**
- * How many turns of the event loop a message gathers calls or answers, where so many are under way: it costs as much as
- * several of them. Turns are as long as there is work in them, so on a machine with time to spare this is no wait.
- */
-export function turnsFor(underWay: number): number {
-  return underWay > 8 ? 6 : 1;
-}
-
-/** Bytes of one answer that may be on their way before the receiver says that it took some. */
-export const windowBytes = 1_048_576;
+import {
+  type BatchQueue,
+  batchIterations,
+  createBatchQueue,
+  InFlightCalls,
+  watchSilence,
+  windowBytes,
+} from './protocol.ts';
 
 interface Running {
   readonly sequence: number;
   stop: CallStop;
   deadline: Deadline;
-  /** Bytes that the receiver has not taken yet. */
+  /** Bytes sent and not acknowledged yet. */
   outstanding: number;
   onDrain: () => void;
 }
 
 export interface SessionServerOptions {
-  /** Executions of one session at the same time. */
+  /** The most executions of one session at the same time. */
   callsMax: number;
-  /** Fires when no new calls should come: the process is stopping. */
+  /** Fires when the process stops and wants no new calls. */
   draining: AbortSignal;
   onFailure: (err: unknown, requestId: string) => void;
 }
@@ -74,53 +50,57 @@ export async function* serveSession(
   requests: AsyncIterable<SessionRequest>,
   ctx: CallContext & { options: SessionServerOptions },
 ): AsyncIterable<SessionResponse> {
-  const running = new CallsUnderWay<Running>();
-  const replies = createTurnQueue<SessionReply>(() => turnsFor(running.size));
-  const session = { executor, replies, running, options: ctx.options };
+  const running = new InFlightCalls<Running>();
+  const replies = createBatchQueue<SessionReply>(() => batchIterations(running.size));
+  const session = { executor, replies, running, options: ctx.options, deadlines: new Deadlines() };
   const drain = () => replies.wake();
   ctx.options.draining.addEventListener('abort', drain);
   const end = () => replies.close();
   ctx.signal.addEventListener('abort', end);
-  const heard = watchOver(end);
-  readRequests(session, requests, heard.now).then(end, end);
-  let toldDraining = ctx.options.draining.aborted;
+  const silence = watchSilence(end);
+  readRequests(session, requests, silence.reset).then(end, end);
+  let announcedDraining = ctx.options.draining.aborted;
   try {
-    // A caller sends nothing before it was greeted, so what never got that far was never run.
-    yield { replies: [], draining: toldDraining };
+    // The greeting. A gateway sends nothing before it, so a call whose session never got it was never run.
+    yield { replies: [], draining: announcedDraining };
     for (;;) {
-      const draining = ctx.options.draining.aborted && !toldDraining;
+      const draining = ctx.options.draining.aborted && !announcedDraining;
       const batch = await replies.take(draining);
       if (batch === undefined) return;
-      toldDraining ||= ctx.options.draining.aborted;
-      yield { replies: batch, draining: toldDraining };
+      announcedDraining ||= ctx.options.draining.aborted;
+      yield { replies: batch, draining: announcedDraining };
     }
   } finally {
-    heard.stop();
+    silence.stop();
     ctx.options.draining.removeEventListener('abort', drain);
     ctx.signal.removeEventListener('abort', end);
-    for (const call of running) call.stop.abort(new HubError('CANCELLED', 'The gateway has gone.'));
+    for (const call of running)
+      call.stop.abort(new HubError('CANCELLED', 'The gateway closed the connection.'));
   }
 }
 
 interface Session {
   executor: Pick<Executor, 'execute'>;
-  replies: TurnQueue<SessionReply>;
-  running: CallsUnderWay<Running>;
+  replies: BatchQueue<SessionReply>;
+  running: InFlightCalls<Running>;
   options: SessionServerOptions;
+  deadlines: Deadlines;
 }
 
 async function readRequests(
   session: Session,
   requests: AsyncIterable<SessionRequest>,
-  onHeard: () => void,
+  onMessage: () => void,
 ): Promise<void> {
   for await (const { calls, cancelled, windows } of requests) {
-    onHeard();
+    onMessage();
     const isPing = calls.length === 0 && cancelled.length === 0 && windows.length === 0;
     if (isPing) session.replies.wake();
     for (const call of calls) startCall(session, call);
     for (const sequence of cancelled) {
-      session.running.get(sequence)?.stop.abort(new HubError('CANCELLED', 'The client has gone.'));
+      session.running
+        .get(sequence)
+        ?.stop.abort(new HubError('CANCELLED', 'The client closed the connection.'));
     }
     for (const { sequence, bytes } of windows) {
       const call = session.running.get(sequence);
@@ -132,11 +112,9 @@ async function readRequests(
   }
 }
 
-const deadlines = new Deadlines();
-
 function startCall(session: Session, call: SessionCall): void {
   const { sequence, request, deadlineMs, requestId } = call;
-  const { running, replies, options } = session;
+  const { running, replies, options, deadlines } = session;
   const stop = new CallStop();
   const timeout = () =>
     stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
@@ -161,9 +139,9 @@ function startCall(session: Session, call: SessionCall): void {
     return;
   }
   running.add(own);
-  const last = new LastChunk(own, replies);
-  session.executor.execute(request, contextOf(call, stop), last).then(
-    () => finish({ sequence, chunk: last.rest(), done: true, ...last.cut }),
+  const writer = new SessionWriter(own, replies);
+  session.executor.execute(request, contextOf(call, stop), writer).then(
+    () => finish({ sequence, chunk: writer.takeLast(), done: true, ...writer.truncation }),
     (err) => {
       if (!(err instanceof HubError)) options.onFailure(err, requestId);
       finish(failed(sequence, toHubError(err)));
@@ -187,27 +165,27 @@ function contextOf(call: SessionCall, signal: CallStop): CallContext {
   };
 }
 
-/** From here on a chunk is no small answer. */
-const largeChunkBytes = 16_384;
-
-/** Holds a small chunk back for a turn, so that a small answer travels together with the word that it is whole. */
-class LastChunk implements ExecutionReply {
+/**
+ * Holds the last chunk back, so that it travels in one reply with `done`. All other chunks are sent at once: the
+ * executor's response writer has already decided how long small ones wait.
+ */
+class SessionWriter implements ExecutionReply {
   readonly #call: Running;
-  readonly #replies: TurnQueue<SessionReply>;
-  #held: Buffer | undefined;
-  cut: Pick<SessionReply, 'truncated'> | undefined;
+  readonly #replies: BatchQueue<SessionReply>;
+  #last: Buffer = nothing;
+  truncation: Pick<SessionReply, 'truncated'> | undefined;
 
-  constructor(call: Running, replies: TurnQueue<SessionReply>) {
+  constructor(call: Running, replies: BatchQueue<SessionReply>) {
     this.#call = call;
     this.#replies = replies;
   }
 
   chunk(bytes: Buffer, last = false): boolean {
-    this.#send();
-    this.#held = bytes;
     this.#call.outstanding += bytes.length;
-    if (bytes.length >= largeChunkBytes) this.#send();
-    else if (!last) setImmediate(() => this.#send());
+    // Twice: the chunk and its copy in a message.
+    noteBuffers(2 * bytes.length);
+    if (last) this.#last = bytes;
+    else this.#replies.push({ sequence: this.#call.sequence, chunk: bytes, done: false });
     return this.#call.outstanding < windowBytes;
   }
 
@@ -220,31 +198,24 @@ class LastChunk implements ExecutionReply {
   }
 
   truncated(): void {
-    this.cut = { truncated: true };
+    this.truncation = { truncated: true };
   }
 
-  rest(): Buffer {
-    const rest = this.#held ?? nothing;
-    this.#held = undefined;
-    return rest;
-  }
-
-  #send(): void {
-    if (this.#held === undefined) return;
-    this.#replies.push({ sequence: this.#call.sequence, chunk: this.#held, done: false });
-    // It is copied into a message.
-    noteBuffers(2 * this.#held.length);
-    this.#held = undefined;
+  /** The chunk to send with `done`; empty if no chunk was marked as the last. */
+  takeLast(): Buffer {
+    const last = this.#last;
+    this.#last = nothing;
+    return last;
   }
 }
 
-/** The `execute` method of the executor's service, for consumers that want one stream a call. */
+/** The `execute` method of the executor's service, for clients that want one stream for each call. */
 export async function* serveExecute(
   executor: Pick<Executor, 'execute'>,
   request: ExecuteRequest,
   ctx: CallContext,
 ): AsyncIterable<ExecuteResponse> {
-  const messages = createTurnQueue<ExecuteResponse>();
+  const messages = createBatchQueue<ExecuteResponse>();
   let outstanding = 0;
   let onDrain = () => {};
   let truncated = false;

@@ -1,8 +1,9 @@
 import { Format, type SessionRequest, type SessionResponse } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { pings } from '../src/protocol.ts';
 import { openSession } from '../src/session-client.ts';
-import { pings, serveSession } from '../src/session-server.ts';
+import { serveSession } from '../src/session-server.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
@@ -10,7 +11,7 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 describe.each(['that answer at once', 'that run for long'])('a session busy with calls %s', (kind) => {
-  it('is kept, though every ping falls together with a call', async () => {
+  it('stays open although every ping shares a batch with a call', async () => {
     const execute = () => (kind === 'that answer at once' ? Promise.resolve() : new Promise<void>(() => {}));
     const options = { callsMax: 100, draining: new AbortController().signal, onFailure: () => {} };
     const session = (requests: AsyncIterable<SessionRequest>, ctx: CallContext) =>
@@ -41,7 +42,7 @@ describe.each(['that answer at once', 'that run for long'])('a session busy with
   });
 });
 
-it('pings, and gives up an executor that answers no longer', async () => {
+it('sends pings, and ends when the executor stops responding', async () => {
   let asked = 0;
   async function* session(requests: AsyncIterable<SessionRequest>, ctx: { signal: AbortSignal }) {
     yield { replies: [], draining: false } satisfies SessionResponse;

@@ -4,8 +4,9 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ExecutionReply, Executor } from '../src/executor.ts';
+import { windowBytes } from '../src/protocol.ts';
 import { openRemoteExecutor } from '../src/remote-executor.ts';
-import { serveExecute, serveSession, windowBytes } from '../src/session-server.ts';
+import { serveExecute, serveSession } from '../src/session-server.ts';
 
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 

@@ -3,11 +3,11 @@
  * goes to the next one that can be reached.
  */
 
-import { lookup } from 'node:dns/promises';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
+import { openReplicas } from '@datahub/service-kit/grpc/replicas';
 import type { Catalog } from '../service.ts';
 import { type CatalogWatch, type WatchOptions, watchCatalog } from './catalog-watch.ts';
 
@@ -30,18 +30,9 @@ interface Replica {
   watch: CatalogWatch | undefined;
 }
 
-const lookUpEveryMs = 2_000;
-
 export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<RemoteCatalog> {
-  const replicas = new Map<string, Replica>();
   let news: Pick<WatchOptions, 'letGo' | 'onLost'> | undefined;
   const reached = Promise.withResolvers<void>();
-
-  const add = (address: string) => {
-    const serverName = options.serverName ?? hostOf(options.addresses[0] ?? '');
-    const client = createGrpcClient(CatalogInternalServiceService, { ...options, address, serverName });
-    replicas.set(address, { client, watch: watchReplica(client) });
-  };
   const watchReplica = ({ calls }: Replica['client']) =>
     news &&
     watchCatalog({
@@ -51,39 +42,34 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
       onOpen: reached.resolve,
       random: Math.random,
     });
-  const update = async () => {
-    const found = await lookUp(options.addresses);
-    // A name that cannot be looked up now says nothing of the replicas behind it.
-    if (found.size === 0) return;
-    for (const address of found) if (!replicas.has(address)) add(address);
-    for (const [address, replica] of replicas) {
-      if (found.has(address)) continue;
-      replicas.delete(address);
-      await shut(replica);
-    }
-  };
-
-  await update();
-  const timer = setInterval(() => void update(), lookUpEveryMs);
-  timer.unref();
+  const replicas = await openReplicas<Replica>({
+    addresses: options.addresses,
+    open: (address, host) => {
+      const serverName = options.serverName ?? host;
+      const client = createGrpcClient(CatalogInternalServiceService, { ...options, address, serverName });
+      return { client, watch: watchReplica(client) };
+    },
+    close: ({ client, watch }) => {
+      // The watch ends its stream itself, before its channel closes.
+      if (watch === undefined) client.close();
+      else watch.close().finally(() => client.close());
+    },
+  });
 
   return {
-    calls: createFailover(replicas),
+    calls: createFailover(replicas.current),
     reached: reached.promise,
     follow: (listeners) => {
       news = listeners;
-      for (const replica of replicas.values()) replica.watch ??= watchReplica(replica.client);
+      for (const replica of replicas.current.values()) replica.watch ??= watchReplica(replica.client);
       return {
         close: async () => {
           news = undefined;
-          await Promise.all([...replicas.values()].map(({ watch }) => watch?.close()));
+          await Promise.all([...replicas.current.values()].map(({ watch }) => watch?.close()));
         },
       };
     },
-    close: () => {
-      clearInterval(timer);
-      for (const replica of replicas.values()) replica.client.close();
-    },
+    close: replicas.close,
   };
 }
 
@@ -115,23 +101,4 @@ function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
     listSealed: (request, ctx) => call(ctx, (calls) => calls.listSealed(request, ctx)),
     reseal: (request, ctx) => call(ctx, (calls) => calls.reseal(request, ctx)),
   };
-}
-
-async function shut({ client, watch }: Replica): Promise<void> {
-  await watch?.close();
-  client.close();
-}
-
-function hostOf(address: string): string {
-  return address.slice(0, address.lastIndexOf(':'));
-}
-
-async function lookUp(addresses: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>();
-  for (const address of addresses) {
-    const port = address.slice(address.lastIndexOf(':') + 1);
-    const answers = await lookup(hostOf(address), { all: true, family: 4 }).catch(() => []);
-    for (const { address: ip } of answers) found.add(`${ip}:${port}`);
-  }
-  return found;
 }
