@@ -1,7 +1,7 @@
 /** Ajv's findings → faults with a pointer each, in words a caller understands. */
 
 import { type Fault, HubError } from '@datahub/service-kit/call/error';
-import { patternWords } from '../routes/request-schemas.ts';
+import { originPattern } from '../access/origins.ts';
 
 export interface Finding {
   instancePath: string;
@@ -65,6 +65,11 @@ function toFault({ instancePath, keyword, message, params }: Finding, prefix: st
   const words = inWords[keyword]?.(params);
   return { pointer: at, detail: words ?? message ?? 'does not fit' };
 }
+
+/** What a text must be where its schema has a pattern. */
+const patternWords = new Map<unknown, string>([
+  [originPattern, 'must be an origin such as https://shop.example, without a path or a slash at its end'],
+]);
 
 const types = new Map([
   ['array', 'an array'],

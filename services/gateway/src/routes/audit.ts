@@ -1,13 +1,34 @@
-/** Who did what in the caller's account. */
+/** The audit log of the caller's account. */
 
 import type { AuditEntry } from '@datahub/proto/catalog/v1/catalog';
+import {
+  answer,
+  count,
+  type FromSchema,
+  list,
+  text,
+  textOrNull,
+  time,
+  toTimestamp,
+} from '../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { readText } from '../http/query-params.ts';
 import type { Handler } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { toTimestamp } from './to-json.ts';
 
 const paging = { limitDefault: 100, limitMax: 1_000 };
+
+const auditEntry = answer({
+  entryId: text,
+  at: time,
+  keyId: text,
+  action: text,
+  resourceId: text,
+  requestId: textOrNull,
+  count,
+  failed: count,
+});
+export const auditEntries = list(auditEntry);
 
 export function createAuditHandler({ catalog }: Upstreams): Handler {
   return async (request, reply) => {
@@ -23,11 +44,11 @@ export function createAuditHandler({ catalog }: Upstreams): Handler {
   };
 }
 
-function toAuditJson({ entryId, at, requestId, ...entry }: AuditEntry) {
-  const { action, resourceId, keyId, count, failed } = entry;
+function toAuditJson(entry: AuditEntry): FromSchema<typeof auditEntry> {
+  const { entryId, at, keyId, action, resourceId, requestId, count, failed } = entry;
   return {
     entryId,
-    at: toTimestamp(at),
+    at: toTimestamp(at) as string,
     keyId,
     action,
     resourceId,

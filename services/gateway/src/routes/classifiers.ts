@@ -1,20 +1,30 @@
 /** Classifiers: trained one example at a time, at any time. */
 
 import { hash } from 'node:crypto';
-import type { Prediction } from '@datahub/proto/ml/v1/ml';
+import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import { type Fault, HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
+import {
+  answer,
+  count,
+  createdAtOf,
+  type FromSchema,
+  list,
+  object,
+  readOnly,
+  text,
+  time,
+  timeOrNull,
+  toTimestamp,
+} from '../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { type Handler, setVersion } from '../http/request-context.ts';
 import { type ItemRule, pointerTo, requireItems, texts, validationError } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { object, readOnly } from './request-schemas.ts';
-import { toClassifierJson, toListedClassifierJson } from './to-json.ts';
 
 const paging = { limitMax: 10_000 };
 const batchMax = 10_000;
-const text = { type: 'string' } as const;
 const labelCharactersMax = 1_000;
 const label = { type: 'string', minLength: 1, maxLength: labelCharactersMax } as const;
 
@@ -23,38 +33,64 @@ export const createClassifierBody = object({
   ...readOnly('classifierId', 'createdAt', 'updatedAt', 'classes'),
 });
 
-/** What is in the lists is looked at by hand. */
-const list = { type: 'array', minItems: 1, maxItems: batchMax } as const;
+const batch = { type: 'array', minItems: 1, maxItems: batchMax } as const;
 const example = object({ label, context: text }, ['label', 'context']);
-
-/** Other members are refused in the handler, together with those that are missing. */
-export const trainBody = { ...object({ label, context: text, examples: list }), additionalProperties: true };
-export const trainDocumented = object({ label, context: text, examples: { ...list, items: example } });
 const predictOptions = object({ top: { type: 'integer', minimum: 1, maximum: 1_000 } });
-export const predictBody = {
-  ...object({ context: text, contexts: list, options: predictOptions }),
-  additionalProperties: true,
-};
+export const trainDocumented = object({ label, context: text, examples: { ...batch, items: example } });
 export const predictDocumented = object({
   context: text,
-  contexts: { ...list, items: text },
+  contexts: { ...batch, items: text },
   options: predictOptions,
 });
 
-/** The reference lists a text here that nothing uses. */
+/**
+ * The handler validates the elements of the lists, because Ajv would note every fault of a long list. It also refuses
+ * other members, together with those that are missing.
+ */
+const inHandler = { additionalProperties: true } as const;
+export const trainBody = {
+  ...trainDocumented,
+  properties: { ...trainDocumented.properties, examples: batch },
+  ...inHandler,
+};
+export const predictBody = {
+  ...predictDocumented,
+  properties: { ...predictDocumented.properties, contexts: batch },
+  ...inHandler,
+};
+
+/** The reference API has a text here, which is ignored. */
 export const deleteClassBody = object({ context: {} });
 
-interface TrainBody {
-  label?: string;
-  context?: string;
-  examples?: { label: string; context: string }[];
-}
+export const createdClassifier = answer({ id: text });
+const members = { classifierId: text, name: text, createdAt: time, updatedAt: timeOrNull } as const;
+const listedClassifier = answer(members);
+export const classifiers = list(listedClassifier);
+export const classifier = answer({
+  ...members,
+  classes: list(answer({ classId: text, label: text, observations: count })),
+});
+const observed = answer({ classId: text, observations: count });
+export const training = { oneOf: [observed, answer({ results: list(observed) })] } as const;
+const share = { type: 'number', minimum: 0, maximum: 1 } as const;
+const prediction = answer({
+  classId: text,
+  label: text,
+  confidence: share,
+  scores: list(answer({ classId: text, label: text, confidence: share })),
+  otherScore: share,
+});
+export const predictions = { oneOf: [prediction, answer({ predictions: list(prediction) })] } as const;
+const shareOrNull = { ...share, type: ['number', 'null'] } as const;
+export const evaluation = answer({
+  examples: count,
+  accuracy: shareOrNull,
+  calibrationError: shareOrNull,
+});
 
-interface PredictBody {
-  context?: string;
-  contexts?: string[];
-  options?: { top?: number };
-}
+type TrainBody = FromSchema<typeof trainDocumented>;
+type PredictBody = FromSchema<typeof predictDocumented>;
+type ClassifierJson = FromSchema<typeof classifier>;
 
 const isLabel = (value: unknown) =>
   typeof value === 'string' &&
@@ -122,7 +158,7 @@ function eventIdOf({ operationId, body }: FastifyRequest): string {
 export function createClassifierHandlers({ ml }: Upstreams) {
   return {
     create: async (request, reply) => {
-      const { name } = (request.body ?? {}) as { name?: string | null };
+      const { name } = request.body as FromSchema<typeof createClassifierBody>;
       const { classifier } = await ml.createClassifier({ name: name ?? '' }, request.context);
       request.madeId = classifier?.classifierId;
       setVersion(reply, classifier?.version);
@@ -205,7 +241,21 @@ export function createClassifierHandlers({ ml }: Upstreams) {
   } satisfies Record<string, Handler>;
 }
 
-function toPredictionJson({ scores, otherScore }: Prediction) {
+function toListedClassifierJson(classifier: Classifier): FromSchema<typeof listedClassifier> {
+  return {
+    classifierId: classifier.classifierId,
+    name: classifier.name,
+    createdAt: createdAtOf(classifier),
+    updatedAt: toTimestamp(classifier.updatedAt),
+  };
+}
+
+function toClassifierJson(classifier: Classifier): ClassifierJson {
+  return { ...toListedClassifierJson(classifier), classes: classifier.classes };
+}
+
+/** The service always returns a score. */
+function toPredictionJson({ scores, otherScore }: Prediction): Partial<FromSchema<typeof prediction>> {
   const [best] = scores;
   return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores, otherScore };
 }

@@ -7,9 +7,9 @@ import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerBytesMax, type Idempotency } from '../http/idempotency.ts';
 import { exactMember } from '../http/json-parser.ts';
+import { answer, count, type FromSchema, id, list, object, text } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { id, object } from './request-schemas.ts';
 
 export const executeBody = object(
   {
@@ -28,19 +28,22 @@ export const executeBody = object(
   ['queryId'],
 );
 
-interface ExecuteBody {
-  queryId: string;
-  context?: object | null;
-  options?: {
-    timeoutMs?: number;
-    maxRows?: number;
-    maxAffected?: number;
-    dryRun?: boolean;
-    meta?: boolean;
-    numbers?: 'auto' | 'string';
-    strict?: boolean;
-  };
-}
+type ExecuteBody = FromSchema<typeof executeBody>;
+
+/** The answer in `application/json`. The other formats hold the rows alone. */
+export const execution = answer(
+  {
+    data: list({ type: 'object' }),
+    truncated: { const: true },
+    meta: answer({
+      columns: list(answer({ name: text, type: text })),
+      rowCount: count,
+      durationMs: { type: 'number' },
+      queueMs: { type: 'number' },
+    }),
+  },
+  ['truncated', 'meta'],
+);
 
 interface Written {
   format: Format;

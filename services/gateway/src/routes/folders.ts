@@ -3,9 +3,9 @@
 import type { Folder } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
+import { answer, type FromSchema, id, label, object, readOnly, text } from '../http/json-schema.ts';
 import { type Handler, setVersion } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { id, label, object, readOnly } from './request-schemas.ts';
 
 const members = {
   label,
@@ -15,10 +15,14 @@ const members = {
 export const createFolderBody = object(members, ['label']);
 export const updateFolderBody = object(members);
 
-interface FolderBody {
-  label?: string;
-  parentNodeId?: string;
-}
+export const folder = answer({
+  hubId: text,
+  nodeId: text,
+  parentNodeId: text,
+  nodeType: { const: 'folder' },
+  nodeSubType: text,
+  label: text,
+});
 
 const nodeIdOf = (request: FastifyRequest) => (request.params as { nodeId: string }).nodeId;
 
@@ -26,14 +30,14 @@ export function createFolderHandlers({ catalog }: Upstreams) {
   return {
     create: async (request, reply) => {
       const { hubId } = request.params as { hubId: string };
-      const body = request.body as FolderBody & { label: string };
-      const { folder } = await catalog.createFolder({ hubId, ...body }, request.context);
+      const { label, parentNodeId } = request.body as FromSchema<typeof createFolderBody>;
+      const { folder } = await catalog.createFolder({ hubId, label, parentNodeId }, request.context);
       setVersion(reply, folder?.version);
       return folder === undefined ? {} : toFolderJson(folder);
     },
 
     update: async (request, reply) => {
-      const { label, parentNodeId } = request.body as FolderBody;
+      const { label, parentNodeId } = request.body as FromSchema<typeof updateFolderBody>;
       const { folder } = await catalog.updateFolder(
         { nodeId: nodeIdOf(request), label, parentNodeId, ...expectedVersions(request) },
         request.context,
@@ -52,6 +56,12 @@ export function createFolderHandlers({ catalog }: Upstreams) {
   } satisfies Record<string, Handler>;
 }
 
-function toFolderJson({ hubId, nodeId, parentNodeId, nodeSubType, label }: Folder) {
+function toFolderJson({
+  hubId,
+  nodeId,
+  parentNodeId,
+  nodeSubType,
+  label,
+}: Folder): FromSchema<typeof folder> {
   return { hubId, nodeId, parentNodeId, nodeType: 'folder', nodeSubType, label };
 }

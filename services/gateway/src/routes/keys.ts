@@ -1,15 +1,29 @@
 /** Keys of the caller's account. */
 
+import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
-import { isOrigin, nearestOrigin } from '../access/origins.ts';
-import { exactMember } from '../http/json-parser.ts';
+import { isOrigin, nearestOrigin, originPattern } from '../access/origins.ts';
+import { exactMember, parseExact } from '../http/json-parser.ts';
+import {
+  answer,
+  count,
+  createdAtOf,
+  type FromSchema,
+  id,
+  label,
+  list,
+  object,
+  readOnly,
+  text,
+  time,
+  timeOrNull,
+  toTimestamp,
+} from '../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import type { Handler } from '../http/request-context.ts';
 import { type ItemRule, requireItems, validationError } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { id, label, object, origin, readOnly } from './request-schemas.ts';
-import { toKeyJson, toTimestamp } from './to-json.ts';
 
 const paging = { limitMax: 10_000 };
 const ids = { type: 'array', minItems: 1, maxItems: 200, items: id } as const;
@@ -26,7 +40,7 @@ export const createKeyBody = object(
         type: 'array',
         minItems: 1,
         maxItems: 200,
-        items: origin,
+        items: { type: 'string', pattern: originPattern },
       },
       context: { type: 'object', maxProperties: 200 },
       ratePerMinute: { type: 'integer', minimum: 1, maximum: 100_000_000 },
@@ -41,19 +55,42 @@ export const createKeyBody = object(
 
 export const rotateKeyBody = object({ overlapSeconds: { type: 'integer', minimum: 0, maximum: 2_592_000 } });
 
-interface KeyBody {
-  name: string;
-  scopes?: string[];
-  limits?: Partial<Omit<KeyLimits, 'contextJson'>> & { context?: object };
-  expiresAt?: string | null;
-}
+const limits = answer(
+  {
+    hubIds: list(text),
+    queryIds: list(text),
+    origins: list(text),
+    context: { type: 'object' },
+    ratePerMinute: count,
+    maxRows: count,
+    strict: { const: true },
+  },
+  ['hubIds', 'queryIds', 'origins', 'context', 'ratePerMinute', 'maxRows', 'strict'],
+);
+const createdMembers = {
+  keyId: text,
+  name: text,
+  scopes: list(text),
+  limits,
+  createdAt: time,
+  expiresAt: timeOrNull,
+} as const;
+const secret = { type: 'string', description: 'Shown here and never again.' } as const;
+export const createdKey = answer({ ...createdMembers, key: secret });
+const members = { ...createdMembers, lastCharacters: text, lastUsedAt: timeOrNull } as const;
+const listedKey = answer(members);
+export const keys = list(listedKey);
+export const rotatedKey = answer({ ...members, key: secret, previousExpiresAt: time });
+
+type CreateKeyBody = FromSchema<typeof createKeyBody>;
+type KeyJson = FromSchema<typeof listedKey>;
 
 const keyIdOf = (request: FastifyRequest) => (request.params as { keyId: string }).keyId;
 
 export function createKeyHandlers({ catalog }: Upstreams) {
   return {
     create: async (request) => {
-      const { name, scopes = [], expiresAt } = request.body as KeyBody;
+      const { name, scopes = [], expiresAt } = request.body as CreateKeyBody;
       const { key, secret } = await catalog.createKey(
         { name, scopes, limits: toLimits(request), expiresAt: toDate(expiresAt) },
         request.context,
@@ -72,7 +109,7 @@ export function createKeyHandlers({ catalog }: Upstreams) {
     },
 
     rotate: async (request) => {
-      const { overlapSeconds } = (request.body ?? {}) as { overlapSeconds?: number };
+      const { overlapSeconds } = request.body as FromSchema<typeof rotateKeyBody>;
       const { key, secret, previousExpiresAt } = await catalog.rotateKey(
         { keyId: keyIdOf(request), overlapSeconds },
         request.context,
@@ -97,7 +134,7 @@ const browserOrigin: ItemRule = {
 };
 
 function toLimits(request: FastifyRequest): KeyLimits {
-  const { limits = {} } = request.body as KeyBody;
+  const { limits = {} } = request.body as CreateKeyBody;
   requireItems(limits.origins ?? [], '/limits/origins', browserOrigin);
   const contextJson =
     request.parsed === undefined ? undefined : exactMember(request.parsed, ['limits', 'context']);
@@ -124,4 +161,30 @@ function toDate(text: string | null | undefined): Date | undefined {
 function isOfCalendar(text: string): boolean {
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
+}
+
+function toKeyJson(key: Key): KeyJson {
+  return {
+    keyId: key.keyId,
+    name: key.name,
+    scopes: key.scopes,
+    limits: toLimitsJson(key.limits),
+    lastCharacters: key.lastCharacters,
+    createdAt: createdAtOf(key),
+    expiresAt: toTimestamp(key.expiresAt),
+    lastUsedAt: toTimestamp(key.lastUsedAt),
+  };
+}
+
+/** Limits that are not set are left out. */
+function toLimitsJson(limits: KeyLimits | undefined): KeyJson['limits'] {
+  return {
+    ...(limits?.hubIds.length ? { hubIds: limits.hubIds } : {}),
+    ...(limits?.queryIds.length ? { queryIds: limits.queryIds } : {}),
+    ...(limits?.origins.length ? { origins: limits.origins } : {}),
+    ...(limits?.contextJson ? { context: parseExact(limits.contextJson) as Record<string, unknown> } : {}),
+    ...(limits?.ratePerMinute === undefined ? {} : { ratePerMinute: limits.ratePerMinute }),
+    ...(limits?.maxRows === undefined ? {} : { maxRows: limits.maxRows }),
+    ...(limits?.strict ? { strict: true } : {}),
+  };
 }

@@ -1,8 +1,10 @@
 /** OpenAPI 3.1, built from the very list that the routes are registered from. */
 
+import { count, text } from '../http/json-schema.ts';
 import { kinds } from '../http/problem-details.ts';
 import { flagWords } from '../http/query-params.ts';
-import { execution, node } from './response-schemas.ts';
+import { execution } from './execute.ts';
+import { node } from './hubs.ts';
 import { type Route, takesIdempotencyKey } from './table.ts';
 
 export function buildOpenApi(routes: Route[]): object {
@@ -84,8 +86,6 @@ function pathParameters(url: string): object[] {
   }));
 }
 
-const text = { type: 'string' };
-const count = { type: 'integer', minimum: 0 };
 const flag = { type: 'string', enum: flagWords };
 const schemas = new Map<string, object>([
   ['offset', count],

@@ -1,19 +1,29 @@
-/** Stored queries: their definitions. Running them is in `execute.ts`. */
+/** The definitions of stored queries. `execute.ts` runs them. */
 
-import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { EngineName } from '@datahub/contract/engines';
+import type { Query, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import { parseExact } from '../http/json-parser.ts';
+import {
+  answer,
+  engine,
+  type FromSchema,
+  id,
+  label,
+  list,
+  object,
+  readOnly,
+  text,
+} from '../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { readFlag, requireText } from '../http/query-params.ts';
 import { type Handler, setVersion } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { createDescriber } from './describe-on-save.ts';
-import { id, label, object, readOnly } from './request-schemas.ts';
-import { toQueryJson } from './to-json.ts';
+import { createSignatures, type SignatureJson, signature } from './query-signatures.ts';
 
 const paging = { limitMax: 10_000 };
-const text = { type: 'string', minLength: 1, maxLength: 262_144 } as const;
+const queryText = { type: 'string', minLength: 1, maxLength: 262_144 } as const;
 const command = { type: 'string', maxLength: 32 } as const;
 
 const context = {
@@ -37,7 +47,7 @@ export const createQueryBody = object(
     hubId: id,
     label,
     sourceId: id,
-    query: text,
+    query: queryText,
     command,
     parentNodeId: id,
     context,
@@ -51,48 +61,48 @@ export const updateQueryBody = object({
   config: object({
     command,
     context,
-    query: object({ query: text, ...readOnly('queryId') }),
+    query: object({ query: queryText, ...readOnly('queryId') }),
     source: object({ sourceId: id, ...readOnly('engine') }),
   }),
   ...readOnly('signature', 'queryId', 'createdAt', 'updatedAt'),
 });
 
-interface VariableBody {
-  key: string;
-  value?: unknown;
-  type?: string;
-  required?: boolean;
-  enum?: unknown[];
-  description?: string;
-}
+const queryVariable = answer(
+  {
+    key: text,
+    value: {},
+    type: text,
+    required: { type: 'boolean' },
+    enum: { type: 'array' },
+    description: text,
+  },
+  ['value', 'type', 'required', 'enum', 'description'],
+);
+const meta = answer({ engine, hubId: text, label: text, parentNodeId: text });
+const configWith = <const S>(context: S) =>
+  answer({
+    command: text,
+    context,
+    query: answer({ queryId: text, query: text }),
+    source: answer({ sourceId: text, engine }),
+  });
+const config = configWith(list(queryVariable));
+export const createdQuery = answer({ meta, config: configWith({ type: 'null' }) });
+export const query = answer({ meta, config, signature }, ['signature']);
+const listedQuery = answer({ meta, config });
+export const queries = list(listedQuery);
 
-interface CreateBody {
-  hubId: string;
-  label: string;
-  sourceId: string;
-  query: string;
-  command?: string;
-  parentNodeId?: string;
-  context?: VariableBody[] | null;
-}
+type CreateBody = FromSchema<typeof createQueryBody>;
+type UpdateBody = FromSchema<typeof updateQueryBody>;
+type QueryJson = FromSchema<typeof query>;
 
-interface UpdateBody {
-  meta?: { label?: string; parentNodeId?: string };
-  config?: {
-    command?: string;
-    context?: VariableBody[] | null;
-    query?: { query?: string };
-    source?: { sourceId?: string };
-  };
-}
-
-/** The body with its defaults as they were written, digit by digit. */
+/** The body, with every digit of the numbers in it. */
 function exactBody<T>(request: FastifyRequest): T {
   const exactText = request.parsed?.exactText;
   return (exactText === undefined ? request.body : parseExact(exactText)) as T;
 }
 
-function toVariables(context: VariableBody[] | null | undefined): { variables: Variable[] } | undefined {
+function toVariables(context: CreateBody['context']): { variables: Variable[] } | undefined {
   if (context === undefined || context === null) return undefined;
   const variables = context.map(({ value, enum: allowed, ...rest }) => ({
     ...rest,
@@ -105,18 +115,18 @@ function toVariables(context: VariableBody[] | null | undefined): { variables: V
 const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
 
 export function createQueryHandlers({ catalog, executor }: Upstreams) {
-  const describer = createDescriber(executor);
+  const signatures = createSignatures(executor);
   return {
     create: async (request, reply) => {
-      const { hubId, label, sourceId, query: queryText, command, parentNodeId } = request.body as CreateBody;
+      const { hubId, label, sourceId, query: text, command, parentNodeId } = request.body as CreateBody;
       const context = toVariables(exactBody<CreateBody>(request).context);
       const { query } = await catalog.createQuery(
-        { hubId, label, sourceId, query: queryText, command, parentNodeId, context },
+        { hubId, label, sourceId, query: text, command, parentNodeId, context },
         request.context,
       );
       setVersion(reply, query?.version);
-      describer.saved(query, request.context);
-      return query === undefined ? {} : toQueryJson(query, { created: true });
+      signatures.saved(query, request.context);
+      return query === undefined ? {} : toCreatedQueryJson(query);
     },
 
     list: async (request, reply) => {
@@ -124,7 +134,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
       const hubId = requireText(request, 'hubId');
       const { queries, total } = await catalog.listQueries({ hubId, page }, request.context);
       setPageHeaders(reply, page, total);
-      return queries.map((query) => toQueryJson(query, { created: false }));
+      return queries.map(toQueryJson);
     },
 
     get: async (request, reply) => {
@@ -132,9 +142,9 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
       const { query } = await catalog.getQuery({ queryId: queryIdOf(request), signature }, request.context);
       setVersion(reply, query?.version);
       if (query === undefined) return {};
-      const body = toQueryJson(query, { created: false });
+      const body = toQueryJson(query);
       if (!signature || query.signatureJson !== '') return body;
-      return { ...body, signature: await describer.describe(query, request.context) };
+      return { ...body, signature: await signatures.describe(query, request.context) };
     },
 
     update: async (request, reply) => {
@@ -154,7 +164,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
         request.context,
       );
       setVersion(reply, query?.version);
-      describer.saved(query, request.context);
+      signatures.saved(query, request.context);
       return {};
     },
 
@@ -166,4 +176,39 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
       return {};
     },
   } satisfies Record<string, Handler>;
+}
+
+function toQueryJson(query: Query): QueryJson {
+  const { signatureJson } = query;
+  return {
+    ...toDefinitionJson(query, query.context.map(toVariableJson)),
+    ...(signatureJson === '' ? {} : { signature: parseExact(signatureJson) as SignatureJson }),
+  };
+}
+
+/** The answer to a creation has no variables: clients of the reference API expect null there. */
+const toCreatedQueryJson = (query: Query): FromSchema<typeof createdQuery> => toDefinitionJson(query, null);
+
+function toDefinitionJson<C>(query: Query, context: C) {
+  const engine = query.engine as EngineName;
+  return {
+    meta: { engine, hubId: query.hubId, label: query.label, parentNodeId: query.parentNodeId },
+    config: {
+      command: query.command,
+      context,
+      query: { queryId: query.queryId, query: query.query },
+      source: { sourceId: query.sourceId, engine },
+    },
+  };
+}
+
+function toVariableJson(variable: Variable): FromSchema<typeof queryVariable> {
+  return {
+    key: variable.key,
+    ...(variable.valueJson === undefined ? {} : { value: parseExact(variable.valueJson) }),
+    ...(variable.type === undefined ? {} : { type: variable.type }),
+    ...(variable.required === undefined ? {} : { required: variable.required }),
+    ...(variable.enumJson === undefined ? {} : { enum: parseExact(variable.enumJson) as unknown[] }),
+    ...(variable.description === undefined ? {} : { description: variable.description }),
+  };
 }

@@ -1,26 +1,26 @@
 /** Summaries of one or several texts. */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { answer, type FromSchema, list, object, text } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
 import { type ItemRule, requireItems, texts, validationError } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { object } from './request-schemas.ts';
 
 const passagesMax = 100_000;
-const list = { type: 'array', minItems: 1 } as const;
-const passages = { type: 'array', items: { type: 'string' } } as const;
 const options = object({
   sentences: { type: 'integer', minimum: 1, maximum: 1_000 },
   maxWords: { type: 'integer', minimum: 1, maximum: 100_000 },
   language: { type: 'string', minLength: 2, maxLength: 35 },
 });
 
-/** What is in the list is looked at by hand. */
-export const summarizeBody = object({ context: list, options }, ['context']);
+const context = { type: 'array', minItems: 1 } as const;
+/** The handler validates the elements: Ajv would note every fault of a long list. */
+export const summarizeBody = object({ context, options }, ['context']);
 export const summarizeDocumented = object(
-  { context: { ...list, anyOf: [{ items: passages }, { items: { type: 'string' } }] }, options },
+  { context: { ...context, anyOf: [{ items: list(text) }, { items: text }] }, options },
   ['context'],
 );
+export const summary = answer({ generated: text, generator: text });
 
 const parts: ItemRule = {
   fits: (item) => Array.isArray(item) || typeof item === 'string',
@@ -38,14 +38,9 @@ function requireTexts(context: unknown[]): void {
 
 const refused = (detail: string) => validationError([{ pointer: '/context', detail }]);
 
-interface SummarizeBody {
-  context: string[][] | string[];
-  options?: { sentences?: number; maxWords?: number; language?: string };
-}
-
 export function createSummarizeHandler({ ml }: Upstreams): Handler {
-  return async (request) => {
-    const { context, options } = request.body as SummarizeBody;
+  return async (request): Promise<FromSchema<typeof summary>> => {
+    const { context, options } = request.body as FromSchema<typeof summarizeDocumented>;
     requireTexts(context);
     const documents = context.map((part) => ({ passages: typeof part === 'string' ? [part] : part }));
     if (documents.reduce((sum, { passages }) => sum + Math.max(1, passages.length), 0) > passagesMax) {

@@ -2,29 +2,20 @@
 
 import type { Scope } from '@datahub/contract/scopes';
 import type { Idempotency } from '../http/idempotency.ts';
+import { nothing, object } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { createAuditHandler } from './audit.ts';
-import {
-  createClassifierBody,
-  createClassifierHandlers,
-  deleteClassBody,
-  predictBody,
-  predictDocumented,
-  trainBody,
-  trainDocumented,
-} from './classifiers.ts';
-import { createExecuteHandler, executeBody } from './execute.ts';
-import { createFolderBody, createFolderHandlers, updateFolderBody } from './folders.ts';
-import { createHubBody, createHubHandlers, updateHubBody } from './hubs.ts';
-import { createKeyBody, createKeyHandlers, rotateKeyBody } from './keys.ts';
-import { createQueryBody, createQueryHandlers, updateQueryBody } from './queries.ts';
-import { object } from './request-schemas.ts';
-import * as answers from './response-schemas.ts';
-import { createSourceBody, createSourceHandlers, updateSourceBody } from './sources.ts';
-import { createSummarizeHandler, summarizeBody, summarizeDocumented } from './summarize.ts';
+import * as audit from './audit.ts';
+import * as classifiers from './classifiers.ts';
+import * as execute from './execute.ts';
+import * as folders from './folders.ts';
+import * as hubs from './hubs.ts';
+import * as keys from './keys.ts';
+import * as queries from './queries.ts';
+import * as sources from './sources.ts';
+import * as summarize from './summarize.ts';
 
-/** Nothing is read of it, so nothing may stand in it: what it would ask for would be passed over in silence. */
+/** These routes read no member, so they refuse every member instead of ignoring it. */
 const emptyBody = object({});
 
 export interface Route {
@@ -65,62 +56,62 @@ export function listRoutes(
   upstreams: Upstreams,
   options: { stallTimeoutMs: number; idempotency: Idempotency },
 ): Route[] {
-  const hubs = createHubHandlers(upstreams);
-  const folders = createFolderHandlers(upstreams);
-  const sources = createSourceHandlers(upstreams);
-  const queries = createQueryHandlers(upstreams);
-  const keys = createKeyHandlers(upstreams);
-  const classifiers = createClassifierHandlers(upstreams);
-  const execute = createExecuteHandler(upstreams, options);
-  const summarize = createSummarizeHandler(upstreams);
-  const audit = createAuditHandler(upstreams);
+  const hub = hubs.createHubHandlers(upstreams);
+  const folder = folders.createFolderHandlers(upstreams);
+  const source = sources.createSourceHandlers(upstreams);
+  const query = queries.createQueryHandlers(upstreams);
+  const key = keys.createKeyHandlers(upstreams);
+  const classifier = classifiers.createClassifierHandlers(upstreams);
+  const executeQuery = execute.createExecuteHandler(upstreams, options);
+  const summarizeTexts = summarize.createSummarizeHandler(upstreams);
+  const listAudit = audit.createAuditHandler(upstreams);
   const paged = ['offset', 'limit'];
 
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', body: createHubBody, settledBy: 'audit', answer: answers.hub, handler: hubs.create },
-    { method: 'GET', url: '/v1/hubs', scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: answers.hubs, handler: hubs.list },
-    { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: answers.hub, handler: hubs.get },
-    { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', body: updateHubBody, versioned: true, answer: answers.nothing, handler: hubs.update },
-    { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', query: ['recursive'], versioned: true, answer: answers.nothing, handler: hubs.remove },
-    { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', answer: answers.node, handler: hubs.contents },
-    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: answers.hub, handler: hubs.archive },
-    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: answers.hub, handler: hubs.unarchive },
+    { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', body: hubs.hubBody, settledBy: 'audit', answer: hubs.hub, handler: hub.create },
+    { method: 'GET', url: '/v1/hubs', scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: hubs.hubs, handler: hub.list },
+    { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: hubs.hub, handler: hub.get },
+    { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', body: hubs.hubBody, versioned: true, answer: nothing, handler: hub.update },
+    { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', query: ['recursive'], versioned: true, answer: nothing, handler: hub.remove },
+    { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', answer: hubs.node, handler: hub.contents },
+    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.archive },
+    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.unarchive },
 
-    { method: 'POST', url: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', body: createFolderBody, settledBy: 'audit', answer: answers.folder, handler: folders.create },
-    { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', body: updateFolderBody, versioned: true, answer: answers.folder, handler: folders.update },
-    { method: 'DELETE', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', versioned: true, answer: answers.nothing, handler: folders.remove },
+    { method: 'POST', url: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', body: folders.createFolderBody, settledBy: 'audit', answer: folders.folder, handler: folder.create },
+    { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', body: folders.updateFolderBody, versioned: true, answer: folders.folder, handler: folder.update },
+    { method: 'DELETE', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', versioned: true, answer: nothing, handler: folder.remove },
 
-    { method: 'POST', url: '/v1/sources', scope: 'sources:write', summary: 'Create a source', body: createSourceBody, settledBy: 'audit', answer: answers.createdSource, handler: sources.create },
-    { method: 'GET', url: '/v1/sources', scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], answer: answers.sources, handler: sources.list },
-    { method: 'GET', url: '/v1/sources/:sourceId', scope: 'sources:read', summary: 'Get a source', answer: answers.source, handler: sources.get },
-    { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: updateSourceBody, versioned: true, answer: answers.source, handler: sources.update },
-    { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', versioned: true, answer: answers.nothing, handler: sources.remove },
-    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', body: emptyBody, bodyOptional: true, reads: true, answer: answers.sourceTest, handler: sources.test },
-    { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', answer: answers.sourceSchema, handler: sources.schema },
+    { method: 'POST', url: '/v1/sources', scope: 'sources:write', summary: 'Create a source', body: sources.createSourceBody, settledBy: 'audit', answer: sources.createdSource, handler: source.create },
+    { method: 'GET', url: '/v1/sources', scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], answer: sources.sources, handler: source.list },
+    { method: 'GET', url: '/v1/sources/:sourceId', scope: 'sources:read', summary: 'Get a source', answer: sources.source, handler: source.get },
+    { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: sources.updateSourceBody, versioned: true, answer: sources.source, handler: source.update },
+    { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', versioned: true, answer: nothing, handler: source.remove },
+    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', body: emptyBody, bodyOptional: true, reads: true, answer: sources.sourceTest, handler: source.test },
+    { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', answer: sources.sourceSchema, handler: source.schema },
 
-    { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', body: createQueryBody, settledBy: 'audit', answer: answers.createdQuery, handler: queries.create },
-    { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], answer: answers.queries, handler: queries.list },
-    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: executeBody, counted: 'query.execute', executes: true, answer: answers.execution, handler: execute },
-    { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: answers.query, handler: queries.get },
-    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: updateQueryBody, versioned: true, answer: answers.nothing, handler: queries.update },
-    { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', versioned: true, answer: answers.nothing, handler: queries.remove },
+    { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', body: queries.createQueryBody, settledBy: 'audit', answer: queries.createdQuery, handler: query.create },
+    { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], answer: queries.queries, handler: query.list },
+    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: execute.executeBody, counted: 'query.execute', executes: true, answer: execute.execution, handler: executeQuery },
+    { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: queries.query, handler: query.get },
+    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: queries.updateQueryBody, versioned: true, answer: nothing, handler: query.update },
+    { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', versioned: true, answer: nothing, handler: query.remove },
 
-    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: createClassifierBody, bodyOptional: true, counted: 'classifier.create', settledBy: 'repeat', answer: answers.createdClassifier, handler: classifiers.create },
-    { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: answers.classifiers, handler: classifiers.list },
-    { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: answers.classifier, handler: classifiers.get },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', versioned: true, answer: answers.nothing, handler: classifiers.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: trainBody, documented: trainDocumented, largeBody: true, counted: 'classifier.train', settledBy: 'repeat', answer: answers.training, handler: classifiers.train },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: predictBody, documented: predictDocumented, largeBody: true, counted: 'classifier.predict', reads: true, answer: answers.predictions, handler: classifiers.predict },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: deleteClassBody, bodyOptional: true, counted: 'class.delete', versioned: true, answer: answers.nothing, handler: classifiers.removeClass },
-    { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: answers.evaluation, handler: classifiers.evaluation },
+    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: classifiers.createClassifierBody, bodyOptional: true, counted: 'classifier.create', settledBy: 'repeat', answer: classifiers.createdClassifier, handler: classifier.create },
+    { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: classifiers.classifiers, handler: classifier.list },
+    { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: classifiers.classifier, handler: classifier.get },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', versioned: true, answer: nothing, handler: classifier.remove },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: classifiers.trainBody, documented: classifiers.trainDocumented, largeBody: true, counted: 'classifier.train', settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: classifiers.predictBody, documented: classifiers.predictDocumented, largeBody: true, counted: 'classifier.predict', reads: true, answer: classifiers.predictions, handler: classifier.predict },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: classifiers.deleteClassBody, bodyOptional: true, counted: 'class.delete', versioned: true, answer: nothing, handler: classifier.removeClass },
+    { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: classifiers.evaluation, handler: classifier.evaluation },
 
-    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarizeBody, documented: summarizeDocumented, largeBody: true, counted: 'text.summarize', reads: true, answer: answers.summary, handler: summarize },
+    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarize.summarizeBody, documented: summarize.summarizeDocumented, largeBody: true, counted: 'text.summarize', reads: true, answer: summarize.summary, handler: summarizeTexts },
 
-    { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: createKeyBody, secretAnswer: true, settledBy: 'audit', answer: answers.createdKey, handler: keys.create },
-    { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: answers.keys, handler: keys.list },
-    { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', body: rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: answers.rotatedKey, handler: keys.rotate },
-    { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', answer: answers.nothing, handler: keys.revoke },
-    { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: answers.audit, handler: audit },
+    { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: keys.createKeyBody, secretAnswer: true, settledBy: 'audit', answer: keys.createdKey, handler: key.create },
+    { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: keys.keys, handler: key.list },
+    { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', body: keys.rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: keys.rotatedKey, handler: key.rotate },
+    { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', answer: nothing, handler: key.revoke },
+    { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: audit.auditEntries, handler: listAudit },
   ];
 }

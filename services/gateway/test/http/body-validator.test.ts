@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createBodyValidators } from '../../src/http/body-validator.ts';
-import { object } from '../../src/routes/request-schemas.ts';
+import { object } from '../../src/http/json-schema.ts';
 
 const entry = object({ key: { type: 'string' }, value: {} }, ['key']);
 const schema = object(

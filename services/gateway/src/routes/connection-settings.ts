@@ -1,0 +1,145 @@
+/** The connection settings of a source: how a body names them and how an answer shows them. */
+
+import type { ConnectionSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
+import { answer, count, type FromSchema, list, object, orNull, text } from '../http/json-schema.ts';
+
+const host = { type: 'string', minLength: 1, maxLength: 253 } as const;
+const port = { type: 'integer', minimum: 1, maximum: 65_535 } as const;
+/** Null removes an optional setting. */
+const pem = { type: ['string', 'null'], maxLength: 65_536 } as const;
+const readPreferences = [
+  'primary',
+  'primaryPreferred',
+  'secondary',
+  'secondaryPreferred',
+  'nearest',
+] as const;
+const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'] as const;
+
+const members = {
+  host,
+  port,
+  database: { type: 'string', minLength: 1, maxLength: 255 },
+  user: { type: 'string', maxLength: 128 },
+  password: { type: 'string', maxLength: 1_024 },
+  tls: orNull(
+    object({
+      mode: { type: 'string', enum: ['disable', 'prefer', 'require', 'verify-full'] },
+      ca: pem,
+      cert: pem,
+      key: pem,
+    }),
+  ),
+  pool: orNull(
+    object({
+      max: { type: ['integer', 'null'], minimum: 1, maximum: 100 },
+      idleTimeoutMs: { type: ['integer', 'null'], minimum: 1_000, maximum: 3_600_000 },
+    }),
+  ),
+  statementTimeoutMs: { type: ['integer', 'null'], minimum: 1, maximum: 3_600_000 },
+  authSource: { type: ['string', 'null'], minLength: 1, maxLength: 255 },
+  hosts: orNull({ type: 'array', maxItems: 50, items: object({ host, port }, ['host', 'port']) }),
+  srv: { type: ['boolean', 'null'] },
+  replicaSet: { type: ['string', 'null'], minLength: 1, maxLength: 128 },
+  readPreference: { type: ['string', 'null'], enum: [...readPreferences, null] },
+  authMechanism: { type: ['string', 'null'], enum: [...authMechanisms, null] },
+} as const;
+
+export const createSettings = object(members, ['host', 'port', 'database', 'user', 'password']);
+export const updateSettings = object(members);
+
+const tls = answer({ mode: text, ca: text, cert: text, key: text }, ['ca', 'cert', 'key']);
+const pool = answer({ max: count, idleTimeoutMs: count }, ['max', 'idleTimeoutMs']);
+export const connectionSettings = answer(
+  {
+    host: text,
+    port: count,
+    database: text,
+    user: { type: 'string', description: 'A mask.' },
+    password: { type: 'string', description: 'A mask.' },
+    tls,
+    pool,
+    statementTimeoutMs: count,
+    authSource: text,
+    hosts: list(answer({ host: text, port: count })),
+    srv: { type: 'boolean' },
+    replicaSet: text,
+    readPreference: text,
+    authMechanism: text,
+  },
+  [
+    'tls',
+    'pool',
+    'statementTimeoutMs',
+    'authSource',
+    'hosts',
+    'srv',
+    'replicaSet',
+    'readPreference',
+    'authMechanism',
+  ],
+);
+
+type SettingsBody = FromSchema<typeof updateSettings>;
+type SettingsJson = FromSchema<typeof connectionSettings>;
+
+/** What `tls: null` and `pool: null` mean: every member is removed. */
+const removed = {
+  tls: { mode: 'prefer', ca: null, cert: null, key: null },
+  pool: { max: null, idleTimeoutMs: null },
+} as const;
+const texts = ['authSource', 'replicaSet', 'readPreference', 'authMechanism'] as const;
+
+/** Settings for the catalog, which removes those that are 0, false or empty. A TLS object without a mode keeps the mode. */
+export function toSettings(body: SettingsBody): ConnectionSettings {
+  const { statementTimeoutMs, hosts, srv, authSource, replicaSet, readPreference, authMechanism, ...rest } =
+    body;
+  const tls = body.tls === null ? removed.tls : body.tls;
+  const pool = body.pool === null ? removed.pool : body.pool;
+  return {
+    ...rest,
+    ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs: statementTimeoutMs ?? 0 }),
+    ...withDefaults({ authSource, replicaSet, readPreference, authMechanism }, [...texts], ''),
+    ...(hosts === undefined ? {} : { hosts: { hosts: hosts ?? [] } }),
+    ...(srv === undefined ? {} : { srv: srv ?? false }),
+    tls: tls && { mode: tls.mode ?? '', ...withDefaults(tls, ['ca', 'cert', 'key'], '') },
+    pool: pool && withDefaults(pool, ['max', 'idleTimeoutMs'], 0),
+  };
+}
+
+/** The members that the body has, with `absent` in place of null. */
+function withDefaults<N extends string, V>(
+  from: Partial<Record<N, V | null>>,
+  names: N[],
+  absent: V,
+): Partial<Record<N, V>> {
+  const given: Partial<Record<N, V>> = {};
+  for (const name of names) if (from[name] !== undefined) given[name] = from[name] ?? absent;
+  return given;
+}
+
+/** Settings at their defaults are left out. */
+export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson {
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, authSource } = settings;
+  const { hosts, srv, replicaSet, readPreference, authMechanism } = settings;
+  const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
+  return {
+    host,
+    port,
+    database,
+    user,
+    password,
+    ...(tls && hasTls(tls) ? { tls } : {}),
+    ...(hasPool ? { pool } : {}),
+    ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
+    ...(authSource === undefined ? {} : { authSource }),
+    ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
+    ...(srv === undefined ? {} : { srv }),
+    ...(replicaSet === undefined ? {} : { replicaSet }),
+    ...(readPreference === undefined ? {} : { readPreference }),
+    ...(authMechanism === undefined ? {} : { authMechanism }),
+  } as SettingsJson;
+}
+
+const hasTls = (tls: Tls): boolean =>
+  tls.mode !== 'prefer' || tls.ca !== undefined || tls.cert !== undefined || tls.key !== undefined;
