@@ -1,4 +1,4 @@
-/** The ml service's settings. */
+/** Settings of the ml service. */
 
 import type { SettingsReader } from '@datahub/service-kit/process/settings';
 import {
@@ -10,19 +10,19 @@ import {
 export interface MlConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
   storeUrl: string;
-  /** Where the operator's commands reach a running service whose store is open to one process; undefined for other stores. */
+  /** Receives operator commands while the service runs. Undefined if the store is open to several processes. */
   operatorSocket?: string | undefined;
   namespace: string;
-  /** Classifiers of one account; 0 for no bound. */
+  /** Classifiers of one account; 0 for no limit. */
   accountQuota: number;
-  /** Classifiers in memory at the same time, their bytes together, and how long an unused one stays. */
-  classifiersHeldMax: number;
-  classifiersHeldBytesMax: number;
+  /** Classifiers in memory: their number, their bytes in total, and the time after which an unused one is evicted. */
+  classifiersCachedMax: number;
+  classifiersCachedBytesMax: number;
   classifierIdleMs: number;
-  /** Threads for summaries of long texts; with two or more, one of them is left to those of medium length. */
+  /** Threads for summaries of long texts. If there are two or more, one of them only takes texts of medium length. */
   summaryThreads: number;
   summaryTimeoutMs: number;
-  /** An OpenAI-compatible endpoint that writes summaries; the extractive one stands in when it fails. */
+  /** An OpenAI-compatible endpoint that writes summaries. If it fails, the extractive summary is returned. */
   generator: { url: string; model: string; apiKey: string | undefined; timeoutMs: number } | undefined;
 }
 
@@ -33,12 +33,12 @@ export function readMlConfig(reader: SettingsReader): MlConfig {
     operatorSocket: operatorSocketOf(storeUrl, 'ml-socket'),
     namespace: reader.text('DATAHUB_NAMESPACE', 'dh'),
     accountQuota: readAccountQuota(reader),
-    classifiersHeldMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_MAX', {
+    classifiersCachedMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_MAX', {
       fallback: 200,
       min: 1,
       max: 100_000,
     }),
-    classifiersHeldBytesMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_BYTES_MAX', {
+    classifiersCachedBytesMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_BYTES_MAX', {
       fallback: 256 * 1024 * 1024,
       min: 16 * 1024 * 1024,
       max: 1024 ** 4,
@@ -66,7 +66,7 @@ function readGenerator(reader: SettingsReader): MlConfig['generator'] {
     url,
     model: reader.required(
       'DATAHUB_GENERATOR_MODEL',
-      'the endpoint at DATAHUB_GENERATOR_URL needs to know it.',
+      'it names the model that the endpoint at DATAHUB_GENERATOR_URL runs.',
     ),
     apiKey: reader.optional('DATAHUB_GENERATOR_API_KEY'),
     timeoutMs: reader.integer('DATAHUB_GENERATOR_TIMEOUT_MS', { fallback: 20_000, min: 100, max: 600_000 }),

@@ -1,4 +1,4 @@
-/** What the ml service keeps: a classifier is its log; models are made from it and can always be made again. */
+/** What the ml service stores: the log of events of each classifier. Models follow from the log and can be rebuilt. */
 
 import type { Doc } from '@datahub/document-store';
 
@@ -8,25 +8,24 @@ export interface ClassifierDoc extends Doc {
   createdAt: number;
 }
 
-/** One call of `train`. */
+/** One `train` call. */
 export interface TrainCall {
-  /** A repeat with the same id is counted once. */
+  /** A repeated call with the same id is learnt once. */
   eventId: string;
   examples: { classId: string; text: string }[];
 }
 
 /**
- * One event of a classifier's log. Its id is `<classifier id>/<number>`, the number padded, without gaps: whoever finds
- * its number taken reads what is there first. Calls that waited for each other share an event.
+ * One event of the log of a classifier. Its id is `<classifier id>/<number>`, with a padded number and without gaps. A
+ * process whose number is taken applies the event of that number first. Concurrent calls share an event.
  */
 export interface EventDoc extends Doc {
   at: number;
-  /** Of the texts and labels in `calls`; absent in logs from before it was counted. */
+  /** Characters of the texts and labels in `calls`. Absent in old events. */
   characters?: number;
   calls?: TrainCall[];
-  /** Labels of classes that came up with this event. */
+  /** Classes whose label is new. */
   newClasses?: { classId: string; label: string }[];
-  /** The class that this event deletes. */
   deletedClassId?: string;
 }
 

@@ -1,4 +1,4 @@
-/** The ml service as a process of its own. */
+/** Entry point of the ml service as a separate process. */
 
 import { runProcess } from '@datahub/service-kit/process/lifecycle';
 import { startMlProcess } from './process.ts';

@@ -1,4 +1,4 @@
-/** The ml service behind gRPC. */
+/** Runs the ml service as a gRPC server. */
 
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { readGrpcSettings } from '@datahub/service-kit/grpc/settings';

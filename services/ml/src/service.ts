@@ -1,4 +1,4 @@
-/** The composition of the ml service: store, replicas, summarizer. */
+/** Composes the ml service: store, classifier cache, summarizer. */
 
 import { randomUUID } from 'node:crypto';
 import { answerBackup, isBackupRequest } from '@datahub/document-store/backup-request';
@@ -9,17 +9,17 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { openOperatorSocket } from '@datahub/service-kit/process/operator-socket';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
-import { createReplicas } from './classifiers/classifier-cache.ts';
+import { createClassifierCache } from './classifiers/classifier-cache.ts';
 import { learners } from './classifiers/model/online-learner.ts';
-import { createTextBudget } from './classifiers/text-budget.ts';
 import type { MlConfig } from './config.ts';
 import { createClassifierCalls } from './rpc/classifiers.ts';
 import { createSummaryCalls } from './rpc/summaries.ts';
-import { createFairTurn } from './scheduling/fair-turn.ts';
-import { createSlices } from './scheduling/slices.ts';
+import { createFairLock } from './scheduling/fair-lock.ts';
+import { createTextBudget } from './scheduling/text-budget.ts';
+import { createTimeSlices } from './scheduling/time-slices.ts';
 import { openMlStore } from './store.ts';
 import { createExtractiveSummarizer } from './summaries/extractive/worker-pool.ts';
-import { createGenerator } from './summaries/llm-summarizer.ts';
+import { createLlmSummarizer } from './summaries/llm-summarizer.ts';
 import type { Summarizer } from './summaries/summarizer.ts';
 
 export interface MlService {
@@ -33,21 +33,22 @@ const sweepEveryMs = 30_000;
 export async function openMl(config: MlConfig, { logger }: { logger: Logger }): Promise<MlService> {
   const store = await openMlStore(config.storeUrl, randomUUID);
   const createId = createIdFactory({ namespace: config.namespace });
-  const slices = createSlices();
+  const slices = createTimeSlices();
   const budget = createTextBudget();
-  const replicas = createReplicas(
+  const cache = createClassifierCache(
     {
       slices,
-      loading: createFairTurn(),
+      snapshotLock: createFairLock(),
       store,
       learners,
       createClassId: () => createId('clfc', Date.now()),
       nowMs: Date.now,
-      onFailure: (err) => logger.warn({ event: 'classifier.failed', err }, 'upkeep of a classifier failed'),
+      onFailure: (err) =>
+        logger.warn({ event: 'classifier.failed', err }, 'background work on a classifier failed'),
     },
     {
-      heldMax: config.classifiersHeldMax,
-      heldBytesMax: config.classifiersHeldBytesMax,
+      countMax: config.classifiersCachedMax,
+      bytesMax: config.classifiersCachedBytesMax,
       idleMs: config.classifierIdleMs,
     },
   );
@@ -58,19 +59,19 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
       ? undefined
       : await openOperatorSocket({
           path: config.operatorSocket,
-          answer: async (asked, asking) => {
-            if (isBackupRequest(asked)) return answerBackup(store, asked, { ...asking, logger });
-            throw new HubError('NOT_FOUND', 'The ml service is asked for backups alone.');
+          answer: async (request, context) => {
+            if (isBackupRequest(request)) return answerBackup(store, request, { ...context, logger });
+            throw new HubError('NOT_FOUND', 'The ml service only accepts the backup command.');
           },
           logger,
         });
-  const sweeping = setInterval(() => replicas.sweep(), sweepEveryMs);
+  const sweeping = setInterval(() => cache.sweep(), sweepEveryMs);
   sweeping.unref();
   return {
     calls: {
       ...createClassifierCalls({
         store,
-        replicas,
+        cache,
         quota,
         slices,
         budget,
@@ -96,9 +97,13 @@ function createSummarizer(config: MlConfig, logger: Logger): Summarizer {
     timeoutMs: config.summaryTimeoutMs,
   });
   if (config.generator === undefined) return extractive;
-  return createGenerator({
+  return createLlmSummarizer({
     ...config.generator,
     fallback: extractive,
-    onFallback: (err) => logger.warn({ event: 'generator.failed', err }, 'the model did not answer'),
+    onFallback: (err) =>
+      logger.warn(
+        { event: 'generator.failed', err },
+        'the generator failed, so the extractive summary was returned',
+      ),
   });
 }

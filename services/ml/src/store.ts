@@ -1,4 +1,4 @@
-/** The ml service's collections over a document store. */
+/** The collections of the ml service in a document store. */
 
 import {
   type Blobs,
@@ -13,7 +13,7 @@ import type { ClassifierDoc, EventDoc } from './documents.ts';
 export interface MlStore {
   classifiers: Collection<ClassifierDoc>;
   events: Collection<EventDoc>;
-  /** A replica's state at some event, by classifier id. */
+  /** By classifier id: the state of a classifier after some event. */
   snapshots: Blobs;
   health(): Promise<void>;
   backup: DocumentStore['backup'];
@@ -23,7 +23,7 @@ export interface MlStore {
 export async function openMlStore(url: string, createToken: () => string): Promise<MlStore> {
   const store: DocumentStore = await openDocumentStore(url, [
     { name: 'classifiers' },
-    // Moment and size are read without the texts beside them.
+    // Time and size can be read without the texts.
     { name: 'classifierEvents', summary: { fields: ['at', 'characters'] } },
     ...blobCollections('classifierSnapshots'),
   ]);

@@ -1,75 +1,84 @@
-/**
- * The classifiers held in memory: those used lately, a bounded number of bounded size together; the others come back
- * from the store.
- */
+/** The classifiers in memory: the most recently used ones, bounded in number and in bytes. The others are in the store. */
 
-import type { ReplicaDeps } from './classifier-deps.ts';
-import { Replica } from './classifier-log.ts';
+import { type ClassifierDeps, ClassifierLog } from './classifier-log.ts';
 
-export interface Replicas {
-  of(accountId: string, classifierId: string): Replica;
-  drop(classifierId: string): void;
-  /** Lets go of what was not used for a while, and of what is too much. */
+export interface ClassifierCache {
+  get(accountId: string, classifierId: string): ClassifierLog;
+  delete(classifierId: string): void;
+  /** Evicts idle classifiers, and others if there is too much in memory. */
   sweep(): void;
   readonly count: number;
   /** In bytes. */
   readonly size: number;
 }
 
-export interface ReplicasOptions {
-  heldMax: number;
-  heldBytesMax: number;
+export interface ClassifierCacheOptions {
+  countMax: number;
+  bytesMax: number;
   idleMs: number;
 }
 
-export function createReplicas(deps: ReplicaDeps, options: ReplicasOptions): Replicas {
-  /** The one used last comes last. */
-  const held = new Map<string, Replica>();
-  const sizeOf = (replicas: Iterable<Replica>) => {
+export function createClassifierCache(
+  deps: Omit<ClassifierDeps, 'onLoaded'>,
+  options: ClassifierCacheOptions,
+): ClassifierCache {
+  /** The most recently used one is last. */
+  const cached = new Map<string, ClassifierLog>();
+  const sizeOf = (logs: Iterable<ClassifierLog>) => {
     let size = 0;
-    for (const replica of replicas) size += replica.size;
+    for (const log of logs) size += log.size;
     return size;
   };
-  /** Of the account that has most in memory, what it used longest ago: one account does not push out those of others. */
-  const trim = (used?: Replica) => {
-    let size = sizeOf(held.values());
-    while (held.size > options.heldMax || size > options.heldBytesMax) {
+  /**
+   * Evicts the least recently used classifier of the account with the most memory, so one account doesn't evict the
+   * classifiers of others. `used` stays.
+   */
+  const trim = (used?: ClassifierLog) => {
+    let size = sizeOf(cached.values());
+    while (cached.size > options.countMax || size > options.bytesMax) {
       const sizes = new Map<string, number>();
-      for (const one of held.values()) {
-        // A classifier that is empty counts, too, for the number of them is bounded.
-        sizes.set(one.accountId, (sizes.get(one.accountId) ?? 1) + one.size + 1);
+      for (const log of cached.values()) {
+        // Their number is bounded, too, so an empty classifier counts as a byte.
+        sizes.set(log.accountId, (sizes.get(log.accountId) ?? 1) + log.size + 1);
       }
       let most: string | undefined;
       for (const [accountId, own] of sizes)
         if (most === undefined || own > (sizes.get(most) ?? 0)) most = accountId;
-      const found = [...held].find(([, one]) => one.accountId === most && one !== used);
+      const found = [...cached].find(([, log]) => log.accountId === most && log !== used);
       if (found === undefined) return;
-      held.delete(found[0]);
+      cached.delete(found[0]);
       size -= found[1].size;
     }
   };
+  const open = (accountId: string, classifierId: string): ClassifierLog => {
+    const log: ClassifierLog = new ClassifierLog(accountId, classifierId, {
+      ...deps,
+      onLoaded: () => trim(log),
+    });
+    return log;
+  };
   return {
-    of: (accountId, classifierId) => {
+    get: (accountId, classifierId) => {
       const key = `${accountId}/${classifierId}`;
-      const replica = held.get(key) ?? new Replica(accountId, classifierId, { ...deps, onLoaded: trim });
-      held.delete(key);
-      held.set(key, replica);
-      trim(replica);
-      return replica;
+      const log = cached.get(key) ?? open(accountId, classifierId);
+      cached.delete(key);
+      cached.set(key, log);
+      trim(log);
+      return log;
     },
-    drop: (classifierId) => {
-      for (const key of held.keys()) if (key.endsWith(`/${classifierId}`)) held.delete(key);
+    delete: (classifierId) => {
+      for (const key of cached.keys()) if (key.endsWith(`/${classifierId}`)) cached.delete(key);
     },
     sweep: () => {
       const idleSince = performance.now() - options.idleMs;
-      for (const [key, replica] of held) if (replica.usedAt < idleSince) held.delete(key);
+      for (const [key, log] of cached) if (log.usedAt < idleSince) cached.delete(key);
       trim();
     },
     get count() {
-      return held.size;
+      return cached.size;
     },
     get size() {
-      return sizeOf(held.values());
+      return sizeOf(cached.values());
     },
   };
 }

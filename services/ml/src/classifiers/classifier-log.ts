@@ -1,6 +1,7 @@
 /**
- * One classifier on this replica. Calls take turns; each first reads what other replicas appended, so a prediction uses
- * every example whose call has answered anywhere, and an event gets the next free number or none.
+ * One classifier in this process: the state that its log of events makes. Calls run one at a time. Each first applies the
+ * events that other processes appended, so a prediction uses every example whose call has been answered anywhere. An event
+ * gets the next free number, or it is not appended.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -8,70 +9,84 @@ import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type EventDoc, eventIdOf } from '../documents.ts';
-import { cancelled, inSlices } from '../scheduling/slices.ts';
-import type { ReplicaDeps } from './classifier-deps.ts';
-import { type CallResult, type Prediction, ReplicaState } from './classifier-state.ts';
-import { type LogPart, readLog } from './event-log.ts';
-import { createLabelCount, requireAffordable } from './predict-bounds.ts';
+import type { FairLock } from '../scheduling/fair-lock.ts';
+import { cancelled, inSlices, type TimeSlices } from '../scheduling/time-slices.ts';
+import type { MlStore } from '../store.ts';
+import { type CallResult, ClassifierState, type Prediction } from './classifier-state.ts';
+import { readEvents } from './event-log.ts';
+import type { LearnerFactory } from './learner.ts';
+import { createLabelCount, requirePredictBounds } from './predict-bounds.ts';
 import {
   type EventContent,
+  type PendingCall,
+  rejectExcessLabels,
   type TrainExample,
   takeBatch,
-  takeFitting,
   toEvent,
-  type Waiting,
 } from './train-batch.ts';
 
+export interface ClassifierDeps {
+  store: MlStore;
+  learners: LearnerFactory;
+  slices: TimeSlices;
+  createClassId: () => string;
+  nowMs: () => number;
+  /** Background work failed. A later call tries it again. */
+  onFailure: (err: unknown) => void;
+  /** Held while a snapshot is read or written, which takes several times the memory of the classifier. */
+  snapshotLock: FairLock;
+  /** The classifier has just been loaded into memory. */
+  onLoaded?: () => void;
+  /** Classes of one classifier. */
+  classesMax?: number;
+}
+
 export interface PredictOptions {
-  /** Scores of each text. */
+  /** Scores per text. */
   top: number;
   signal: CallSignal;
 }
 
-/** Examples after which a new snapshot is worth its cost. */
+/** Examples between two snapshots. */
 const snapshotEvery = 600;
 const appendAttemptsMax = 1_000;
 
-export class Replica {
+export class ClassifierLog {
   usedAt = performance.now();
-  readonly #accountId: string;
+  readonly accountId: string;
   readonly #classifierId: string;
-  readonly #deps: ReplicaDeps;
-  #state: ReplicaState | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
-  #waiting: Waiting[] = [];
+  readonly #deps: ClassifierDeps;
+  #state: ClassifierState | undefined;
+  #lastCall: Promise<unknown> = Promise.resolve();
+  #pending: PendingCall[] = [];
   #learntSinceSnapshot = 0;
-  #snapshotting = false;
-  #rebuilding = false;
+  #isSnapshotting = false;
+  #isRebuilding = false;
 
-  constructor(accountId: string, classifierId: string, deps: ReplicaDeps) {
-    this.#accountId = accountId;
+  constructor(accountId: string, classifierId: string, deps: ClassifierDeps) {
+    this.accountId = accountId;
     this.#classifierId = classifierId;
     this.#deps = deps;
   }
 
-  get accountId(): string {
-    return this.#accountId;
-  }
-
-  /** About the memory it takes, in bytes. */
+  /** Approximate memory in bytes. */
   get size(): number {
     return this.#state?.size ?? 0;
   }
 
-  /** Durable when it resolves, with one result an example. */
+  /** Resolves once the examples are durable, with one result per example. */
   train(examples: TrainExample[], eventId = randomUUID() as string): Promise<CallResult[]> {
     const result = new Promise<CallResult[]>((resolve, reject) => {
-      this.#waiting.push({ eventId, examples, resolve, reject });
+      this.#pending.push({ eventId, examples, resolve, reject });
     });
-    // Whoever comes while an append is under way rides along with the next one.
-    if (this.#waiting.length === 1) this.#scheduleAppend();
+    // Calls that arrive during an append share the next event.
+    if (this.#pending.length === 1) this.#scheduleAppend();
     return result;
   }
 
-  /** The best classes with their labels for each text. Refuses with LIMIT_EXCEEDED what would be too much work. */
+  /** The best classes of each text, with their labels. Rejects with LIMIT_EXCEEDED if the call would cost too much. */
   predict(texts: string[], { top, signal }: PredictOptions): Promise<Prediction[]> {
-    return this.#inTurn(async (state) => {
+    return this.#exclusive(async (state) => {
       if (signal.aborted) throw cancelled(signal);
       if (state.classes.size === 0) {
         throw new HubError(
@@ -79,12 +94,12 @@ export class Replica {
           'The classifier has not been trained yet. Train it with an example first.',
         );
       }
-      requireAffordable(texts.length, { classes: state.classes.size, top });
+      requirePredictBounds(texts.length, { classes: state.classes.size, top });
       const predictions: Prediction[] = [];
-      const count = createLabelCount();
-      await inSlices(texts, this.#deps.slices.of(this.#accountId, signal), (text) => {
+      const countLabels = createLabelCount();
+      await inSlices(texts, this.#deps.slices.of(this.accountId, signal), (text) => {
         const prediction = state.predict(text, top);
-        count(prediction.scores);
+        countLabels(prediction.scores);
         predictions.push(prediction);
       });
       return predictions;
@@ -92,7 +107,7 @@ export class Replica {
   }
 
   deleteClass(classId: string, expected: Expected = {}): Promise<void> {
-    return this.#inTurn(async (state) => {
+    return this.#exclusive(async (state) => {
       for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
         if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
         requireVersion(state, expected);
@@ -104,69 +119,74 @@ export class Replica {
     });
   }
 
-  /** The state as it is now, everything that was answered included. */
-  read<T>(use: (state: ReplicaState) => T): Promise<T> {
-    return this.#inTurn(async (state) => use(state));
+  /** Reads the current state. It includes every call that has been answered. */
+  read<T>(use: (state: ClassifierState) => T): Promise<T> {
+    return this.#exclusive(async (state) => use(state));
   }
 
-  /** One call at a time, each on the state as the log has it. */
-  #inTurn<T>(work: (state: ReplicaState) => Promise<T>): Promise<T> {
+  /** Runs one call at a time, each on the current state. */
+  #exclusive<T>(work: (state: ClassifierState) => Promise<T>): Promise<T> {
     this.usedAt = performance.now();
-    const next = this.#turn.then(async () => {
+    const next = this.#lastCall.then(async () => {
       const state = await this.#current();
       return work(state);
     });
-    this.#turn = next.catch(() => {});
+    this.#lastCall = next.catch(() => {});
     return next;
   }
 
-  async #current(): Promise<ReplicaState> {
-    const state = this.#state ?? (await this.#deps.loading(this.#accountId, () => this.#load()));
+  async #current(): Promise<ClassifierState> {
+    const state = this.#state ?? (await this.#deps.snapshotLock(this.accountId, () => this.#load()));
     try {
       await this.#catchUp(state);
     } catch (err) {
-      // Half an event may be in: the next call starts from the snapshot again.
+      // The state may contain half an event, so the next call loads the snapshot again.
       this.#state = undefined;
       throw err;
     }
     const isLoaded = this.#state !== state;
     this.#state = state;
-    if (isLoaded) this.#deps.onLoaded?.(this);
-    if (state.stale) this.#rebuild(state);
+    if (isLoaded) this.#deps.onLoaded?.();
+    if (state.needsRebuild) this.#rebuild(state);
     return state;
   }
 
-  async #load(): Promise<ReplicaState> {
+  async #load(): Promise<ClassifierState> {
     const { store, learners } = this.#deps;
-    const bytes = await store.snapshots.get(this.#accountId, this.#classifierId);
-    const restored = bytes === null ? undefined : ReplicaState.restore(bytes, learners);
-    return restored ?? new ReplicaState(learners.create());
+    const bytes = await store.snapshots.get(this.accountId, this.#classifierId);
+    const restored = bytes === null ? undefined : ClassifierState.restore(bytes, learners);
+    return restored ?? new ClassifierState(learners.create());
   }
 
-  async #catchUp(state: ReplicaState): Promise<void> {
-    // Numbers follow each other without gaps, and to look for one event costs a fraction of a search.
+  async #catchUp(state: ClassifierState): Promise<void> {
+    // Numbers have no gaps, and getting one event costs a fraction of a search.
     const nextId = eventIdOf(this.#classifierId, state.applied + 1);
-    if ((await this.#deps.store.events.get(this.#accountId, nextId)) === null) return;
-    for await (const { events } of this.#read(state.applied)) {
-      for (const event of events) await this.#apply(state, event);
+    if ((await this.#deps.store.events.get(this.accountId, nextId)) === null) return;
+    await this.#readNew(state, (event) => this.#apply(state, event));
+  }
+
+  async #readNew(state: ClassifierState, use: (event: EventDoc) => Promise<void>): Promise<void> {
+    const classifier = { accountId: this.accountId, classifierId: this.#classifierId };
+    for await (const { events } of readEvents(this.#deps.store, classifier, state.applied)) {
+      for (const event of events) await use(event);
     }
   }
 
-  #learn(state: ReplicaState, event: EventDoc): Promise<void> {
-    return state.apply(event, state.applied + 1, this.#deps.slices.of(this.#accountId));
+  #learn(state: ClassifierState, event: EventDoc): Promise<void> {
+    return state.apply(event, state.applied + 1, this.#deps.slices.of(this.accountId));
   }
 
-  async #apply(state: ReplicaState, event: EventDoc): Promise<void> {
+  async #apply(state: ClassifierState, event: EventDoc): Promise<void> {
     await this.#learn(state, event);
     this.#learntSinceSnapshot += (event.calls ?? []).reduce((sum, { examples }) => sum + examples.length, 0);
-    if (this.#learntSinceSnapshot >= snapshotEvery) this.#snapshot(state);
-    if (state.stale && this.#state === state) this.#rebuild(state);
+    if (this.#learntSinceSnapshot >= snapshotEvery) this.#snapshot();
+    if (state.needsRebuild && this.#state === state) this.#rebuild(state);
   }
 
-  /** False when the number was taken by another replica meanwhile. */
-  async #append(state: ReplicaState, content: EventContent): Promise<boolean> {
+  /** False if another process has taken the number. */
+  async #append(state: ClassifierState, content: EventContent): Promise<boolean> {
     const id = eventIdOf(this.#classifierId, state.applied + 1);
-    const event: EventDoc = { id, accountId: this.#accountId, version: 1, ...content };
+    const event: EventDoc = { id, accountId: this.accountId, version: 1, ...content };
     try {
       await this.#deps.store.events.insert(event);
     } catch (err) {
@@ -177,34 +197,30 @@ export class Replica {
     return true;
   }
 
-  /** A turn that fails before it appends, because the store is away, fails everybody who waits. */
+  /** If the state cannot be loaded, for instance because the store is down, all pending calls fail. */
   #scheduleAppend(): void {
-    this.#inTurn(() => this.#appendWaiting()).catch((err) => {
-      for (const call of this.#waiting.splice(0)) call.reject(err);
+    this.#exclusive(() => this.#appendPending()).catch((err) => {
+      for (const call of this.#pending.splice(0)) call.reject(err);
     });
   }
 
-  async #appendWaiting(): Promise<void> {
-    const batch = takeBatch(this.#waiting);
-    // What is left over waits for its own turn.
-    if (this.#waiting.length > 0) this.#scheduleAppend();
+  async #appendPending(): Promise<void> {
+    const batch = takeBatch(this.#pending);
+    if (this.#pending.length > 0) this.#scheduleAppend();
     try {
-      await this.#inOrder(batch);
+      await this.#appendBatch(batch);
     } catch (err) {
       this.#state = undefined;
       for (const call of batch) call.reject(err);
     }
   }
 
-  async #inOrder(batch: Waiting[]): Promise<void> {
-    const state = this.#state as ReplicaState;
+  async #appendBatch(batch: PendingCall[]): Promise<void> {
+    const state = this.#state as ClassifierState;
+    let open = batch;
     for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
-      const known = ({ eventId }: Waiting) => state.resultOf(eventId) !== undefined;
-      const open = takeFitting(
-        batch.filter((call) => !known(call)),
-        state,
-        this.#deps.classesMax,
-      );
+      const unknown = open.filter(({ eventId }) => state.resultOf(eventId) === undefined);
+      open = rejectExcessLabels(unknown, state, this.#deps.classesMax);
       if (open.length === 0 || (await this.#append(state, toEvent(open, state, this.#deps)))) {
         for (const call of batch) call.resolve(state.resultOf(call.eventId) ?? []);
         return;
@@ -215,78 +231,68 @@ export class Replica {
   }
 
   /**
-   * Learns the log once more without the classes that were deleted, beside the calls that go on meanwhile; until then a
-   * deleted class is only left out of the answers.
+   * Learns the log again without the deleted classes, in the background. Until then predictions only leave these classes
+   * out of their scores.
    */
-  #rebuild(old: ReplicaState): void {
-    if (this.#rebuilding) return;
-    this.#rebuilding = true;
-    const run = async () => {
-      const fresh = ReplicaState.successor(old, this.#deps.learners.create());
-      while (fresh.applied < old.applied) {
-        const before = fresh.applied;
-        await this.#follow(fresh);
-        if (fresh.applied === before) return;
-      }
-      await this.#inTurn(async (state) => {
-        // Another class went meanwhile: this one is stale before it began.
-        if (state !== old || [...fresh.classes.keys()].some((classId) => !old.classes.has(classId))) return;
-        fresh.complete();
-        await this.#follow(fresh);
-        fresh.stale = false;
-        this.#state = fresh;
-        await this.#save(fresh);
-      });
-    };
-    run().then(
+  #rebuild(old: ClassifierState): void {
+    if (this.#isRebuilding) return;
+    this.#isRebuilding = true;
+    this.#rebuildOnce(old).then(
       () => {
-        this.#rebuilding = false;
-        if (this.#state?.stale) this.#rebuild(this.#state);
+        this.#isRebuilding = false;
+        if (this.#state?.needsRebuild) this.#rebuild(this.#state);
       },
       (err) => {
         // The next call tries again.
-        this.#rebuilding = false;
+        this.#isRebuilding = false;
         this.#deps.onFailure(err);
       },
     );
   }
 
-  async #follow(fresh: ReplicaState): Promise<void> {
-    for await (const { events } of this.#read(fresh.applied)) {
-      for (const event of events) await this.#learn(fresh, event);
+  async #rebuildOnce(old: ClassifierState): Promise<void> {
+    const rebuilt = ClassifierState.startRebuild(old, this.#deps.learners.create());
+    const catchUp = () => this.#readNew(rebuilt, (event) => this.#learn(rebuilt, event));
+    while (rebuilt.applied < old.applied) {
+      const before = rebuilt.applied;
+      await catchUp();
+      if (rebuilt.applied === before) return;
     }
+    await this.#exclusive(async (state) => {
+      // If another class was deleted meanwhile, the rebuilt state contains it, and the rebuild starts again.
+      if (state !== old || [...rebuilt.classes.keys()].some((classId) => !old.classes.has(classId))) return;
+      rebuilt.endRebuild();
+      await catchUp();
+      rebuilt.needsRebuild = false;
+      this.#state = rebuilt;
+      await this.#save(rebuilt);
+    });
   }
 
-  #read(applied: number): AsyncIterable<LogPart> {
-    const classifier = { accountId: this.#accountId, classifierId: this.#classifierId };
-    return readLog(this.#deps.store, classifier, applied);
-  }
-
-  #save(state: ReplicaState): Promise<void> {
-    const { store, loading } = this.#deps;
-    return loading(this.#accountId, () =>
-      store.snapshots.put(this.#accountId, this.#classifierId, state.toBytes()),
+  #save(state: ClassifierState): Promise<void> {
+    const { store, snapshotLock } = this.#deps;
+    return snapshotLock(this.accountId, () =>
+      store.snapshots.put(this.accountId, this.#classifierId, state.toBytes()),
     );
   }
 
-  /** In the background: the log is what counts, a snapshot only shortens the way. */
-  #snapshot(state: ReplicaState): void {
-    if (this.#snapshotting) return;
-    this.#snapshotting = true;
+  /** In the background, after the current call: a snapshot never contains half an event. Only the log has to be durable. */
+  #snapshot(): void {
+    if (this.#isSnapshotting) return;
+    this.#isSnapshotting = true;
     this.#learntSinceSnapshot = 0;
-    // Between events, so that no half of one is in it.
-    this.#inTurn(async () => {
-      await this.#save(state);
-    })
+    this.#exclusive((state) => this.#save(state))
       .catch(this.#deps.onFailure)
       .finally(() => {
-        this.#snapshotting = false;
+        this.#isSnapshotting = false;
       });
   }
 }
 
 function contended(): HubError {
-  return new HubError('UNAVAILABLE', 'Too many replicas train this classifier at once. Try again.', {
-    retryable: true,
-  });
+  return new HubError(
+    'UNAVAILABLE',
+    'Too many processes train this classifier at the same time. Try again.',
+    { retryable: true },
+  );
 }

@@ -1,8 +1,8 @@
-/** One classifier in memory: classes and counts, the learner, the evaluation; all of it made from the log alone. */
+/** The state of one classifier: classes with their counts, learner, evaluation. It follows from the log of events alone. */
 
 import { deserialize, serialize } from 'node:v8';
 import type { EventDoc } from '../documents.ts';
-import { inSlices, type NextSlice } from '../scheduling/slices.ts';
+import { inSlices, type NextSlice } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
 
@@ -12,6 +12,7 @@ export interface ClassState {
   observations: number;
 }
 
+/** A change of it, other than of `learner`, needs a new `format`. */
 interface Snapshot {
   format: number;
   applied: number;
@@ -30,37 +31,37 @@ export interface LabelledScore extends Score {
 export interface Prediction {
   /** The best classes, most likely first. */
   scores: LabelledScore[];
-  /** What the other classes have together. */
+  /** The sum of the scores of all other classes. */
   otherScore: number;
 }
 
-/** What a train call answers for each of its examples. */
+/** The result of training one example. */
 export interface CallResult {
   classId: string;
   observations: number;
 }
 
 const format = 2;
-/** Train calls remembered by their event id, and their results together; the last call is always remembered. */
+/** Train calls that are recognized when they are repeated, and their results. The last call always is. */
 const recentMax = 1_000;
 const recentResultsMax = 20_000;
 const bytesPerResult = 64;
 const bytesPerClass = 512;
 
-export class ReplicaState {
-  /** The number of the last event that is in here; 0 for none. */
+export class ClassifierState {
+  /** The number of the last event that was applied; 0 for none. */
   applied = 0;
   updatedAt: number | null = null;
-  /** A class was deleted: what the learner knows of the others still shows that it had been there. */
-  stale = false;
+  /** A class was deleted, and its examples still influence what the learner knows of the others. */
+  needsRebuild = false;
   readonly classes = new Map<string, ClassState>();
   readonly evaluation: Evaluation;
   readonly #byLabel = new Map<string, string>();
   readonly #recent: Map<string, CallResult[]>;
   #recentResults = 0;
   readonly #learner: Learner;
-  /** While set, classes beside these are passed over. */
-  #only: Set<string> | undefined;
+  /** Set during a rebuild: examples of all other classes are skipped. */
+  #remainingClasses: Set<string> | undefined;
 
   constructor(learner: Learner, from?: Omit<Snapshot, 'learner' | 'format'>) {
     this.#learner = learner;
@@ -70,42 +71,42 @@ export class ReplicaState {
     if (from === undefined) return;
     this.applied = from.applied;
     this.updatedAt = from.updatedAt;
-    this.stale = from.stale;
+    this.needsRebuild = from.stale;
     for (const one of from.classes) this.#addClass(one);
   }
 
-  /** An empty state to be filled from the log again, in which deleted classes were never there. */
-  static successor(of: ReplicaState, learner: Learner): ReplicaState {
-    const state = new ReplicaState(learner);
-    state.#only = new Set(of.classes.keys());
-    for (const [eventId, results] of of.#recent) state.#recent.set(eventId, results);
-    state.#recentResults = of.#recentResults;
+  /** An empty state that the log is applied to again, as if the deleted classes had never been trained. */
+  static startRebuild(old: ClassifierState, learner: Learner): ClassifierState {
+    const state = new ClassifierState(learner);
+    state.#remainingClasses = new Set(old.classes.keys());
+    for (const [eventId, results] of old.#recent) state.#recent.set(eventId, results);
+    state.#recentResults = old.#recentResults;
     return state;
   }
 
-  /** The successor has caught up: from here on new classes are let in. */
-  complete(): void {
-    this.#only = undefined;
+  /** From here on, events can add classes. */
+  endRebuild(): void {
+    this.#remainingClasses = undefined;
   }
 
-  /** Undefined when the bytes are of another version: then the log is read from its start. */
-  static restore(bytes: Uint8Array, learners: LearnerFactory): ReplicaState | undefined {
+  /** Undefined if the bytes have another format. The log is then applied from its start. */
+  static restore(bytes: Uint8Array, learners: LearnerFactory): ClassifierState | undefined {
     try {
       const snapshot = deserialize(bytes) as Snapshot;
       return snapshot.format === format
-        ? new ReplicaState(learners.restore(snapshot.learner), snapshot)
+        ? new ClassifierState(learners.restore(snapshot.learner), snapshot)
         : undefined;
     } catch {
       return undefined;
     }
   }
 
-  /** About the memory it takes, in bytes. */
+  /** Approximate memory in bytes. */
   get size(): number {
     return this.#learner.size + bytesPerResult * this.#recentResults + bytesPerClass * this.classes.size;
   }
 
-  /** 1 before the first event; of the state that the log makes, so the same on every replica. */
+  /** 1 before the first event. Every process computes the same, because it counts the events of the log. */
   get version(): number {
     return this.applied + 1;
   }
@@ -117,7 +118,7 @@ export class ReplicaState {
       updatedAt: this.updatedAt,
       classes: [...this.classes.values()],
       recent: [...this.#recent],
-      stale: this.stale,
+      stale: this.needsRebuild,
       evaluation: this.evaluation.state,
       learner: this.#learner.toBytes(),
     };
@@ -128,7 +129,7 @@ export class ReplicaState {
     return this.#byLabel.get(label);
   }
 
-  /** What a call with this id was answered, if it is in the log and not long ago. */
+  /** The results of the call with this event id, if it is one of the recent calls. */
   resultOf(eventId: string): CallResult[] | undefined {
     return this.#recent.get(eventId);
   }
@@ -138,18 +139,18 @@ export class ReplicaState {
       .predict(text, top)
       .map((score) => ({ ...score, label: this.classes.get(score.classId)?.label ?? '' }));
     if (scores.length >= this.classes.size) return { scores, otherScore: 0 };
-    const named = scores.reduce((sum, { confidence }) => sum + confidence, 0);
-    return { scores, otherScore: Math.max(0, 1 - named) };
+    const sum = scores.reduce((total, { confidence }) => total + confidence, 0);
+    return { scores, otherScore: Math.max(0, 1 - sum) };
   }
 
-  /** Takes the next event in, in slices. */
+  /** Applies the next event, in time slices. */
   async apply(event: EventDoc, number: number, next: NextSlice): Promise<void> {
     for (const { classId, label } of event.newClasses ?? [])
       this.#addClass({ classId, label, observations: 0 });
     const { deletedClassId } = event;
     if (deletedClassId !== undefined) this.#deleteClass(deletedClassId);
     for (const { eventId, examples } of event.calls ?? []) {
-      this.#remember(eventId, await this.#learnAll(examples, next));
+      this.#recordResults(eventId, await this.#learnAll(examples, next));
     }
     this.updatedAt = event.at;
     this.applied = number;
@@ -165,16 +166,16 @@ export class ReplicaState {
 
   #learn(classId: string, text: string): number {
     const known = this.classes.get(classId);
-    // The class was deleted by an event before this one.
+    // An earlier event has deleted the class.
     if (known === undefined) return 0;
     const best = this.#learner.learn(classId, text);
-    if (best !== undefined) this.evaluation.note(best.confidence, best.classId === classId);
+    if (best !== undefined) this.evaluation.record(best.confidence, best.classId === classId);
     known.observations += 1;
     return known.observations;
   }
 
   #addClass(added: ClassState): void {
-    if (this.#only !== undefined && !this.#only.has(added.classId)) return;
+    if (this.#remainingClasses !== undefined && !this.#remainingClasses.has(added.classId)) return;
     this.classes.set(added.classId, { ...added });
     this.#byLabel.set(added.label, added.classId);
   }
@@ -185,12 +186,12 @@ export class ReplicaState {
     this.classes.delete(classId);
     this.#byLabel.delete(known.label);
     this.#learner.forget(classId);
-    this.stale = true;
+    this.needsRebuild = true;
   }
 
-  #remember(eventId: string, results: CallResult[]): void {
-    // A successor knows what was answered then.
-    if (this.#only !== undefined && this.#recent.has(eventId)) return;
+  #recordResults(eventId: string, results: CallResult[]): void {
+    // During a rebuild, the recent results are those of the first run.
+    if (this.#remainingClasses !== undefined && this.#recent.has(eventId)) return;
     this.#recent.set(eventId, results);
     this.#recentResults += results.length;
     for (const [oldest, { length }] of this.#recent) {

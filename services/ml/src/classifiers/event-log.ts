@@ -1,46 +1,46 @@
-/** Reads the log of a classifier in parts: events are up to some megabytes, so their number alone is no bound. */
+/** Reads the events of a classifier in pages that are bounded in characters: one event can have some megabytes. */
 
 import { type EventDoc, eventIdOf } from '../documents.ts';
 import type { MlStore } from '../store.ts';
 
-export interface LogPart {
+export interface EventPage {
   events: EventDoc[];
-  /** True where nothing followed at the time. */
+  /** No event followed at the time of the read. */
   isLast: boolean;
 }
 
-const eventsPerRead = 200;
-/** Characters of one part; an event that is longer is a part of its own. */
-const charactersPerRead = 4_000_000;
-/** Sizes looked at first, for most reads find only a few new events. */
-const sizesAtFirst = 8;
+const eventsPerPage = 200;
+/** A longer event is a page of its own. */
+const charactersPerPage = 4_000_000;
+/** The first read asks for few sizes, because most reads find only a few new events. */
+const eventsInFirstPage = 8;
 
-/** The part after the first `applied` events, and so on to the end. */
-export async function* readLog(
+/** The events after number `applied`. */
+export async function* readEvents(
   store: MlStore,
   { accountId, classifierId }: { accountId: string; classifierId: string },
   applied: number,
-): AsyncGenerator<LogPart> {
-  let limit = sizesAtFirst;
+): AsyncGenerator<EventPage> {
+  let limit = eventsInFirstPage;
   for (let from = applied; ; ) {
     const page = { accountId, idPrefix: `${classifierId}/`, afterId: eventIdOf(classifierId, from) };
     const sizes = await store.events.findSummaries({ ...page, limit });
-    const count = countFitting(sizes.map(({ characters }) => Number(characters ?? charactersPerRead)));
+    const count = countFitting(sizes.map(({ characters }) => Number(characters ?? charactersPerPage)));
     const events = count === 0 ? [] : await store.events.find({ ...page, limit: count });
     const isLast = sizes.length < limit && events.length === sizes.length;
     yield { events, isLast };
     if (isLast || events.length === 0) return;
     from += events.length;
-    limit = Math.min(eventsPerRead, 2 * events.length);
+    limit = Math.min(eventsPerPage, 2 * events.length);
   }
 }
 
-/** As many from the front as one part holds, and one at least. */
+/** The number of events from the front that fit into a page; at least one. */
 function countFitting(sizes: number[]): number {
   let characters = 0;
   for (const [i, size] of sizes.entries()) {
     characters += size;
-    if (i > 0 && characters > charactersPerRead) return i;
+    if (i > 0 && characters > charactersPerPage) return i;
   }
   return sizes.length;
 }

@@ -1,18 +1,18 @@
-/** What one call of `predict` may cost: known before the work begins, so that it is refused whole. */
+/** Limits on the cost of one `predict` call. They are checked before the work starts. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 
-/** Contexts times classes: each context has a score computed for every class. */
+/** Contexts times classes: a score is computed for each class of each context. */
 export const scoresComputedMax = 1_000_000;
-/** Contexts times the scores that each is answered with: an answer is encoded in one go, a microsecond a score. */
-export const scoresAnsweredMax = 50_000;
-/** Bytes of the labels in one answer; labels have up to 200 characters. */
+/** Contexts times returned scores: a response is encoded without a pause, one microsecond per score. */
+export const scoresReturnedMax = 50_000;
+/** Bytes of all labels in one response. A label has up to 200 characters. */
 export const labelBytesMax = 8 * 1024 * 1024;
 
 export const topDefault = 20;
 export const topMax = 1_000;
 
-export function requireAffordable(
+export function requirePredictBounds(
   contexts: number,
   { classes, top }: { classes: number; top: number },
 ): void {
@@ -22,21 +22,21 @@ export function requireAffordable(
     );
   }
   const scores = Math.min(top, classes);
-  if (contexts * scores > scoresAnsweredMax) {
+  if (contexts * scores > scoresReturnedMax) {
     throw exceeded(
-      `${contexts} contexts with ${scores} scores each are too many: contexts times scores may be at most ${scoresAnsweredMax}. Send at most ${Math.floor(scoresAnsweredMax / scores)} contexts at a time, or lower options.top.`,
+      `${contexts} contexts with ${scores} scores each are too many: contexts times scores may be at most ${scoresReturnedMax}. Send at most ${Math.floor(scoresReturnedMax / scores)} contexts at a time, or lower options.top.`,
     );
   }
 }
 
-/** Counts the labels of an answer while it is made. */
+/** Counts the bytes of labels while a response grows. Throws when there are too many. */
 export function createLabelCount(): (scores: readonly { label: string }[]) => void {
   let bytes = 0;
   return (scores) => {
     for (const { label } of scores) bytes += Buffer.byteLength(label);
     if (bytes <= labelBytesMax) return;
     throw exceeded(
-      `The labels of the answer have more than ${labelBytesMax} bytes. Send fewer contexts at a time, or lower options.top.`,
+      `The labels in the response have more than ${labelBytesMax} bytes. Send fewer contexts at a time, or lower options.top.`,
     );
   };
 }

@@ -1,48 +1,48 @@
-/** Calls to train that wait for their turn: which of them one event takes. */
+/** Combines pending train calls into one event. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { EventDoc, TrainCall } from '../documents.ts';
-import type { CallResult, ReplicaState } from './classifier-state.ts';
+import type { CallResult, ClassifierState } from './classifier-state.ts';
 
 export interface TrainExample {
   label: string;
   text: string;
 }
 
-export interface Waiting {
+export interface PendingCall {
   eventId: string;
   examples: TrainExample[];
   resolve: (results: CallResult[]) => void;
   reject: (err: unknown) => void;
 }
 
-/** Characters of one event; calls beyond it go into the next. */
+/** Characters of one event. Further calls go into the next one. */
 const eventCharactersMax = 4_000_000;
-/** Each prediction names them all, and the learner counts them in 16 bits, with those that were deleted lately. */
+/** Every prediction scores all classes. The learner numbers them, and recently deleted ones, in 16 bits. */
 const classesMaxDefault = 10_000;
 
-export function charactersOf({ examples }: Waiting): number {
+function charactersOf({ examples }: PendingCall): number {
   return examples.reduce((sum, { text, label }) => sum + text.length + label.length, 0);
 }
 
-/** As many from the front as one event holds, and one at least. */
-export function takeBatch(waiting: Waiting[]): Waiting[] {
+/** Removes and returns the calls from the front that fit into one event; at least one. */
+export function takeBatch(pending: PendingCall[]): PendingCall[] {
   let characters = 0;
   let count = 0;
-  for (const call of waiting) {
+  for (const call of pending) {
     characters += charactersOf(call);
     if (count > 0 && characters > eventCharactersMax) break;
     count++;
   }
-  return waiting.splice(0, count);
+  return pending.splice(0, count);
 }
 
-/** Those for whose new labels there is room; the others are refused whole, with QUOTA_EXCEEDED. */
-export function takeFitting(
-  calls: Waiting[],
-  state: Pick<ReplicaState, 'classes' | 'classIdOf'>,
+/** Rejects, with QUOTA_EXCEEDED, each call whose new labels exceed the number of classes. Returns the others. */
+export function rejectExcessLabels(
+  calls: PendingCall[],
+  state: Pick<ClassifierState, 'classes' | 'classIdOf'>,
   classesMax = classesMaxDefault,
-): Waiting[] {
+): PendingCall[] {
   const fresh = new Set<string>();
   return calls.filter(({ examples, reject }) => {
     const added = new Set<string>();
@@ -53,7 +53,7 @@ export function takeFitting(
       reject(
         new HubError(
           'QUOTA_EXCEEDED',
-          `A classifier takes at most ${classesMax} classes. Delete some, or train another one.`,
+          `A classifier can have at most ${classesMax} classes. Delete some classes, or train another classifier.`,
         ),
       );
       return false;
@@ -65,10 +65,10 @@ export function takeFitting(
 
 export type EventContent = Omit<EventDoc, 'id' | 'accountId' | 'version'>;
 
-/** The event of these calls; labels that the state does not know become new classes. */
+/** The event of these calls. Labels that the state does not have become new classes. */
 export function toEvent(
-  batch: Waiting[],
-  state: Pick<ReplicaState, 'classIdOf'>,
+  batch: PendingCall[],
+  state: Pick<ClassifierState, 'classIdOf'>,
   { createClassId, nowMs }: { createClassId: () => string; nowMs: () => number },
 ): EventContent {
   const fresh = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** Classifiers over their logs. */
+/** The RPCs of classifiers. */
 
 import { randomBytes } from 'node:crypto';
 import type { Quota } from '@datahub/document-store/quota';
@@ -8,23 +8,23 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { type Fault, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
-import type { Replicas } from '../classifiers/classifier-cache.ts';
-import type { Replica } from '../classifiers/classifier-log.ts';
+import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
+import type { ClassifierLog } from '../classifiers/classifier-log.ts';
 import { topDefault, topMax } from '../classifiers/predict-bounds.ts';
-import type { TextBudget } from '../classifiers/text-budget.ts';
 import type { TrainExample } from '../classifiers/train-batch.ts';
 import type { ClassifierDoc } from '../documents.ts';
-import type { Slices } from '../scheduling/slices.ts';
+import type { TextBudget } from '../scheduling/text-budget.ts';
+import type { TimeSlices } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';
 import { toClassifier } from './to-proto.ts';
 
 export type ClassifierCalls = Omit<Calls<typeof MlServiceService>, 'summarize'>;
 
-export interface ClassifierDeps {
+export interface ClassifierCallDeps {
   store: MlStore;
-  replicas: Replicas;
+  cache: ClassifierCache;
   quota: Quota;
-  slices: Slices;
+  slices: TimeSlices;
   budget: TextBudget;
   createId: CreateId;
   namespace: string;
@@ -34,35 +34,35 @@ export interface ClassifierDeps {
 const listMax = 10_000;
 const batchMax = 10_000;
 const labelCharactersMax = 200;
-/** Of one text; what comes after it would not be read. */
+/** Characters of one text. The learner ignores all but the first 20,000. */
 const textCharactersMax = 4_194_304;
 /** A call with one text up to this length takes about a millisecond. */
 const shortCharactersMax = 2_000;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this matches control characters.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 
-export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
-  const { store, replicas, quota, slices, budget } = deps;
+export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls {
+  const { store, cache, quota, slices, budget } = deps;
 
   const load = async ({ accountId }: Principal, classifierId: string): Promise<ClassifierDoc> => {
     const doc = await store.classifiers.get(accountId, classifierId);
     if (doc === null) throw new HubError('NOT_FOUND', 'There is no such classifier.');
     return doc;
   };
-  const replicaOf = async (principal: Principal, classifierId: string): Promise<Replica> => {
+  const openLog = async (principal: Principal, classifierId: string): Promise<ClassifierLog> => {
     await load(principal, classifierId);
-    return replicas.of(principal.accountId, classifierId);
+    return cache.get(principal.accountId, classifierId);
   };
 
-  /** Short calls go before long ones; the texts of all are counted. */
-  const admit = <T>(
+  /** Long calls pause while short ones run. The texts of long calls count against the budget. */
+  const schedule = <T>(
     { accountId }: Principal,
     texts: readonly string[],
     call: () => Promise<T>,
   ): Promise<T> => {
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
     if (texts.length === 1 && characters <= shortCharactersMax) return slices.short(call);
-    return budget.hold(accountId, characters, call);
+    return budget.run(accountId, characters, call);
   };
 
   return {
@@ -74,7 +74,7 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       const doc = { id, accountId, version: 1, name: checkName(name), createdAt };
       await quota.requireRoom(store.classifiers, accountId, 'classifiers');
       await store.classifiers.insert(doc).catch((err) => {
-        // The same operation has made it before.
+        // The same operation has created it before.
         if (sameId === undefined || !(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
       });
       return { classifier: toClassifier(doc, { updatedAt: null, classes: [], version: 1 }) };
@@ -97,8 +97,8 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
     getClassifier: async ({ classifierId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const doc = await load(principal, classifierId);
-      const replica = replicas.of(principal.accountId, classifierId);
-      const state = await replica.read(({ updatedAt, classes, version }) => ({
+      const log = cache.get(principal.accountId, classifierId);
+      const state = await log.read(({ updatedAt, classes, version }) => ({
         updatedAt,
         version,
         classes: [...classes.values()].map((one) => ({ ...one })),
@@ -108,13 +108,12 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
 
     deleteClassifier: async ({ classifierId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const replica = await replicaOf(principal, classifierId);
-      if (expected.expectedVersion !== undefined)
-        await replica.read((state) => requireVersion(state, expected));
+      const log = await openLog(principal, classifierId);
+      if (expected.expectedVersion !== undefined) await log.read((state) => requireVersion(state, expected));
       await store.classifiers.delete(principal.accountId, classifierId);
-      replicas.drop(classifierId);
-      // The classifier is gone; of its log something may be left.
-      await sweepLog(store, principal.accountId, classifierId).catch((err) => {
+      cache.delete(classifierId);
+      // The classifier is deleted, but events of its log may be left.
+      await deleteLog(store, principal.accountId, classifierId).catch((err) => {
         throw outcomeUnknown(err);
       });
       return {};
@@ -123,19 +122,19 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
     train: async ({ classifierId, examples, eventId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const checked = checkExamples(examples);
-      const replica = await replicaOf(principal, classifierId);
-      const results = await admit(
+      const log = await openLog(principal, classifierId);
+      const results = await schedule(
         principal,
         checked.map(({ text }) => text),
-        () => replica.train(checked, eventId === '' ? undefined : eventId),
+        () => log.train(checked, eventId === '' ? undefined : eventId),
       );
-      // Deleted while it was trained: nothing may stay behind of it.
+      // If the classifier was deleted meanwhile, this call may have appended to its log after the deletion.
       const still = await store.classifiers.get(principal.accountId, classifierId).catch((err) => {
-        // It has been learnt by now.
+        // The examples have been learnt.
         throw outcomeUnknown(err);
       });
       if (still === null) {
-        await sweepLog(store, principal.accountId, classifierId);
+        await deleteLog(store, principal.accountId, classifierId);
         throw new HubError('NOT_FOUND', 'There is no such classifier.');
       }
       const classes = results.map((result, i) => ({ ...result, label: checked[i]?.label ?? '' }));
@@ -147,21 +146,21 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
       checkTexts(contexts);
       checkTop(top);
       const predict = async () => {
-        const replica = await replicaOf(principal, classifierId);
-        return { predictions: await replica.predict(contexts, { top, signal: ctx.signal }) };
+        const log = await openLog(principal, classifierId);
+        return { predictions: await log.predict(contexts, { top, signal: ctx.signal }) };
       };
-      return admit(principal, contexts, predict);
+      return schedule(principal, contexts, predict);
     },
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
-      const replica = await replicaOf(requirePrincipal(ctx), classifierId);
-      await replica.deleteClass(classId, expected);
+      const log = await openLog(requirePrincipal(ctx), classifierId);
+      await log.deleteClass(classId, expected);
       return {};
     },
 
     getEvaluation: async ({ classifierId }, ctx) => {
-      const replica = await replicaOf(requirePrincipal(ctx), classifierId);
-      return replica.read(({ evaluation }) => ({
+      const log = await openLog(requirePrincipal(ctx), classifierId);
+      return log.read(({ evaluation }) => ({
         examples: evaluation.state.examples,
         accuracy: evaluation.accuracy,
         calibrationError: evaluation.calibrationError,
@@ -170,23 +169,23 @@ export function createClassifierCalls(deps: ClassifierDeps): ClassifierCalls {
   };
 }
 
-const deletedAtOnce = 500;
+const deletedPerCall = 500;
 
-/** Removes the log and the snapshot of a classifier that is gone. */
-export async function sweepLog(store: MlStore, accountId: string, classifierId: string): Promise<void> {
-  const filter = { accountId, idPrefix: `${classifierId}/`, limit: deletedAtOnce };
+/** Deletes the log and the snapshot of a deleted classifier. */
+async function deleteLog(store: MlStore, accountId: string, classifierId: string): Promise<void> {
+  const filter = { accountId, idPrefix: `${classifierId}/`, limit: deletedPerCall };
   while ((await store.events.deleteMany(filter)) > 0);
   await store.snapshots.delete(accountId, classifierId);
 }
 
-const lookedUpAtOnce = 20;
+const readsAtOnce = 20;
 
-/** When each was last trained, without the texts; some at a time, so that a long list leaves the event loop to others. */
+/** The time of the last event of each, without reading texts. Works in portions, so a long list doesn't block the event loop. */
 async function lastEventsAt(store: MlStore, docs: ClassifierDoc[]): Promise<(number | null)[]> {
   const found: (number | null)[] = [];
-  for (let at = 0; at < docs.length; at += lookedUpAtOnce) {
+  for (let at = 0; at < docs.length; at += readsAtOnce) {
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
-    const part = docs.slice(at, at + lookedUpAtOnce);
+    const part = docs.slice(at, at + readsAtOnce);
     found.push(...(await Promise.all(part.map((doc) => lastEventAt(store, doc)))));
   }
   return found;

@@ -1,9 +1,9 @@
-/** Summaries of one or several documents. */
+/** The RPC that summarizes documents. */
 
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { toAbortSignal } from '@datahub/service-kit/call/abort-signal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import type { TextBudget } from '../classifiers/text-budget.ts';
+import type { TextBudget } from '../scheduling/text-budget.ts';
 import { countCharacters } from '../summaries/extractive/validate.ts';
 import type { Summarizer } from '../summaries/summarizer.ts';
 
@@ -16,7 +16,7 @@ export function createSummaryCalls(summarizer: Summarizer, budget: TextBudget): 
       const request = { documents: documents.map(({ passages }) => passages), sentences, maxWords, language };
       const characters = countCharacters(request.documents);
       const caller = { accountId, signal: toAbortSignal(ctx.signal) };
-      return budget.hold(accountId, characters, () => summarizer.summarize(request, caller));
+      return budget.run(accountId, characters, () => summarizer.summarize(request, caller));
     },
   };
 }

@@ -1,4 +1,4 @@
-/** What the service keeps → messages. */
+/** Stored documents and state → messages. */
 
 import type { Classifier } from '@datahub/proto/ml/v1/ml';
 import type { ClassState } from '../classifiers/classifier-state.ts';

@@ -1,30 +1,30 @@
-/** Summaries by a model behind an OpenAI-compatible endpoint; whenever it fails, the extractive answer is given instead. */
+/** Summaries by a language model at an OpenAI-compatible endpoint. If it fails, the fallback writes the summary. */
 
 import type { Summarizer, Summary, SummaryRequest } from './summarizer.ts';
 
-export interface GeneratorOptions {
-  /** The endpoint's base, such as `https://host/v1`. */
+export interface LlmSummarizerOptions {
+  /** Base URL of the endpoint, such as `https://host/v1`. */
   url: string;
   model: string;
   apiKey: string | undefined;
   timeoutMs: number;
   fallback: Summarizer;
-  /** Hears why a model's answer was not used. */
+  /** Receives the error because of which the fallback was used. */
   onFallback: (err: unknown) => void;
 }
 
-/** Characters handed to the model; what is longer is summed up extractively. */
+/** Characters sent to the model. The fallback summarizes longer texts. */
 const promptCharactersMax = 200_000;
-const answerBytesMax = 1_000_000;
+const responseBytesMax = 1_000_000;
 
-export function createGenerator(options: GeneratorOptions): Summarizer {
+export function createLlmSummarizer(options: LlmSummarizerOptions): Summarizer {
   return {
     summarize: async (request, caller) => {
       const { signal } = caller;
       const text = request.documents.map((passages) => passages.join('\n')).join('\n\n');
       if (text.length > promptCharactersMax) return options.fallback.summarize(request, caller);
       try {
-        return await ask(options, { request, text, signal });
+        return await requestSummary(options, { request, text, signal });
       } catch (err) {
         if (signal.aborted) throw err;
         options.onFallback(err);
@@ -35,13 +35,16 @@ export function createGenerator(options: GeneratorOptions): Summarizer {
   };
 }
 
-interface Question {
+interface Prompt {
   request: SummaryRequest;
   text: string;
   signal: AbortSignal;
 }
 
-async function ask(options: GeneratorOptions, { request, text, signal }: Question): Promise<Summary> {
+async function requestSummary(
+  options: LlmSummarizerOptions,
+  { request, text, signal }: Prompt,
+): Promise<Summary> {
   const response = await fetch(`${options.url.replace(/\/+$/, '')}/chat/completions`, {
     method: 'POST',
     redirect: 'error',
@@ -59,19 +62,19 @@ async function ask(options: GeneratorOptions, { request, text, signal }: Questio
       ],
     }),
   });
-  if (!response.ok) throw new Error(`The model answered with status ${response.status}.`);
+  if (!response.ok) throw new Error(`The model endpoint returned status ${response.status}.`);
   const content: unknown = JSON.parse(await readBounded(response))?.choices?.[0]?.message?.content;
-  if (typeof content !== 'string' || content.trim() === '') throw new Error('The model answered nothing.');
+  if (typeof content !== 'string' || content.trim() === '') throw new Error('The model returned no text.');
   return { generated: content.trim(), generator: options.model };
 }
 
-/** The endpoint decides how much it sends, so reading stops at the bound. */
+/** Reads at most `responseBytesMax`: the endpoint may send any amount. */
 async function readBounded({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > answerBytesMax) throw new Error('The model answered too much.');
+    if (bytes > responseBytesMax) throw new Error('The response of the model endpoint is too long.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -1,7 +1,7 @@
-/** PORT: who writes a summary. The extractive one always can; a configured model may come first. */
+/** PORT: writes summaries. The extractive adapter always exists; a language model may be configured before it. */
 
 export interface SummaryRequest {
-  /** One inner array a document, its strings the passages. */
+  /** One inner array per document: its passages. */
   documents: string[][];
   sentences?: number | undefined;
   maxWords?: number | undefined;
@@ -21,7 +21,7 @@ export interface SummaryCaller {
 }
 
 export interface Summarizer {
-  /** Rejects with VALIDATION (no text), TOO_LARGE, RATE_LIMITED (the account's queue is full), or UNAVAILABLE (time up). */
+  /** Rejects with VALIDATION (no text), TOO_LARGE, RATE_LIMITED (the queue of the account is full) or UNAVAILABLE (timeout). */
   summarize(request: SummaryRequest, caller: SummaryCaller): Promise<Summary>;
   close(): Promise<void>;
 }

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Replica } from '../../src/classifiers/classifier-log.ts';
+import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { learners } from '../../src/classifiers/model/online-learner.ts';
-import { createFairTurn } from '../../src/scheduling/fair-turn.ts';
-import { createSlices } from '../../src/scheduling/slices.ts';
+import { createFairLock } from '../../src/scheduling/fair-lock.ts';
+import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
 
 const all = { top: 1_000, signal: new CallStop() };
 
-describe('replicas of one classifier', () => {
+describe('logs of one classifier', () => {
   let store: MlStore;
   let made = 0;
 
@@ -19,12 +19,12 @@ describe('replicas of one classifier', () => {
   afterEach(() => store.close());
 
   const create = (classesMax?: number) =>
-    new Replica('account', 'classifier', {
+    new ClassifierLog('account', 'classifier', {
       ...(classesMax === undefined ? {} : { classesMax }),
       store,
       learners,
-      slices: createSlices(),
-      loading: createFairTurn(),
+      slices: createTimeSlices(),
+      snapshotLock: createFairLock(),
       createClassId: () => `class-${++made}`,
       nowMs: Date.now,
       onFailure: (err) => {
@@ -44,20 +44,20 @@ describe('replicas of one classifier', () => {
   });
 
   it('count every example of many trainers exactly once', async () => {
-    const replicas = [create(), create(), create()];
+    const logs = [create(), create(), create()];
     await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
-        (replicas[i % 3] as Replica).train([{ label: `label ${i % 7}`, text: `text ${i}` }]),
+        (logs[i % 3] as ClassifierLog).train([{ label: `label ${i % 7}`, text: `text ${i}` }]),
       ),
     );
-    for (const replica of replicas) {
-      const classes = await replica.read((state) => [...state.classes.values()]);
+    for (const log of logs) {
+      const classes = await log.read((state) => [...state.classes.values()]);
       expect(classes).toHaveLength(7);
       expect(classes.reduce((sum, { observations }) => sum + observations, 0)).toBe(300);
     }
   });
 
-  it('count a repeated event id once, on whichever replica', async () => {
+  it('count a repeated event id once, on whichever log', async () => {
     const [a, b] = [create(), create()];
     const first = await a.train([{ label: 'tea', text: 'green tea' }], 'event-1');
     expect(await b.train([{ label: 'tea', text: 'green tea' }], 'event-1')).toEqual(first);
@@ -81,20 +81,20 @@ describe('replicas of one classifier', () => {
   });
 
   it('refuse a call whose new labels find no room, and learn the others beside it', async () => {
-    const replica = create(3);
-    const call = (...labels: string[]) => replica.train(labels.map((label) => ({ label, text: label })));
+    const log = create(3);
+    const call = (...labels: string[]) => log.train(labels.map((label) => ({ label, text: label })));
     const calls = [call('a', 'b'), call('c', 'd', 'a'), call('a', 'c'), call('e'), call('b')];
     const ended = await Promise.allSettled(calls);
     const words = ended.map((one) => (one.status === 'rejected' ? one.reason.code : one.value.length));
     expect(words).toEqual([2, 'QUOTA_EXCEEDED', 2, 'QUOTA_EXCEEDED', 1]);
-    const classes = await replica.read((state) => [...state.classes.values()]);
+    const classes = await log.read((state) => [...state.classes.values()]);
     const learnt = classes.map(({ label, observations }) => [label, observations]);
     expect(learnt).toEqual([
       ['a', 2],
       ['b', 2],
       ['c', 1],
     ]);
-    await replica.deleteClass(classes[2]?.classId ?? '');
+    await log.deleteClass(classes[2]?.classId ?? '');
     expect(await call('e')).toHaveLength(1);
     await expect(call('f')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
   });
@@ -110,8 +110,8 @@ describe('replicas of one classifier', () => {
     const [fresh] = await a.train([{ label: 'tea', text: 'green tea' }]);
     expect(fresh).toEqual({ classId: expect.not.stringMatching(`^${old?.classId}$`), observations: 1 });
     // The store stays open until both have learnt their log again.
-    for (const replica of [a, b]) {
-      await expect.poll(() => replica.read(({ stale }) => stale), { timeout: 5_000 }).toBe(false);
+    for (const log of [a, b]) {
+      await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
     }
   });
 
@@ -139,21 +139,21 @@ describe('replicas of one classifier', () => {
     const a = create();
     const [first] = await a.train(examples);
     await a.deleteClass(first?.classId ?? '');
-    const b = new Replica('account', 'other', {
+    const b = new ClassifierLog('account', 'other', {
       store,
       learners,
-      slices: createSlices(),
-      loading: createFairTurn(),
+      slices: createTimeSlices(),
+      snapshotLock: createFairLock(),
       createClassId: () => `class-${++made}`,
       nowMs: Date.now,
       onFailure: () => {},
     });
     await b.train(examples.filter(({ label }) => label !== 'label 0'));
-    const confidences = async (replica: Replica) =>
-      (await replica.predict(['word1 and', 'word2 text 4', 'word0'], all))
+    const confidences = async (log: ClassifierLog) =>
+      (await log.predict(['word1 and', 'word2 text 4', 'word0'], all))
         .flatMap(({ scores }) => scores)
         .map(({ label, confidence }) => [label, Math.round(confidence * 1e9)]);
-    await expect.poll(() => a.read(({ stale }) => stale), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
     expect(await confidences(a)).toEqual(await confidences(b));
     expect(await a.train([{ label: 'label 0', text: 'word0' }])).toMatchObject([{ observations: 1 }]);
   });

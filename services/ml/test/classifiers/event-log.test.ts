@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { readLog } from '../../src/classifiers/event-log.ts';
+import { readEvents } from '../../src/classifiers/event-log.ts';
 import { type EventDoc, eventIdOf } from '../../src/documents.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
 
@@ -26,7 +26,8 @@ async function append(number: number, characters: number | undefined): Promise<v
 
 async function read(applied: number) {
   const parts: string[][] = [];
-  for await (const { events } of readLog(store, classifier, applied)) parts.push(events.map(({ id }) => id));
+  for await (const { events } of readEvents(store, classifier, applied))
+    parts.push(events.map(({ id }) => id));
   return parts;
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createGenerator } from '../../src/summaries/llm-summarizer.ts';
+import { createLlmSummarizer } from '../../src/summaries/llm-summarizer.ts';
 import type { Summarizer } from '../../src/summaries/summarizer.ts';
 
 const extractive: Summarizer = {
@@ -40,7 +40,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
   const summarize = async (timeoutMs = 1_000) => {
     const { port } = server.address() as { port: number };
     const failures: unknown[] = [];
-    const generator = createGenerator({
+    const generator = createLlmSummarizer({
       url: `http://127.0.0.1:${port}/v1/`,
       model: 'small-model',
       apiKey: 'secret',

@@ -5,7 +5,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createJobQueue, type Queued } from '../../summarize/job-queue.ts';
+import { createJobQueue, type QueuedJob } from '../../scheduling/job-queue.ts';
 import type { Summarizer, SummaryRequest } from '../summarizer.ts';
 import { summarize } from './summarize.ts';
 import { checkRequest } from './validate.ts';
@@ -30,7 +30,7 @@ const accountQueueMaxDefault = 16;
 const threadMemoryMbDefault = 384;
 const retryAfterMs = 1_000;
 
-interface Job extends Queued {
+interface Job extends QueuedJob {
   task: Task;
   settle(outcome: Answer | HubError): void;
 }
@@ -102,7 +102,7 @@ export function createExtractiveSummarizer(options: ExtractiveOptions): Summariz
     advance();
   };
 
-  const run = (queued: Queued & { task: Task }, signal: AbortSignal): Promise<string> =>
+  const run = (queued: QueuedJob & { task: Task }, signal: AbortSignal): Promise<string> =>
     new Promise((resolve, reject) => {
       const giveUp = (error: HubError) => {
         job.settle(error);

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Replica } from '../src/classifiers/classifier-log.ts';
-import { learners } from '../src/classifiers/model/online-learner.ts';
-import { topDefault } from '../src/classifiers/predict-bounds.ts';
-import { createFairTurn } from '../src/scheduling/fair-turn.ts';
-import { createSlices } from '../src/scheduling/slices.ts';
-import { type MlStore, openMlStore } from '../src/store.ts';
+import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
+import { learners } from '../../src/classifiers/model/online-learner.ts';
+import { topDefault } from '../../src/classifiers/predict-bounds.ts';
+import { createFairLock } from '../../src/scheduling/fair-lock.ts';
+import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
+import { type MlStore, openMlStore } from '../../src/store.ts';
 
 const classCount = 1_200;
 
 describe('predictions of a classifier with many classes', () => {
   let store: MlStore;
-  let replica: Replica;
+  let log: ClassifierLog;
   let computed = 0;
   const never = new CallStop();
 
   beforeAll(async () => {
     store = await openMlStore('sqlite::memory:', randomUUID);
     let made = 0;
-    replica = new Replica('account', 'classifier', {
+    log = new ClassifierLog('account', 'classifier', {
       store,
       learners: {
         ...learners,
@@ -33,8 +33,8 @@ describe('predictions of a classifier with many classes', () => {
           return learner;
         },
       },
-      slices: createSlices(),
-      loading: createFairTurn(),
+      slices: createTimeSlices(),
+      snapshotLock: createFairLock(),
       createClassId: () => `class-${String(++made).padStart(5, '0')}`,
       nowMs: Date.now,
       onFailure: (err) => {
@@ -42,14 +42,14 @@ describe('predictions of a classifier with many classes', () => {
       },
     });
     const examples = Array.from({ length: classCount }, (_, i) => ({ label: `${i}`, text: `word${i} both` }));
-    await replica.train(examples);
+    await log.train(examples);
   }, 60_000);
   afterAll(() => store.close());
 
   it('hold the best classes and the rest in one number', async () => {
     const [[best], [all]] = [
-      await replica.predict(['word7'], { top: topDefault, signal: never }),
-      await replica.predict(['word7'], { top: classCount, signal: never }),
+      await log.predict(['word7'], { top: topDefault, signal: never }),
+      await log.predict(['word7'], { top: classCount, signal: never }),
     ];
     expect(best?.scores).toEqual(all?.scores.slice(0, topDefault));
     const sum = best?.scores.reduce((total, { confidence }) => total + confidence, 0) ?? 0;
@@ -66,7 +66,7 @@ describe('predictions of a classifier with many classes', () => {
     async (_name, contexts, top, message) => {
       computed = 0;
       const texts = Array.from({ length: contexts }, () => 'a');
-      await expect(replica.predict(texts, { top, signal: never })).rejects.toMatchObject({
+      await expect(log.predict(texts, { top, signal: never })).rejects.toMatchObject({
         code: 'LIMIT_EXCEEDED',
         message: expect.stringMatching(message),
       });
@@ -78,9 +78,9 @@ describe('predictions of a classifier with many classes', () => {
     computed = 0;
     const caller = new CallStop();
     const texts = Array.from({ length: 800 }, () => 'word7');
-    const long = replica.predict(texts, { top: 1, signal: caller });
-    const behind = replica.predict(texts, { top: 1, signal: caller });
-    const next = replica.predict(['word8'], { top: 1, signal: never });
+    const long = log.predict(texts, { top: 1, signal: caller });
+    const behind = log.predict(texts, { top: 1, signal: caller });
+    const next = log.predict(['word8'], { top: 1, signal: never });
     setImmediate(() => caller.abort(new Error('gone')));
     await expect(long).rejects.toMatchObject({ code: 'CANCELLED' });
     await expect(behind).rejects.toMatchObject({ code: 'CANCELLED' });

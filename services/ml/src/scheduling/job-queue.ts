@@ -1,24 +1,24 @@
-/** Summaries that wait for a thread: a bounded number of each account; the account that was served longest ago is next. */
+/** A queue of summaries, bounded per account. The account that was served longest ago is next. */
 
-export interface Queued {
+export interface QueuedJob {
   accountId: string;
   isLong: boolean;
 }
 
-export interface JobQueue<T extends Queued> {
-  /** False where the account has as many waiting as it may. */
+export interface JobQueue<T extends QueuedJob> {
+  /** False if the account has too many jobs in the queue. */
   add(job: T): boolean;
-  /** The next of the account whose turn it is; a long one only where they are allowed. */
+  /** Removes and returns the next job. Skips long jobs unless `allowsLong`. */
   take(options: { allowsLong: boolean }): T | undefined;
   delete(job: T): void;
   /** Empties the queue. */
   drain(): T[];
 }
 
-/** Accounts whose turn is remembered while they have nothing waiting. */
-const rememberedMax = 1_000;
+/** Accounts whose place in the order is remembered while they have no job. */
+const servedMax = 1_000;
 
-export function createJobQueue<T extends Queued>(accountMax: number): JobQueue<T> {
+export function createJobQueue<T extends QueuedJob>(accountMax: number): JobQueue<T> {
   const waiting = new Map<string, Set<T>>();
   /** Accounts in the order in which they were last served. */
   const served = new Set<string>();
@@ -26,7 +26,7 @@ export function createJobQueue<T extends Queued>(accountMax: number): JobQueue<T
   const serve = (job: T) => {
     served.delete(job.accountId);
     served.add(job.accountId);
-    if (served.size > rememberedMax) served.delete(served.values().next().value as string);
+    if (served.size > servedMax) served.delete(served.values().next().value as string);
     remove(job);
     return job;
   };
@@ -44,8 +44,8 @@ export function createJobQueue<T extends Queued>(accountMax: number): JobQueue<T
       return true;
     },
     take: ({ allowsLong }) => {
-      const fresh = [...waiting.keys()].filter((accountId) => !served.has(accountId));
-      for (const accountId of [...fresh, ...served]) {
+      const neverServed = [...waiting.keys()].filter((accountId) => !served.has(accountId));
+      for (const accountId of [...neverServed, ...served]) {
         for (const job of waiting.get(accountId) ?? []) {
           if (allowsLong || !job.isLong) return serve(job);
         }

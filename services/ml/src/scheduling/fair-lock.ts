@@ -1,37 +1,37 @@
-/** One piece of work at a time, accounts in rotation. */
+/** A lock that rotates over the accounts that wait for it. */
 
-/** Runs the work when its turn has come. */
-export type FairTurn = <T>(accountId: string, work: () => Promise<T>) => Promise<T>;
+/** Runs the task when the lock is free. */
+export type FairLock = <T>(accountId: string, task: () => Promise<T>) => Promise<T>;
 
-export function createFairTurn(): FairTurn {
+export function createFairLock(): FairLock {
   const waiting = new Map<string, (() => void)[]>();
-  let isTaken = false;
+  let isLocked = false;
 
-  const pass = () => {
+  const passOn = () => {
     for (const [accountId, own] of waiting) {
-      // Behind all others, if it has more.
+      // An account that has more tasks goes to the end.
       waiting.delete(accountId);
       const start = own.shift();
       if (own.length > 0) waiting.set(accountId, own);
       start?.();
       return;
     }
-    isTaken = false;
+    isLocked = false;
   };
 
-  return async (accountId, work) => {
-    if (isTaken) {
+  return async (accountId, task) => {
+    if (isLocked) {
       await new Promise<void>((start) => {
         const own = waiting.get(accountId);
         if (own === undefined) waiting.set(accountId, [start]);
         else own.push(start);
       });
     }
-    isTaken = true;
+    isLocked = true;
     try {
-      return await work();
+      return await task();
     } finally {
-      pass();
+      passOn();
     }
   };
 }

@@ -1,9 +1,9 @@
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { expect, it } from 'vitest';
-import { createSlices } from '../../src/scheduling/slices.ts';
+import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 
 it('gives accounts slices in rotation, whoever asked for more', async () => {
-  const slices = createSlices();
+  const slices = createTimeSlices();
   const order: string[] = [];
   const work = async (accountId: string, count: number) => {
     const next = slices.of(accountId);
@@ -18,7 +18,7 @@ it('gives accounts slices in rotation, whoever asked for more', async () => {
 });
 
 it('gives one slice per turn of the event loop', async () => {
-  const slices = createSlices();
+  const slices = createTimeSlices();
   let turn = 0;
   let running = true;
   const tick = () => {
@@ -37,7 +37,7 @@ it('gives one slice per turn of the event loop', async () => {
 });
 
 it('rejects work whose caller has left, before and while it waits', async () => {
-  const slices = createSlices();
+  const slices = createTimeSlices();
   const caller = new CallStop();
   const waits = slices.of('a', caller)();
   caller.abort(new Error('gone'));
@@ -47,7 +47,7 @@ it('rejects work whose caller has left, before and while it waits', async () => 
 });
 
 it('goes on beside a short call that does not end', async () => {
-  const slices = createSlices();
+  const slices = createTimeSlices();
   let end: () => void = () => {};
   const short = slices.short(() => new Promise<void>((resolve) => (end = resolve)));
   const next = slices.of('a');

@@ -1,18 +1,18 @@
 /**
- * Long work in slices: one slice per turn of the event loop, accounts in rotation. While short calls are under way, long
- * work rests between its slices, so that a short call waits for one slice and not for all that others have asked for.
+ * Cuts long work into time slices: one slice per turn of the event loop, rotating over the accounts. While short calls are
+ * in progress, long work pauses between its slices, so a short call waits for one slice and not for a whole queue.
  */
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 
-/** Waits for the next slice; resolves with its end, in milliseconds of `performance.now()`. Rejects with CANCELLED. */
+/** Waits for the next slice. Resolves with its end, in milliseconds of `performance.now()`. Rejects with CANCELLED. */
 export type NextSlice = () => Promise<number>;
 
-export interface Slices {
-  /** For the work of one call, or of upkeep for an account, which has no signal. */
+export interface TimeSlices {
+  /** For one call, or, without a signal, for background work of an account. */
   of(accountId: string, signal?: CallSignal): NextSlice;
-  /** Long work makes way for this call while it is under way. */
+  /** Long work pauses while this call is in progress. */
   short<T>(call: () => Promise<T>): Promise<T>;
 }
 
@@ -22,18 +22,18 @@ interface Waiter {
   cancel(err: HubError): void;
 }
 
-/** How long the event loop is kept at a stretch. */
+/** A slice blocks the event loop this long. */
 export const sliceMs = 2;
-/** Long work gets a slice this often however many short calls there are. */
-const restMsMax = 8;
+/** Long work gets a slice at least this often, however many short calls there are. */
+const pauseMsMax = 8;
 
-export function createSlices(): Slices {
+export function createTimeSlices(): TimeSlices {
   const waiting = new Map<string, Waiter[]>();
   let shortCalls = 0;
   let isScheduled = false;
   let lastEndsAt = 0;
 
-  /** The first waiter of the account whose turn it is; the account goes to the end of the line. */
+  /** The first waiter of the next account. The account moves to the end. */
   const take = (): Waiter | undefined => {
     for (const [accountId, own] of waiting) {
       waiting.delete(accountId);
@@ -46,18 +46,18 @@ export function createSlices(): Slices {
   };
   const run = () => {
     isScheduled = false;
-    const rests = shortCalls > 0 && performance.now() < lastEndsAt + restMsMax;
-    const waiter = rests ? undefined : take();
+    const isPaused = shortCalls > 0 && performance.now() < lastEndsAt + pauseMsMax;
+    const waiter = isPaused ? undefined : take();
     if (waiter !== undefined) {
       lastEndsAt = performance.now() + sliceMs;
       waiter.start(lastEndsAt);
     }
-    schedule(rests);
+    schedule(isPaused);
   };
-  const schedule = (rests = false) => {
+  const schedule = (isPaused = false) => {
     if (isScheduled || waiting.size === 0) return;
     isScheduled = true;
-    if (rests) setTimeout(run, 1);
+    if (isPaused) setTimeout(run, 1);
     else setImmediate(run);
   };
 
@@ -82,7 +82,7 @@ export function createSlices(): Slices {
   };
 }
 
-/** Does the work for each item, in order; the first slice begins at once. */
+/** Does the work for each item, in order. The first slice starts immediately. */
 export async function inSlices<T>(
   items: Iterable<T>,
   next: NextSlice,
@@ -95,6 +95,6 @@ export async function inSlices<T>(
   }
 }
 
-export function cancelled(signal: CallSignal): HubError {
-  return new HubError('CANCELLED', 'The caller went away.', { cause: signal.reason });
+export function cancelled(signal: { readonly reason?: unknown }): HubError {
+  return new HubError('CANCELLED', 'The client disconnected.', { cause: signal.reason });
 }

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { createFairTurn } from '../../src/scheduling/fair-turn.ts';
+import { createFairLock } from '../../src/scheduling/fair-lock.ts';
 
 it('runs one piece of work at a time, accounts in rotation, whatever fails', async () => {
-  const turn = createFairTurn();
+  const turn = createFairLock();
   const order: string[] = [];
   let running = 0;
   const work = (name: string) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createJobQueue } from '../../src/summarize/job-queue.ts';
+import { createJobQueue } from '../../src/scheduling/job-queue.ts';
 
 const job = (accountId: string, name: string, isLong = false) => ({ accountId, name, isLong });
 const names = (queue: ReturnType<typeof createJobQueue<ReturnType<typeof job>>>, allowsLong = true) => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { learners } from '../src/classifiers/model/online-learner.ts';
+import { learners } from '../../../src/classifiers/model/online-learner.ts';
 
 /** Texts in which hardly a word comes twice. */
 function* strange(count: number): Generator<string> {
