@@ -6,11 +6,11 @@ import { readCatalogConfig } from '@datahub/catalog/config';
 import { openCatalog } from '@datahub/catalog/service';
 import { hasSealed } from '@datahub/catalog/store-file';
 import { readExecutorConfig } from '@datahub/executor/config';
+import { requireMatchingKeys } from '@datahub/executor/credentials/key-check';
 import { startResealing } from '@datahub/executor/credentials/rotation';
 import { watchCatalog } from '@datahub/executor/definitions/catalog-watch';
 import { createEngines } from '@datahub/executor/engines/index';
-import { compileQuery } from '@datahub/executor/execution/compile-query';
-import { requireOpenable } from '@datahub/executor/openable';
+import { compileQuery } from '@datahub/executor/execution/prepare';
 import { createAnswers } from '@datahub/executor/result/response-writer';
 import { openExecutor } from '@datahub/executor/service';
 import { readGatewayConfig } from '@datahub/gateway/config';
@@ -86,7 +86,7 @@ async function open(
   const deps = { logger, nowMs: Date.now, seal, checkStatement };
   const catalog = await openWithStore(() => openCatalog(settings.catalog, deps), waiting);
   closers.add(catalog);
-  await requireOpenable(catalog.internal, privateKeys, keyFile);
+  await requireMatchingKeys(catalog.internal, privateKeys, keyFile);
   const opener = await createOpener(privateKeys);
   const executor = openExecutor(settings.executor, {
     logger,

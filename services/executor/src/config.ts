@@ -3,7 +3,7 @@
 import { faultOfKey } from '@datahub/sealing/key-pair';
 import type { SettingsReader } from '@datahub/service-kit/process/settings';
 import { defaultRowBytesMax } from './engines/shared/bounds.ts';
-import type { ExecutionLimits } from './execution/authorize.ts';
+import type { ExecutionLimits } from './execution/prepare.ts';
 import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
 import { type ConnectionLimits, defaultConnectionLimits } from './pool/connection-budget.ts';
 import { defaultPoolSettings, type PoolSettings } from './pool/pool-types.ts';
@@ -13,18 +13,18 @@ export interface ExecutorConfig {
   pool: PoolSettings;
   connections: ConnectionLimits;
   executions: ExecutionLimits;
-  /** The largest row that is taken from a source. */
+  /** The largest row that a source may send. */
   rowBytesMax: number;
-  /** Definitions held at the same time. */
+  /** Definitions in the cache. */
   definitionsMax: number;
-  /** How long a held definition serves while no catalog can be reached. */
-  awayMaxMs: number;
+  /** How long a cached definition may be used while no catalog can be reached. */
+  staleMaxMs: number;
   /** Executions longer than this are logged. */
   slowMs: number;
 }
 
-/** What the embedded form allows by default and services that run apart do not: there, the machine is the user's own. */
 export interface ConfigDefaults {
+  /** In one process on the user's own machine: its addresses are allowed by default. */
   embedded: boolean;
 }
 
@@ -47,7 +47,7 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
       max: 1_073_741_823,
     }),
     definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', { fallback: 10_000, min: 1, max: 10_000_000 }),
-    awayMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
+    staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
     slowMs: reader.integer('DATAHUB_SLOW_MS', { fallback: 1_000, min: 0, max: 3_600_000 }),
   };
 }
@@ -91,7 +91,7 @@ function readPool(reader: SettingsReader): PoolSettings {
   };
   if (settings.connectTimeoutMs >= settings.waitMs) {
     reader.fault(
-      'DATAHUB_CONNECT_TIMEOUT_MS must be below DATAHUB_POOL_WAIT_MS, so that those who wait learn why.',
+      'DATAHUB_CONNECT_TIMEOUT_MS must be below DATAHUB_POOL_WAIT_MS, so that waiting executions receive the reason.',
     );
   }
   return { ...settings, queueMax: settings.sizeMax * 5 };
@@ -118,7 +118,7 @@ function readConnections(reader: SettingsReader): ConnectionLimits {
   };
 }
 
-/** Where the private sealing keys come from when the executor runs apart: the setting itself, or a file that exists. */
+/** Where a separate executor process reads the private sealing keys: in the setting itself, or in an existing file. */
 export interface SealingSettings {
   privateKeys: string[];
   keyFile: string | undefined;
@@ -132,7 +132,7 @@ export function readSealing(reader: SettingsReader): SealingSettings {
   }
   if (privateKeys.length === 0 && keyFile === undefined) {
     reader.fault(
-      'DATAHUB_SEALING_PRIVATE_KEYS is not set, nor DATAHUB_SEALING_KEY_FILE: without a key no stored credential can be opened.',
+      'Set DATAHUB_SEALING_PRIVATE_KEYS or DATAHUB_SEALING_KEY_FILE: without a key no stored credential can be opened.',
     );
   }
   return { privateKeys, keyFile };

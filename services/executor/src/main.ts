@@ -1,8 +1,8 @@
-/** The executor as a process of its own. */
+/** Runs the executor as a separate process. */
 
 import { runProcess } from '@datahub/service-kit/process/lifecycle';
 import { createEngines } from './engines/index.ts';
-import { compileQuery } from './execution/compile-query.ts';
+import { compileQuery } from './execution/prepare.ts';
 import { startExecutorProcess } from './process.ts';
 import { createAnswers } from './result/response-writer.ts';
 

@@ -1,9 +1,17 @@
-/** The executor behind gRPC. */
+/** Serves the executor over gRPC. */
 
 import { randomUUID } from 'node:crypto';
 import { executorService } from '@datahub/executor-session/codec';
+import type { Executor } from '@datahub/executor-session/executor';
+import {
+  type SessionServerOptions,
+  serveExecute,
+  serveSession,
+} from '@datahub/executor-session/session-server';
+import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import { faultOfPrivateKey, readKeyFile } from '@datahub/sealing/key-pair';
 import { createOpener } from '@datahub/sealing/opener';
+import type { Calls } from '@datahub/service-kit/call/call';
 import { startGrpcServer } from '@datahub/service-kit/grpc/server';
 import {
   clientCredentialsOf,
@@ -25,12 +33,11 @@ import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readExecutorConfig, readSealing, type SealingSettings } from './config.ts';
 import { startResealing } from './credentials/rotation.ts';
 import { openRemoteCatalog } from './definitions/remote-catalog.ts';
-import { createHandlers } from './execution/grpc-handlers.ts';
 import { type ExecutorDeps, openExecutor } from './service.ts';
 
 const portDefault = 7072;
 const metricsPortDefault = 9092;
-/** Executions of one gateway at the same time; more are told to come back. */
+/** Concurrent executions of one gateway; further ones fail as SOURCE_BUSY. */
 const callsPerSessionMax = 10_000;
 
 function readProcess(reader: SettingsReader) {
@@ -87,16 +94,16 @@ export async function startExecutorProcess(
     ],
     reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
     keepalive: false,
-    // Without its catalog it could run nothing: nobody should be sent here before the two have met.
+    // Health checks fail until the catalog was reached: without it the executor can run nothing.
     serving: false,
     tracing,
     serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
     onFailure: service.onFailure,
   });
-  let met = false;
+  let catalogReached = false;
   void catalog.reached.then(() => {
-    met = true;
+    catalogReached = true;
     if (!draining.signal.aborted) server.setServing(true);
   });
   const closers = createClosers();
@@ -106,7 +113,7 @@ export async function startExecutorProcess(
   const { underWay } = service;
   const stopLog = createStopLog({ logger, drainMs: grpc.drainMs, underWay, what: 'executions' });
   closers.add({ close: () => server.close(grpc.drainMs, () => stopLog.cut(underWay())) });
-  const missing = () => (draining.signal.aborted ? ['executor'] : met ? [] : ['catalog']);
+  const missing = () => (draining.signal.aborted ? ['executor'] : catalogReached ? [] : ['catalog']);
   closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, missing }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
@@ -118,6 +125,19 @@ export async function startExecutorProcess(
       draining.abort();
       return closers.close();
     },
+  };
+}
+
+function createHandlers(
+  executor: Executor,
+  options: SessionServerOptions,
+): Calls<typeof ExecutorServiceService> {
+  return {
+    execute: (request, ctx) => serveExecute(executor, request, ctx),
+    session: (requests, ctx) => serveSession(executor, requests, { ...ctx, options }),
+    testSource: (request, ctx) => executor.testSource(request, ctx),
+    readSchema: (request, ctx) => executor.readSchema(request, ctx),
+    describeQuery: (request, ctx) => executor.describeQuery(request, ctx),
   };
 }
 

@@ -2,19 +2,18 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { Executor } from '@datahub/executor-session/executor';
-import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Opener } from '@datahub/sealing/opener';
-import type { Calls } from '@datahub/service-kit/call/call';
+import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { ExecutorConfig } from './config.ts';
 import { unseal } from './credentials/unseal.ts';
-import { createDefinitions, type SourceDefinition } from './definitions/definition-cache.ts';
+import type { Catalog, SourceDefinition } from './definitions/definition.ts';
+import { createDefinitions } from './definitions/definition-cache.ts';
 import type { Connection, Engine, Learned } from './engine.ts';
-import { type CompileQuery, compileOnce } from './execution/compiled-query.ts';
-import { createDescribeCalls } from './execution/describe.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
-import { createSourceCalls } from './execution/source-checks.ts';
+import { type CompileQuery, compileOnce } from './execution/prepare.ts';
+import { createSourceCalls } from './execution/source-calls.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
 import { createResolve } from './network/resolver.ts';
@@ -23,14 +22,11 @@ import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
 import { createExecutorEvents } from './telemetry/events.ts';
 
-/** What the executor asks of the catalog, in the same process or over gRPC. */
-export type Catalog = Omit<Calls<typeof CatalogInternalServiceService>, 'watch'>;
-
 export interface ExecutorDeps {
   logger: Logger;
   catalog: Catalog;
-  /** Follows the catalog's changes until closed; `letGo` returns when nothing old can come back. */
-  follow(news: { letGo(ids: readonly string[]): void; onLost(err: unknown): void }): {
+  /** Watches the catalog for changes until closed. No old definition is used once `invalidate` has returned. */
+  follow(listeners: { invalidate(ids: readonly string[]): void; onLost(err: unknown): void }): {
     close(): Promise<void>;
   };
   opener: Opener;
@@ -38,9 +34,9 @@ export interface ExecutorDeps {
   compile: CompileQuery;
   createAnswer: ExecuteDeps['createAnswer'];
   tracing?: Tracing | undefined;
-  /** Name servers and the system unless given. */
+  /** Asks the name servers and the system by default. */
   resolve?: Resolve;
-  /** Name servers unless given. */
+  /** Asks the name servers by default. */
   resolveService?: ServiceResolve;
 }
 
@@ -49,24 +45,24 @@ export interface ExecutorService {
   /** In the text form of Prometheus. */
   metrics(): string;
   onFailure(err: unknown, requestId: string): void;
-  /** Executions that have a connection, or wait for one. */
+  /** The number of executions that have a connection or wait for one. */
   underWay(): number;
-  /** Sends the lines away, waits `graceMs` for what runs, then cuts it. */
+  /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. */
   close(graceMs: number): Promise<void>;
 }
 
-/** A store that fails over is away for a few seconds. */
+/** Long enough for a store to fail over. */
 const resolveTimeoutMs = 5_000;
 const renewTimeoutMs = 1_000;
-const now = () => performance.now();
+const now = performance.now.bind(performance);
 
 export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
   const { catalog } = deps;
   const definitions = createDefinitions({
     catalog,
     now,
-    heldMax: config.definitionsMax,
-    awayMaxMs: config.awayMaxMs,
+    cachedMax: config.definitionsMax,
+    staleMaxMs: config.staleMaxMs,
     resolveTimeoutMs,
     renewTimeoutMs,
   });
@@ -105,30 +101,27 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     tracing: deps.tracing,
   });
   const compile = compileOnce(deps.compile);
-  const asking = { definitions, pools, now, timeoutMs: config.executions.statementTimeoutMs };
-  const following = deps.follow({ letGo: definitions.letGo, onLost: events.watchLost });
+  const { statementTimeoutMs: timeoutMs } = config.executions;
+  const shared = { definitions, pools, compile, now, deadlines: new Deadlines() };
+  const watch = deps.follow({ invalidate: definitions.invalidate, onLost: events.watchLost });
 
   return {
     executor: {
       execute: createExecute({
-        definitions,
-        pools,
-        compile,
+        ...shared,
         createAnswer: deps.createAnswer,
         limits: config.executions,
         events,
         tracing: deps.tracing,
-        now,
       }),
-      ...createSourceCalls(asking),
-      ...createDescribeCalls({ ...asking, catalog, compile }),
+      ...createSourceCalls({ ...shared, catalog, timeoutMs }),
     },
     metrics: events.metrics,
     onFailure: events.unexpected,
     underWay: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       await pools.close(graceMs);
-      await following.close();
+      await watch.close();
     },
   };
 }
@@ -139,12 +132,12 @@ interface Connecting {
   rowBytesMax: number;
 }
 
-/** Opens the credentials and a connection; the plain secrets live in this call alone. */
+/** Decrypts the credentials and opens a connection. The plain secrets exist only during this call. */
 function createConnect(
   { engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>,
   { newDial, resolveService, rowBytesMax }: Connecting,
 ) {
-  // A pool holds one definition as long as its settings stay.
+  // A pool keeps the same definition object until the settings change.
   const learnedOf = new WeakMap<SourceDefinition, Learned>();
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const learned = learnedOf.get(source) ?? {};

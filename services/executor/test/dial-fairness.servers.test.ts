@@ -11,11 +11,12 @@ import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scaled } from '../../../tests/support/scale.ts';
 import { readExecutorConfig } from '../src/config.ts';
+import type { Catalog } from '../src/definitions/definition.ts';
 import { createEngines } from '../src/engines/index.ts';
-import { compileQuery } from '../src/execution/compile-query.ts';
+import { compileQuery } from '../src/execution/prepare.ts';
 import { createAskNetwork, createResolve } from '../src/network/resolver.ts';
 import { createAnswer } from '../src/result/response-writer.ts';
-import { type Catalog, type ExecutorService, openExecutor } from '../src/service.ts';
+import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { type NameServer, startNameServer } from './network/name-server.ts';
 
 const url = process.env.POSTGRES_URL;

@@ -8,7 +8,7 @@ import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { expect, test } from 'vitest';
 import { bindingOf } from '../src/credentials/unseal.ts';
-import { toSourceDefinition } from '../src/definitions/from-proto.ts';
+import { toSourceDefinition } from '../src/definitions/definition.ts';
 import { startExecutorProcess } from '../src/process.ts';
 import { forEachEngine } from './fakes/engines.ts';
 
@@ -91,8 +91,8 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
     bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     variables: () => [],
-    toStored: (fault) => fault,
-    toWords: (message) => message,
+    mapLocation: (fault) => fault,
+    nameVariables: (message) => message,
   }),
   createAnswer: () => {
     throw new Error('Nothing is answered here.');

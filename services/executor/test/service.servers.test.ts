@@ -10,10 +10,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { scaled } from '../../../tests/support/scale.ts';
 import { readExecutorConfig } from '../src/config.ts';
+import type { Catalog } from '../src/definitions/definition.ts';
 import { createEngines } from '../src/engines/index.ts';
-import { compileQuery } from '../src/execution/compile-query.ts';
+import { compileQuery } from '../src/execution/prepare.ts';
 import { createAnswer } from '../src/result/response-writer.ts';
-import { type Catalog, type ExecutorService, openExecutor } from '../src/service.ts';
+import { type ExecutorService, openExecutor } from '../src/service.ts';
 
 /** What an operator sees of the hub's sessions, and does to them. */
 interface Operator {

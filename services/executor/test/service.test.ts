@@ -12,10 +12,11 @@ import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { readExecutorConfig } from '../src/config.ts';
 import { bindingOf } from '../src/credentials/unseal.ts';
-import { toSourceDefinition } from '../src/definitions/from-proto.ts';
+import type { Catalog } from '../src/definitions/definition.ts';
+import { toSourceDefinition } from '../src/definitions/definition.ts';
 import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/engine.ts';
-import type { AnswerSink } from '../src/execution/execution.ts';
-import { type Catalog, type ExecutorService, openExecutor } from '../src/service.ts';
+import type { AnswerSink } from '../src/execution/execute.ts';
+import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 
 /** Speaks to a real socket, so that dialling and its rules are the real ones; what it runs comes back as its answer. */
@@ -95,8 +96,8 @@ async function setup(env: Record<string, string> = {}) {
     {
       logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
       catalog: calls,
-      follow: ({ letGo }) => {
-        catalog.news = letGo;
+      follow: ({ invalidate }) => {
+        catalog.news = invalidate;
         return { close: async () => {} };
       },
       opener: await createOpener([privateKey]),
@@ -107,8 +108,8 @@ async function setup(env: Record<string, string> = {}) {
         bind: () => ({ key: text, text, params: [], kind: 'read' }),
         describable: () => ({ key: text, text, params: [], kind: 'read' }),
         variables: () => [{ key: 'x', type: 'int4' }],
-        toStored: (fault) => fault,
-        toWords: (message) => message,
+        mapLocation: (fault) => fault,
+        nameVariables: (message) => message,
       }),
       createAnswer: ({ reply, format }): AnswerSink => ({
         format,

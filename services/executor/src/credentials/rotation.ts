@@ -13,8 +13,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Closable } from '@datahub/service-kit/process/lifecycle';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
-import { toSourceDefinition } from '../definitions/from-proto.ts';
-import type { Catalog } from '../service.ts';
+import { type Catalog, toSourceDefinition } from '../definitions/definition.ts';
 import { bindingOf } from './unseal.ts';
 
 export interface ResealOptions {

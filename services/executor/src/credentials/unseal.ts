@@ -2,7 +2,7 @@
 
 import type { SealBinding, SecretField } from '@datahub/sealing/envelope';
 import type { Opener } from '@datahub/sealing/opener';
-import type { SourceDefinition } from '../definitions/definition-cache.ts';
+import type { SourceDefinition } from '../definitions/definition.ts';
 import type { ConnectSettings } from '../engine.ts';
 
 /** Rejects with UNAVAILABLE when an envelope does not belong to this source and address, or its key is not held. */

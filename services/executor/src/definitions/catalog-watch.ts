@@ -1,4 +1,4 @@
-/** Follows one catalog replica's news of changes, and says what was let go. */
+/** Watches one replica of the catalog for changes, invalidates what changed, and acknowledges it. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CatalogInternalServiceService, WatchRequest } from '@datahub/proto/catalog/v1/catalog_internal';
@@ -8,10 +8,11 @@ export interface WatchOptions {
   catalog: Pick<Calls<typeof CatalogInternalServiceService>, 'watch'>;
   /** Names this executor to the catalog. */
   instanceId: string;
-  letGo(ids: readonly string[]): void;
-  /** The catalog answers. */
-  onOpen?(): void;
-  /** Hears once of a watch that broke, however often it takes to open it again. */
+  /** No old definition may be used once this has returned. */
+  invalidate(ids: readonly string[]): void;
+  /** Called for each message of the catalog. */
+  onMessage?(): void;
+  /** Called once when a watch breaks, however many attempts it takes to open it again. */
   onLost(err: unknown): void;
   random: () => number;
 }
@@ -22,22 +23,22 @@ export interface CatalogWatch {
 
 const backoffMs = { first: 100, max: 2_000 };
 
-/** Runs until closed. A lost watch costs nothing but speed: the catalog waits until the leases have run out. */
+/** Runs until closed. A lost watch only delays changes: the catalog then waits until the leases have expired. */
 export function watchCatalog(options: WatchOptions): CatalogWatch {
   const closing = new AbortController();
   const { signal } = closing;
-  let told = false;
+  let reported = false;
   const run = async () => {
     for (let waitMs = backoffMs.first; !signal.aborted; waitMs = Math.min(waitMs * 2, backoffMs.max)) {
       try {
-        await follow(options, signal, () => {
+        await watchOnce(options, signal, () => {
           waitMs = backoffMs.first;
-          told = false;
-          options.onOpen?.();
+          reported = false;
+          options.onMessage?.();
         });
       } catch (err) {
-        if (!told && !signal.aborted) options.onLost(err);
-        told = true;
+        if (!reported && !signal.aborted) options.onLost(err);
+        reported = true;
       }
       await sleep(waitMs * (0.5 + options.random() / 2), undefined, { signal }).catch(() => {});
     }
@@ -51,15 +52,15 @@ export function watchCatalog(options: WatchOptions): CatalogWatch {
   };
 }
 
-async function follow(options: WatchOptions, signal: AbortSignal, onOpen: () => void): Promise<void> {
+async function watchOnce(options: WatchOptions, signal: AbortSignal, onMessage: () => void): Promise<void> {
   const requests = createRequests(options.instanceId);
   const end = () => requests.end();
   signal.addEventListener('abort', end, { once: true });
   const ctx = { requestId: options.instanceId, deadlineAt: Number.POSITIVE_INFINITY, signal };
   try {
     for await (const { sequence, changed } of options.catalog.watch(requests.iterate(), ctx)) {
-      onOpen();
-      if (changed.length > 0) options.letGo(changed);
+      onMessage();
+      if (changed.length > 0) options.invalidate(changed);
       if (sequence > 0) requests.acknowledge(sequence);
     }
   } finally {
@@ -68,7 +69,7 @@ async function follow(options: WatchOptions, signal: AbortSignal, onOpen: () => 
   }
 }
 
-/** The stream of our side: who we are, then the highest sequence let go of, skipping what was overtaken. */
+/** The executor's side of the stream: its name, then acknowledgements, of which only the latest is sent. */
 function createRequests(instanceId: string) {
   let acknowledged = 0;
   let sent = 0;

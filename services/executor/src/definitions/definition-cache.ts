@@ -1,107 +1,89 @@
 /**
- * What the executor knows of queries and sources. Definitions are held under leases of at most a second, dropped the
- * moment the catalog names them as changed, and outlive their lease only while no catalog can be reached.
+ * Caches the definitions of queries and sources under leases of at most a second, which are renewed in the background.
+ * The catalog names what changed, and the cache drops it at once. An entry outlives its lease only while the catalog
+ * cannot be reached.
  */
 
-import type { EngineName } from '@datahub/contract/engines';
-import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import type { ServerSettings, TlsSettings } from '../engine.ts';
-import type { PooledSource } from '../pool/pool-registry.ts';
-import { toQueryDefinition, toSourceDefinition } from './from-proto.ts';
-import { type Held, HeldDefinitions } from './lease-table.ts';
-
-export interface SourceDefinition extends PooledSource {
-  hubId: string;
-  engine: EngineName;
-  host: string;
-  port: number;
-  database: string;
-  tls: Omit<TlsSettings, 'key'>;
-  sealed: { user: string; password: string; tlsKey: string };
-  statementTimeoutMs: number | undefined;
-  authSource?: string;
-  servers?: ServerSettings;
-}
-
-export interface QueryDefinition {
-  queryId: string;
-  accountId: string;
-  hubId: string;
-  command: string;
-  text: string;
-  variables: Variable[];
-  version: number;
-  source: SourceDefinition;
-}
+import {
+  type QueryDefinition,
+  type SourceDefinition,
+  toQueryDefinition,
+  toSourceDefinition,
+} from './definition.ts';
 
 export interface DefinitionsOptions {
   catalog: Pick<Calls<typeof CatalogInternalServiceService>, 'resolveQuery' | 'resolveSource'>;
   now: () => number;
-  /** Definitions held at the same time. */
-  heldMax: number;
-  /** How long a definition may outlive its lease while the catalog is away. */
-  awayMaxMs: number;
-  /** For the catalog's answer, where nothing is held that could serve without it. */
+  /** Definitions in the cache. */
+  cachedMax: number;
+  /** Characters of all their texts and variables; compiled, they take several times as much memory. */
+  charactersMax?: number;
+  /** How long a definition may be used after it was requested while the catalog cannot be reached. */
+  staleMaxMs: number;
+  /** Timeout of a request to the catalog when nothing is cached that could be used instead. */
   resolveTimeoutMs: number;
-  /** The same where something is. */
+  /** The same when something is. */
   renewTimeoutMs: number;
 }
 
 export interface Definitions {
-  /** The definition, when it is held for this account and its lease runs: the way of nearly every execution. */
-  held(queryId: string, principal: Principal): QueryDefinition | undefined;
-  /** Rejects with NOT_FOUND, SOURCE_GONE, or UNAVAILABLE when the catalog is away and nothing is held. */
+  /** The definition if it is cached for this account and its lease has not expired: nearly every execution ends here. */
+  cached(queryId: string, principal: Principal): QueryDefinition | undefined;
+  /** Rejects with NOT_FOUND, SOURCE_GONE, or UNAVAILABLE when the catalog cannot be reached and nothing is cached. */
   query(queryId: string, principal: Principal, caller: Caller): Promise<QueryDefinition>;
   source(sourceId: string, ctx: CallContext): Promise<SourceDefinition>;
-  /** Drops what is named: queries, sources, or hubs with everything in them. Returns when nothing old can come back. */
-  letGo(ids: readonly string[]): void;
+  /** Drops queries, sources, or hubs with everything in them. No old definition is used once this has returned. */
+  invalidate(ids: readonly string[]): void;
   readonly size: number;
 }
 
-/** After a failed try the catalog counts as away for this long before it is asked again. */
-const awayPauseMs = 250;
+/** Who waits for a definition. Where several wait for one request, its trace belongs to the first. */
+type Caller = Pick<CallContext, 'signal' | 'traceparent'>;
+
+/** After a failed request the catalog counts as down for this long before the next one. */
+const downPauseMs = 250;
 
 export function createDefinitions(options: DefinitionsOptions): Definitions {
-  const { catalog, now, resolveTimeoutMs } = options;
-  const all = new HeldDefinitions({ ...options, memoryMs: 2 * resolveTimeoutMs });
-  const asker = createAsker(options, all);
-  let awayUntil = 0;
+  const { catalog, now } = options;
+  const table = new DefinitionTable(options);
+  const requests = createRequests(options, table);
+  let catalogDownUntil = 0;
 
-  const renew = (held: Held, principal: Principal) => {
-    held.renewing = true;
-    asker.ask(held.definition.queryId, principal, undefined).catch((err) => {
-      held.renewing = false;
-      held.renewAt = now() + awayPauseMs;
-      if (isAway(err)) awayUntil = held.renewAt;
-      else all.drop(held);
+  const renew = (entry: Entry, principal: Principal) => {
+    entry.renewing = true;
+    requests.send(entry.definition.queryId, principal, undefined).catch((err) => {
+      entry.renewing = false;
+      entry.renewAt = now() + downPauseMs;
+      if (isDown(err)) catalogDownUntil = entry.renewAt;
+      else table.drop(entry);
     });
   };
 
   return {
-    held: (queryId, principal) => {
-      const held = all.get(queryId, principal.accountId);
-      if (held === undefined) return undefined;
+    cached: (queryId, principal) => {
+      const entry = table.get(queryId, principal.accountId);
+      if (entry === undefined) return undefined;
       const at = now();
-      if (at < held.leaseEndsAt) {
-        if (at >= held.renewAt && !held.renewing) renew(held, principal);
-        return held.definition;
+      if (at < entry.leaseEndsAt) {
+        if (at >= entry.renewAt && !entry.renewing) renew(entry, principal);
+        return entry.definition;
       }
-      return at < awayUntil && at < held.awayEndsAt ? held.definition : undefined;
+      return at < catalogDownUntil && at < entry.staleEndsAt ? entry.definition : undefined;
     },
 
     query: async (queryId, principal, { signal, traceparent }) => {
       try {
-        return await orCallerGone(asker.ask(queryId, principal, traceparent), signal);
+        return await orCallerLeft(requests.send(queryId, principal, traceparent), signal);
       } catch (err) {
-        const held = isAway(err) ? all.get(queryId, principal.accountId) : undefined;
-        if (held === undefined || now() >= held.awayEndsAt) throw err;
-        awayUntil = now() + awayPauseMs;
-        return held.definition;
+        const entry = isDown(err) ? table.get(queryId, principal.accountId) : undefined;
+        if (entry === undefined || now() >= entry.staleEndsAt) throw err;
+        catalogDownUntil = now() + downPauseMs;
+        return entry.definition;
       }
     },
 
@@ -110,65 +92,60 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       return toSourceDefinition(source);
     },
 
-    letGo: (ids) => {
-      asker.forget();
-      all.letGo(ids);
+    invalidate: (ids) => {
+      requests.detach();
+      table.invalidate(ids);
     },
 
     get size() {
-      return all.size;
+      return table.size;
     },
   };
 }
 
-/** Who waits for it; of several that wait for one answer the trace of the first is followed. */
-type Caller = Pick<CallContext, 'signal' | 'traceparent'>;
-
-interface Asker {
-  /** One request however many ask at the same time. */
-  ask(queryId: string, principal: Principal, traceparent: string | undefined): Promise<QueryDefinition>;
-  /** Those who ask from now on start another request. */
-  forget(): void;
+interface Requests {
+  /** Callers who want the same query share one request. */
+  send(queryId: string, principal: Principal, traceparent: string | undefined): Promise<QueryDefinition>;
+  /** Later callers send new requests. */
+  detach(): void;
 }
 
-function createAsker(
-  { catalog, now, resolveTimeoutMs, renewTimeoutMs }: DefinitionsOptions,
-  all: HeldDefinitions,
-): Asker {
-  const asking = new Map<string, Promise<QueryDefinition>>();
-  const request: Asker['ask'] = async (queryId, principal, traceparent) => {
-    const asked = { sentAt: now(), step: all.step };
-    const isHeld = all.get(queryId, principal.accountId) !== undefined;
-    const timeoutMs = isHeld ? renewTimeoutMs : resolveTimeoutMs;
+function createRequests(options: DefinitionsOptions, table: DefinitionTable): Requests {
+  const { catalog, now, resolveTimeoutMs, renewTimeoutMs } = options;
+  const pending = new Map<string, Promise<QueryDefinition>>();
+  const resolve: Requests['send'] = async (queryId, principal, traceparent) => {
+    const sent = { sentAt: now(), generation: table.generation };
+    const isCached = table.get(queryId, principal.accountId) !== undefined;
+    const timeoutMs = isCached ? renewTimeoutMs : resolveTimeoutMs;
     const ctx = createCallContext({ timeoutMs, principal: accountOf(principal) });
-    const answer = await catalog.resolveQuery({ queryId }, { ...ctx, traceparent });
-    return all.put(toQueryDefinition(answer), { ...asked, leaseMs: answer.leaseMs });
+    const response = await catalog.resolveQuery({ queryId }, { ...ctx, traceparent });
+    return table.put(toQueryDefinition(response), { ...sent, leaseMs: response.leaseMs });
   };
   return {
-    ask: (queryId, principal, traceparent) => {
+    send: (queryId, principal, traceparent) => {
       const key = `${principal.accountId} ${queryId}`;
-      const under = asking.get(key);
-      if (under) return under;
-      const answer = request(queryId, principal, traceparent).finally(() => {
-        if (asking.get(key) === answer) asking.delete(key);
+      const shared = pending.get(key);
+      if (shared) return shared;
+      const request = resolve(queryId, principal, traceparent).finally(() => {
+        if (pending.get(key) === request) pending.delete(key);
       });
-      asking.set(key, answer);
-      return answer;
+      pending.set(key, request);
+      return request;
     },
-    forget: () => asking.clear(),
+    detach: () => pending.clear(),
   };
 }
 
-/** Definitions are shared by the keys of an account; what a key may do with one is looked at in every execution. */
+/** All keys of an account share a definition. What a key may do with it is checked for every execution. */
 function accountOf({ accountId, keyId }: Principal): Principal {
   return { accountId, keyId, scopes: [], limits: undefined };
 }
 
-function isAway(err: unknown): boolean {
+function isDown(err: unknown): boolean {
   return toHubError(err).code === 'UNAVAILABLE';
 }
 
-function orCallerGone<T>(work: Promise<T>, signal: CallSignal): Promise<T> {
+function orCallerLeft<T>(work: Promise<T>, signal: CallSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () =>
       reject(new HubError('CANCELLED', 'The caller stopped waiting.', { cause: signal.reason }));
@@ -176,4 +153,137 @@ function orCallerGone<T>(work: Promise<T>, signal: CallSignal): Promise<T> {
     signal.addEventListener('abort', abort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
+}
+
+interface Entry {
+  readonly definition: QueryDefinition;
+  /** The next use after this renews the lease. */
+  renewAt: number;
+  /** This and `staleEndsAt` count from when the request was sent. */
+  readonly leaseEndsAt: number;
+  /** When the definition may no longer be used although the catalog is down. */
+  readonly staleEndsAt: number;
+  renewing: boolean;
+}
+
+type TableOptions = Omit<DefinitionsOptions, 'catalog' | 'renewTimeoutMs'>;
+
+const leaseMaxMs = 1_000;
+const defaultCharactersMax = 16 * 1_048_576;
+
+/** The cached definitions with their leases, and the ids that were invalidated while requests were pending. */
+export class DefinitionTable {
+  /** Counts the invalidations. */
+  generation = 0;
+  private readonly options: TableOptions;
+  private readonly entries = new Map<string, Entry>();
+  private characters = 0;
+  /** Oldest first. Kept for longer than any request takes. */
+  private readonly invalidations = new Map<string, { generation: number; at: number }>();
+
+  constructor(options: TableOptions) {
+    this.options = options;
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  get(queryId: string, accountId: string): Entry | undefined {
+    const entry = this.entries.get(queryId);
+    return entry?.definition.accountId === accountId ? entry : undefined;
+  }
+
+  /**
+   * Caches the response to a request that was sent at `sentAt`, unless a newer definition is cached or any part of this
+   * one was invalidated after `generation`. Returns the definition to use: the cached object if nothing has changed.
+   */
+  put(
+    definition: QueryDefinition,
+    request: { sentAt: number; generation: number; leaseMs: number },
+  ): QueryDefinition {
+    const { sentAt, generation } = request;
+    const ids = idsOf(definition);
+    if (ids.some((id) => (this.invalidations.get(id)?.generation ?? 0) > generation)) return definition;
+    const old = this.entries.get(definition.queryId)?.definition;
+    if (old && isOlder(definition, old)) return definition;
+    const current = old && isSame(definition, old) ? old : definition;
+    const leaseMs = Math.min(request.leaseMs, leaseMaxMs);
+    this.remove(current.queryId);
+    // The response took longer than its lease: use it once, since it may have changed without notice.
+    if (this.options.now() >= sentAt + leaseMs) return current;
+    this.entries.set(current.queryId, {
+      definition: current,
+      renewAt: sentAt + leaseMs / 2,
+      leaseEndsAt: sentAt + leaseMs,
+      staleEndsAt: sentAt + this.options.staleMaxMs,
+      renewing: false,
+    });
+    this.characters += charactersOf(current);
+    this.evict();
+    return current;
+  }
+
+  /** Removes the entries that were put least recently. The newest always stays. */
+  private evict(): void {
+    const { cachedMax, charactersMax = defaultCharactersMax } = this.options;
+    while (this.size > cachedMax || (this.characters > charactersMax && this.size > 1)) {
+      this.remove(this.entries.keys().next().value as string);
+    }
+  }
+
+  private remove(queryId: string): void {
+    const entry = this.entries.get(queryId);
+    if (entry === undefined) return;
+    this.entries.delete(queryId);
+    this.characters -= charactersOf(entry.definition);
+  }
+
+  drop(entry: Entry): void {
+    const { queryId } = entry.definition;
+    if (this.entries.get(queryId) === entry) this.remove(queryId);
+  }
+
+  invalidate(ids: readonly string[]): void {
+    const at = this.options.now();
+    this.generation++;
+    for (const [id, { at: invalidatedAt }] of this.invalidations) {
+      if (invalidatedAt >= at - 2 * this.options.resolveTimeoutMs) break;
+      this.invalidations.delete(id);
+    }
+    for (const id of ids) {
+      this.invalidations.delete(id);
+      this.invalidations.set(id, { generation: this.generation, at });
+    }
+    const changed = new Set(ids);
+    for (const [queryId, { definition }] of this.entries) {
+      if (idsOf(definition).some((id) => changed.has(id))) this.remove(queryId);
+    }
+  }
+}
+
+function charactersOf({ text, variables }: QueryDefinition): number {
+  let characters = text.length;
+  for (const { valueJson, enumJson, description } of variables)
+    characters += (valueJson?.length ?? 0) + (enumJson?.length ?? 0) + (description?.length ?? 0);
+  return characters;
+}
+
+/** A change of any of these can change the definition. */
+function idsOf({ queryId, hubId, source }: QueryDefinition): string[] {
+  return [queryId, source.sourceId, hubId];
+}
+
+function isOlder(one: QueryDefinition, other: QueryDefinition): boolean {
+  if (one.version !== other.version) return one.version < other.version;
+  return one.source.sourceId === other.source.sourceId && one.source.version < other.source.version;
+}
+
+function isSame(one: QueryDefinition, other: QueryDefinition): boolean {
+  return (
+    one.version === other.version &&
+    one.accountId === other.accountId &&
+    one.source.sourceId === other.source.sourceId &&
+    one.source.version === other.source.version
+  );
 }

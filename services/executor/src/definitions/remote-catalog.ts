@@ -1,6 +1,6 @@
 /**
- * The catalog when it runs apart: every replica is followed, because any of them may answer a change, and each request
- * goes to the next one that can be reached.
+ * The catalog over gRPC. The executor watches every replica, because any of them may process a change, and sends each
+ * request to the next replica that can be reached.
  */
 
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
@@ -8,20 +8,20 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
 import { openReplicas } from '@datahub/service-kit/grpc/replicas';
-import type { Catalog } from '../service.ts';
 import { type CatalogWatch, type WatchOptions, watchCatalog } from './catalog-watch.ts';
+import type { Catalog } from './definition.ts';
 
 export interface RemoteCatalogOptions extends Omit<GrpcClientOptions, 'address'> {
-  /** `host:port` each; a name stands for all its addresses. */
+  /** `host:port` each; a name means all its addresses. */
   addresses: readonly string[];
   instanceId: string;
 }
 
 export interface RemoteCatalog {
   calls: Catalog;
-  /** Resolves when the first replica has answered to being followed. */
+  /** Resolves when the first replica has answered a watch. */
   reached: Promise<void>;
-  follow(news: Pick<WatchOptions, 'letGo' | 'onLost'>): { close(): Promise<void> };
+  follow(listeners: Pick<WatchOptions, 'invalidate' | 'onLost'>): { close(): Promise<void> };
   close(): void;
 }
 
@@ -31,15 +31,15 @@ interface Replica {
 }
 
 export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<RemoteCatalog> {
-  let news: Pick<WatchOptions, 'letGo' | 'onLost'> | undefined;
+  let listeners: Pick<WatchOptions, 'invalidate' | 'onLost'> | undefined;
   const reached = Promise.withResolvers<void>();
   const watchReplica = ({ calls }: Replica['client']) =>
-    news &&
+    listeners &&
     watchCatalog({
       catalog: calls,
       instanceId: options.instanceId,
-      ...news,
-      onOpen: reached.resolve,
+      ...listeners,
+      onMessage: reached.resolve,
       random: Math.random,
     });
   const replicas = await openReplicas<Replica>({
@@ -59,12 +59,12 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
   return {
     calls: createFailover(replicas.current),
     reached: reached.promise,
-    follow: (listeners) => {
-      news = listeners;
+    follow: (given) => {
+      listeners = given;
       for (const replica of replicas.current.values()) replica.watch ??= watchReplica(replica.client);
       return {
         close: async () => {
-          news = undefined;
+          listeners = undefined;
           await Promise.all([...replicas.current.values()].map(({ watch }) => watch?.close()));
         },
       };
@@ -73,12 +73,12 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
   };
 }
 
-/** Tries the replicas in turn, each once, as long as none can be reached. */
+/** Tries each replica once, round-robin, until one can be reached. */
 function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
   let turn = 0;
   const call = async <T>(
     ctx: CallContext,
-    ask: (calls: Replica['client']['calls']) => Promise<T>,
+    send: (calls: Replica['client']['calls']) => Promise<T>,
   ): Promise<T> => {
     const candidates = [...replicas.values()];
     let failure: unknown = new HubError('UNAVAILABLE', 'The catalog cannot be reached. Try again.', {
@@ -86,7 +86,7 @@ function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
     });
     for (let i = 0; i < candidates.length && !ctx.signal.aborted; i++) {
       try {
-        return await ask((candidates[turn++ % candidates.length] as Replica).client.calls);
+        return await send((candidates[turn++ % candidates.length] as Replica).client.calls);
       } catch (err) {
         if (!(err instanceof HubError) || err.code !== 'UNAVAILABLE') throw err;
         failure = err;

@@ -1,56 +1,57 @@
-/** Stops at the database what nobody waits for any more. */
+/** Cancels a statement at the database when its caller leaves or its time is up. */
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
-import { Deadlines } from '@datahub/service-kit/call/deadlines';
+import type { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection } from '../engine.ts';
 
-export interface StopOptions {
+export interface CancellationOptions {
   connection: Pick<Connection, 'cancel' | 'close'>;
-  /** Fires when the caller has gone. */
+  /** Aborts when the caller leaves. */
   signal: CallSignal;
   deadlineAt: number;
   now: () => number;
-  /** How long a stopped statement may take to end before its connection is cut. */
-  graceMs: number;
+  /** The timers of the process, or of a test. */
+  deadlines: Deadlines;
 }
 
-const deadlines = new Deadlines();
+/** How long a cancelled statement may take to end before its connection is closed. */
+const graceMs = 800;
 
-/** The stop was asked for, and the connection was lost before the database said that it had stopped. */
-export class StopUnproven extends HubError {
+/** The connection was lost after a cancel and before the database confirmed it: the statement may have been carried out. */
+export class CancelUnconfirmed extends HubError {
   constructor({ code, message, cause }: HubError) {
     super(code, message, { cause, retryable: false });
   }
 }
 
 /**
- * Settles as `work` does. When the caller goes or time is up, the database is asked to cancel; what has not ended
- * `graceMs` later loses its connection. Rejects then with CANCELLED or STATEMENT_TIMEOUT; work that ended well in
- * spite of it counts as done.
+ * Settles as `work` does. When the caller leaves or time is up, it asks the database to cancel, and closes the
+ * connection if the statement has not ended in time after that. It then rejects with CANCELLED or STATEMENT_TIMEOUT, but
+ * resolves if the work succeeded all the same.
  *
- * A cancel that comes too late for its statement would hit the next one on the connection. So this settles only after
- * the cancel was delivered, and a connection whose statement did not end by it is closed.
+ * A cancel that arrives after its statement has ended would hit the next statement on the connection. Therefore this
+ * settles only once the cancel was delivered, and closes the connection unless the cancel is what ended the statement.
  */
-export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise<T> {
-  const { connection, signal, deadlineAt, now, graceMs } = options;
+export function withCancellation<T>(work: Promise<T>, options: CancellationOptions): Promise<T> {
+  const { connection, signal, deadlineAt, now, deadlines } = options;
   return new Promise((resolve, reject) => {
-    let stopped: HubError | undefined;
+    let cancelled: HubError | undefined;
     let delivered: Promise<void> | undefined;
     let graceTimer: NodeJS.Timeout | undefined;
-    const cut = () => {
+    const giveUp = () => {
       connection.close();
       done();
-      reject(stopped && new StopUnproven(stopped));
+      reject(cancelled && new CancelUnconfirmed(cancelled));
     };
-    const stop = (reason: HubError) => {
-      if (stopped) return;
-      stopped = reason;
-      graceTimer = setTimeout(cut, graceMs);
-      delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(cut);
+    const cancel = (reason: HubError) => {
+      if (cancelled) return;
+      cancelled = reason;
+      graceTimer = setTimeout(giveUp, graceMs);
+      delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(giveUp);
     };
-    const abort = () => stop(reasonOf(signal, now() >= deadlineAt));
-    const deadline = deadlines.add(deadlineAt - now(), () => stop(timedOut()));
+    const abort = () => cancel(cancelReason(signal, now() >= deadlineAt));
+    const deadline = deadlines.add(deadlineAt - now(), () => cancel(timedOut()));
     const done = () => {
       deadlines.remove(deadline);
       clearTimeout(graceTimer);
@@ -74,22 +75,23 @@ export function untilStopped<T>(work: Promise<T>, options: StopOptions): Promise
       (value) => finish(() => resolve(value), false),
       (err) => {
         const code = err instanceof HubError ? err.code : undefined;
-        const reason = stopped && code === 'SOURCE_BROKEN' ? new StopUnproven(stopped) : (stopped ?? err);
+        const reason =
+          cancelled && code === 'SOURCE_BROKEN' ? new CancelUnconfirmed(cancelled) : (cancelled ?? err);
         finish(() => reject(reason), code === 'CANCELLED');
       },
     );
   });
 }
 
-/** The signal fires at the caller's own deadline too; then it is a matter of time, not of somebody leaving. */
-export function reasonOf(signal: CallSignal, late: boolean): HubError {
+/** The signal also aborts at the deadline of the call, which is a timeout and not a caller that left. */
+export function cancelReason(signal: CallSignal, late: boolean): HubError {
   const { reason } = signal;
   if (reason instanceof HubError && reason.code === 'STATEMENT_TIMEOUT') return reason;
   if (late || (reason instanceof Error && reason.name === 'TimeoutError')) return timedOut();
-  return new HubError('CANCELLED', 'The caller has gone; the statement was cancelled.', { cause: reason });
+  return new HubError('CANCELLED', 'The caller left, so the statement was cancelled.', { cause: reason });
 }
 
-export function timedOut(): HubError {
+function timedOut(): HubError {
   return new HubError(
     'STATEMENT_TIMEOUT',
     'The statement took longer than allowed and was cancelled at the database.',

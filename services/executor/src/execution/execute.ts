@@ -1,36 +1,171 @@
-/** Runs a stored query: admit → resolve → bind → run → rows. The only way to the users' data. */
+/** Executes a stored query: authorize → resolve → bind → run → rows. All access to the data of users goes through here. */
 
-import type { Executor } from '@datahub/executor-session/executor';
-import { requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
-import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { Definitions, SourceDefinition } from '../definitions/definition-cache.ts';
-import { NeverAnswered, type RunOptions, type Statement } from '../engine.ts';
+import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
+import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
+import type { Deadlines } from '@datahub/service-kit/call/deadlines';
+import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/error';
+import type { Span, Tracing } from '@datahub/service-kit/telemetry/tracing';
+import type { QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
+import type { Definitions } from '../definitions/definition-cache.ts';
+import { NeverAnswered, type Outcome, type RunOptions, type Statement } from '../engine.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
-import type { ExecutorEvents } from '../telemetry/events.ts';
-import { toHeaderText } from '../unknown-context.ts';
-import { type ExecutionLimits, leastOf, requireAllowed, runOptionsOf, timeoutMsOf } from './authorize.ts';
-import { reasonOf, StopUnproven, untilStopped } from './cancellation.ts';
-import type { CompileQuery } from './compiled-query.ts';
-import { type AnswerOptions, type AnswerSink, Execution } from './execution.ts';
-import { toFailure } from './execution-error.ts';
+import type { Lease } from '../pool/pool-types.ts';
+import type { RowFormat, RowSink } from '../row-sink.ts';
+import { CancelUnconfirmed, cancelReason, withCancellation } from './cancellation.ts';
+import { type ErrorMapping, toFailure, withoutValues } from './execution-error.ts';
+import {
+  type CompileQuery,
+  type ExecutionLimits,
+  leastOf,
+  type PreparedQuery,
+  requireAllowed,
+  runOptionsOf,
+  timeoutMsOf,
+} from './prepare.ts';
+import { toHeaderText } from './unknown-context.ts';
 
-export type { AnswerOptions, AnswerSink } from './execution.ts';
+/** Writes one answer: its rows, then what follows them. */
+export interface AnswerSink extends RowSink {
+  finish(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void;
+  /** Drops what was not sent yet, because the execution failed. */
+  abandon(): void;
+}
+
+export interface AnswerOptions {
+  format: RowFormat;
+  numbers: 'auto' | 'string';
+  meta: boolean;
+  reply: ExecutionReply;
+}
+
+const formats: Partial<Record<Format, RowFormat>> = {
+  [Format.FORMAT_NDJSON]: 'ndjson',
+  [Format.FORMAT_CSV]: 'csv',
+};
+
+/** The state of one execution. Events take their figures from it. */
+export class Execution implements ExecutionReply, ErrorMapping {
+  readonly request: ExecuteRequest;
+  readonly ctx: CallContext;
+  readonly now: () => number;
+  readonly startedAt: number;
+  stage: Stage = 'queue';
+  query: QueryDefinition | undefined;
+  prepared: PreparedQuery | undefined;
+  statement: Statement | undefined;
+  outcome: Outcome | undefined;
+  timeoutMs = 0;
+  deadlineAt: number;
+  /** From the start until a connection was acquired. */
+  queueMs = 0;
+  /** From then until the statement ended. */
+  durationMs = 0;
+  bytes = 0;
+  /** Only where tracing is on. */
+  readonly span: Span | undefined;
+  /** When the query was prepared and the wait for a connection began; 0 before. */
+  preparedAt = 0;
+  /** When a connection was acquired; 0 before. */
+  runAt = 0;
+  /** The connection had run other statements before. */
+  isReused = false;
+  private readonly reply: ExecutionReply;
+
+  constructor(
+    request: ExecuteRequest,
+    ctx: CallContext,
+    { reply, now, tracing }: { reply: ExecutionReply; now: () => number; tracing?: Tracing | undefined },
+  ) {
+    this.request = request;
+    this.ctx = ctx;
+    this.reply = reply;
+    this.now = now;
+    this.startedAt = now();
+    this.deadlineAt = ctx.deadlineAt;
+    const attributes = { 'datahub.query.id': request.queryId };
+    this.span = tracing?.start('execute', { parent: ctx.traceparent, kind: 'internal', attributes });
+  }
+
+  /** For calls to other services. */
+  get traceparent(): string | undefined {
+    return this.span?.traceparent ?? this.ctx.traceparent;
+  }
+
+  get answerOptions(): AnswerOptions {
+    const { format, options } = this.request;
+    return {
+      format: formats[format] ?? 'json',
+      numbers: options?.numbersAsStrings ? 'string' : 'auto',
+      meta: options?.meta ?? false,
+      reply: this,
+    };
+  }
+
+  onPrepared(query: QueryDefinition, prepared: PreparedQuery, timeoutMs: number): void {
+    this.query = query;
+    this.preparedAt = this.now();
+    this.prepared = prepared;
+    this.timeoutMs = timeoutMs;
+    this.deadlineAt = Math.min(this.deadlineAt, this.startedAt + timeoutMs);
+  }
+
+  onConnection({ uses }: Lease): void {
+    this.stage = 'execute';
+    this.isReused = uses > 1;
+    this.runAt = this.now();
+    this.queueMs = this.runAt - this.startedAt;
+  }
+
+  onOutcome(outcome: Outcome): void {
+    this.outcome = outcome;
+    if (outcome.truncated) this.reply.truncated?.();
+    this.durationMs = this.now() - this.runAt;
+  }
+
+  chunk(bytes: Buffer, last?: boolean): boolean {
+    this.stage = 'stream';
+    this.bytes += bytes.length;
+    return this.reply.chunk(bytes, last);
+  }
+
+  onDrain(listener: () => void): void {
+    this.reply.onDrain(listener);
+  }
+
+  /** Maps a position in the text that was run to the stored text. Before the run, faults are of the stored text. */
+  mapLocation(fault: SqlFault): SqlFault {
+    const { prepared, statement } = this;
+    return prepared && statement && this.runAt > 0 ? prepared.mapLocation(fault, statement) : fault;
+  }
+
+  redactMessage(message: string): string {
+    return withoutValues(this.prepared?.nameVariables(message) ?? message, this.statement?.params ?? []);
+  }
+
+  /** Replaces CANCELLED by the reason for the cancel: the caller left, or time was up. */
+  causeOf(err: unknown): unknown {
+    const { signal } = this.ctx;
+    const cancelled = err instanceof HubError && err.code === 'CANCELLED';
+    return cancelled && signal.aborted ? cancelReason(signal, this.now() >= this.deadlineAt) : err;
+  }
+}
 
 export interface ExecuteDeps {
-  definitions: Pick<Definitions, 'held' | 'query'>;
+  definitions: Pick<Definitions, 'cached' | 'query'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   compile: CompileQuery;
   createAnswer(options: AnswerOptions): AnswerSink;
   limits: ExecutionLimits;
-  events: ExecutorEvents;
+  events: {
+    executed(run: Execution): void;
+    failed(run: Execution, err: HubError): void;
+  };
   tracing?: Tracing | undefined;
   now: () => number;
+  deadlines: Deadlines;
 }
-
-/** How long a statement that is stopped may take to end, before its connection is cut. */
-const stopGraceMs = 800;
 
 export function createExecute(deps: ExecuteDeps): Executor['execute'] {
   const { definitions, pools, compile, limits, now } = deps;
@@ -39,14 +174,14 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
     try {
       const principal = requirePrincipal(ctx);
       const query =
-        definitions.held(request.queryId, principal) ??
+        definitions.cached(request.queryId, principal) ??
         (await definitions.query(request.queryId, principal, {
           signal: ctx.signal,
           traceparent: run.traceparent,
         }));
       run.stage = 'prepare';
       const prepared = compile(query);
-      run.admitted(query, prepared, timeoutMsOf(query, request.options, limits));
+      run.onPrepared(query, prepared, timeoutMsOf(query, request.options, limits));
       requireAllowed(principal, query, prepared.kind);
       const options = runOptionsOf(request.options, prepared, {
         timeoutMs: run.timeoutMs,
@@ -84,32 +219,27 @@ async function runOn(run: Execution, work: Work): Promise<void> {
     await runOnce(run, work);
   } catch (err) {
     if (!isStale(err, run, work.statement)) throw err;
-    // Its neighbours were opened before it died as well, so the second try gets a new connection.
+    // The other idle connections are probably dead too. Close them, so that the retry opens a new one.
     work.pool.dropIdle();
     await runOnce(run, work);
   }
 }
 
-/** Not parted into smaller ones: each call that is waited for takes half a microsecond, and all executions come by. */
+/** One function on purpose: each further await costs every execution half a microsecond. */
 async function runOnce(run: Execution, { pool, statement, options, key, deps }: Work): Promise<void> {
   run.stage = 'queue';
   const { deadlineAt, now } = run;
   const { signal } = run.ctx;
   const lease = pool.tryAcquire() ?? (await pool.acquire({ key, deadlineAt, signal }));
-  run.started(lease);
+  run.onConnection(lease);
   const { connection } = lease;
   const answer = deps.createAnswer(run.answerOptions);
   try {
-    if (signal.aborted) throw reasonOf(signal, now() >= deadlineAt);
-    const working = connection.run(statement, answer, options);
-    const outcome = await untilStopped(working, {
-      connection,
-      signal,
-      deadlineAt,
-      now,
-      graceMs: stopGraceMs,
-    });
-    run.ended(outcome);
+    if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
+    const { deadlines } = deps;
+    const running = connection.run(statement, answer, options);
+    const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
+    run.onOutcome(outcome);
     answer.finish(outcome, run);
   } catch (err) {
     answer.abandon();
@@ -120,20 +250,20 @@ async function runOnce(run: Execution, { pool, statement, options, key, deps }: 
 }
 
 /**
- * A write whose connection died, or was cut because it did not stop, may have been carried out: nobody can tell. It is
- * never repeated here, and the caller is told not to repeat it unseen.
+ * The outcome of a write is unknown if its connection died, or was closed because the cancel was not confirmed. The hub
+ * never repeats such a write, and tells the caller to check first.
  */
 function toUnknownOutcome(err: unknown): unknown {
-  const lost = err instanceof StopUnproven || (err instanceof HubError && err.code === 'SOURCE_BROKEN');
+  const lost = err instanceof CancelUnconfirmed || (err instanceof HubError && err.code === 'SOURCE_BROKEN');
   if (!lost) return err;
   return new HubError(
     'OUTCOME_UNKNOWN',
-    'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Look at the source before you repeat it.',
+    'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.',
     { cause: err, retryable: false },
   );
 }
 
-/** True for a read on a pooled connection that had died before it answered anything: it is safe to repeat. */
+/** True for a read on a pooled connection that died before the database answered: repeating it is safe. */
 function isStale(err: unknown, run: Execution, statement: Statement): boolean {
   if (!(err instanceof NeverAnswered)) return false;
   return statement.kind === 'read' && run.isReused && run.bytes === 0 && !run.ctx.signal.aborted;

@@ -1,9 +1,9 @@
-/** What a failed execution tells: where it failed, and where in the stored text. */
+/** The error of a failed execution: the stage that failed, and the position in the stored text. */
 
 import { HubError, type SqlFault, type Stage, toHubError } from '@datahub/service-kit/call/error';
 
-/** Stages are told only for what happened on the way to or at the database. */
-const unstaged = new Set([
+/** Codes of requests that fail before anything happens on the way to the database: their errors name no stage. */
+const withoutStage = new Set([
   'KEY_MISSING',
   'SCOPE_DENIED',
   'NOT_FOUND',
@@ -12,37 +12,37 @@ const unstaged = new Set([
   'OPTION_REFUSED',
 ]);
 
-/** From the text that was run to the stored one. */
-export interface ToStored {
-  place(fault: SqlFault): SqlFault;
-  /** The database speaks of placeholders, which nobody wrote. */
-  word(message: string): string;
+/** Rewrites an error about the text that was run as one about the stored text. */
+export interface ErrorMapping {
+  mapLocation(fault: SqlFault): SqlFault;
+  /** Names variables instead of placeholders, and leaves out values. */
+  redactMessage(message: string): string;
 }
 
-export const asItIs: ToStored = { place: (fault) => fault, word: (message) => message };
+export const identity: ErrorMapping = { mapLocation: (fault) => fault, redactMessage: (message) => message };
 
-const bare = (text: string) => text.replaceAll('"', '').toLowerCase();
+const unquoted = (text: string) => text.replaceAll('"', '').toLowerCase();
 
 /**
- * Names in quotes are told, for they are the statement's own, but for those that a value gave, as in `:name::regclass`:
- * its caller may not know what his key pins.
+ * Replaces values in quotes by `"…"`, as in the error of `:name::regclass`: the key may have set the value, and the
+ * caller must not learn it. Other quoted names are part of the statement and stay.
  */
 export function withoutValues(message: string, params: readonly unknown[]): string {
   if (!message.includes('"')) return message;
-  const values = new Set(params.filter((param) => typeof param === 'string').map(bare));
-  return message.replace(/"([^"]+)"/g, (quoted, name) => (values.has(bare(name)) ? '"…"' : quoted));
+  const values = new Set(params.filter((param) => typeof param === 'string').map(unquoted));
+  return message.replace(/"([^"]+)"/g, (quoted, name) => (values.has(unquoted(name)) ? '"…"' : quoted));
 }
 
-export function toFailure(err: unknown, stage: Stage, stored: ToStored): HubError {
+export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMapping): HubError {
   const known = toHubError(err);
-  const sql = known.sql && stored.place(known.sql);
-  const message = known.sql ? stored.word(known.message) : known.message;
-  const told = known.stage ?? (unstaged.has(known.code) ? undefined : stage);
-  if (told === known.stage && sql === known.sql && message === known.message) return known;
+  const sql = known.sql && mapping.mapLocation(known.sql);
+  const message = known.sql ? mapping.redactMessage(known.message) : known.message;
+  const stage = known.stage ?? (withoutStage.has(known.code) ? undefined : currentStage);
+  if (stage === known.stage && sql === known.sql && message === known.message) return known;
   return new HubError(known.code, message, {
     cause: known.cause,
     ...(known.errors === undefined ? {} : { errors: known.errors }),
-    ...(told === undefined ? {} : { stage: told }),
+    ...(stage === undefined ? {} : { stage }),
     ...(known.retryable === undefined ? {} : { retryable: known.retryable }),
     ...(sql === undefined ? {} : { sql }),
     ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),

@@ -10,18 +10,7 @@ import {
 } from './circuit-breaker.ts';
 import { ConnectionBudget, type ConnectionLimits } from './connection-budget.ts';
 import { Pool } from './pool.ts';
-import type { PoolSettings, PoolStats } from './pool-types.ts';
-
-/** What a pool is made for. A definition of a source carries these. */
-export interface PooledSource {
-  accountId: string;
-  sourceId: string;
-  /** Changes with anything a connection is made from. */
-  settingsVersion: string;
-  /** Grows with every change of the source, so that a late definition never brings an old pool back. */
-  version: number;
-  pool: { max?: number | undefined; idleTimeoutMs?: number | undefined };
-}
+import type { PooledSource, PoolSettings, PoolStats } from './pool-types.ts';
 
 export interface PoolRegistryOptions<S extends PooledSource> {
   open(source: S, signal: AbortSignal): Promise<Connection>;

@@ -5,6 +5,17 @@ import type { Connection } from '../engine.ts';
 import type { Breaker } from './circuit-breaker.ts';
 import type { ConnectionBudget, Share } from './connection-budget.ts';
 
+/** The part of a source's definition that its pool depends on. */
+export interface PooledSource {
+  accountId: string;
+  sourceId: string;
+  /** Changes with every setting that a connection is made from. */
+  settingsVersion: string;
+  /** Grows with every change of the source, so that an outdated definition never brings its pool back. */
+  version: number;
+  pool: { max?: number | undefined; idleTimeoutMs?: number | undefined };
+}
+
 export interface PoolSettings {
   sizeMax: number;
   /** Executions that may wait; more only where the line moves so fast that it is gone in a moment. */

@@ -3,7 +3,7 @@
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import type { Outcome } from '../engine.ts';
-import type { AnswerOptions, AnswerSink } from '../execution/execution.ts';
+import type { AnswerOptions, AnswerSink } from '../execution/execute.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from '../row-sink.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { toCsvField, writeField } from './csv.ts';

@@ -3,7 +3,7 @@
 import { type HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { Execution } from '../execution/execution.ts';
+import type { Execution } from '../execution/execute.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
 import { createMetrics } from './metrics.ts';
 import { traceExecution } from './traces.ts';
@@ -34,7 +34,7 @@ export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: Eve
   return {
     executed: (run) => {
       const { outcome, durationMs, queueMs, bytes } = run;
-      traceExecution(run, tracing);
+      if (tracing) traceExecution(run, tracing);
       metrics.executed(run.query?.source.engine ?? 'unknown', 'OK', queueMs + durationMs);
       metrics.answered(outcome?.rowCount ?? 0, bytes);
       if (durationMs < slowMs && !logger.isLevelEnabled('debug')) return;
@@ -51,7 +51,7 @@ export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: Eve
     },
 
     failed: (run, err) => {
-      traceExecution(run, tracing, err);
+      if (tracing) traceExecution(run, tracing, err);
       metrics.executed(run.query?.source.engine ?? 'unknown', err.code, run.now() - run.startedAt);
       const level = err.code === 'INTERNAL' ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;

@@ -1,9 +1,9 @@
-/** The spans of an execution: itself, the wait for a connection, the database's part. Made when it has ended, from what was noted. */
+/** The spans of an execution, made when it has ended: the whole, the wait for a connection, and the statement. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { Execution } from '../execution/execution.ts';
+import type { Execution } from '../execution/execute.ts';
 
 /** The names of OpenTelemetry's semantic conventions. */
 const systems: Record<EngineName, string> = {
@@ -13,12 +13,12 @@ const systems: Record<EngineName, string> = {
   mongodb: 'mongodb',
 };
 
-export function traceExecution(run: Execution, tracing: Tracing | undefined, err?: HubError): void {
+export function traceExecution(run: Execution, tracing: Tracing, err?: HubError): void {
   const { span, query } = run;
-  if (span === undefined || tracing === undefined) return;
+  if (span === undefined) return;
   const endAt = run.now();
   const waitedUntil = run.runAt > 0 ? run.runAt : endAt;
-  const below = { parent: span.traceparent, startAt: run.admittedAt };
+  const below = { parent: span.traceparent, startAt: run.preparedAt };
   if (query !== undefined) {
     const wait = tracing.start('wait for a connection', { ...below, kind: 'internal' });
     wait.end({ endAt: waitedUntil, error: run.runAt > 0 ? undefined : err?.code });

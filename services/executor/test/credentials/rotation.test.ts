@@ -12,7 +12,7 @@ import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { expect, test, vi } from 'vitest';
 import { resealAll, startResealing } from '../../src/credentials/rotation.ts';
 import { bindingOf, unseal } from '../../src/credentials/unseal.ts';
-import { toSourceDefinition } from '../../src/definitions/from-proto.ts';
+import { toSourceDefinition } from '../../src/definitions/definition.ts';
 
 async function makeSource(sourceId: string, seal: Seal): Promise<ResolvedSource> {
   const bare: ResolvedSource = {

@@ -3,7 +3,7 @@ import { createOpener } from '@datahub/sealing/opener';
 import { createSealer } from '@datahub/sealing/sealer';
 import { expect, test } from 'vitest';
 import { bindingOf, unseal } from '../../src/credentials/unseal.ts';
-import type { SourceDefinition } from '../../src/definitions/definition-cache.ts';
+import type { SourceDefinition } from '../../src/definitions/definition.ts';
 
 const bare: SourceDefinition = {
   sourceId: 's',

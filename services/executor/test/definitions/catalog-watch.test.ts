@@ -40,11 +40,11 @@ test('lets go, acknowledges, and comes back after a loss', async () => {
     [change(0), change(1, 'q1'), change(2, 'q2', 's1')],
     [change(0), change(7, 'h1')],
   ]);
-  const letGo = vi.fn();
+  const invalidate = vi.fn();
   const onLost = vi.fn();
-  const watch = watchCatalog({ catalog: replica, instanceId: 'e', letGo, onLost, random: () => 0 });
+  const watch = watchCatalog({ catalog: replica, instanceId: 'e', invalidate, onLost, random: () => 0 });
   await vi.waitFor(() => expect(replica.opened).toBe(3), 3_000);
-  expect(letGo.mock.calls).toEqual([[['q1']], [['q2', 's1']], [['h1']]]);
+  expect(invalidate.mock.calls).toEqual([[['q1']], [['q2', 's1']], [['h1']]]);
   expect(replica.heard.map(({ acknowledged }) => acknowledged)).toEqual([0, 1, 2, 0, 7, 0]);
   expect(replica.heard.every(({ instanceId }) => instanceId === 'e')).toBe(true);
   expect(onLost).toHaveBeenCalledTimes(2);

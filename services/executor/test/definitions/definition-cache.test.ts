@@ -69,8 +69,8 @@ function setup() {
       resolveSource: async () => ({ source: answer(1).source, leaseMs: 0 }),
     },
     now: () => clock.ms,
-    heldMax: 3,
-    awayMaxMs: 60_000,
+    cachedMax: 3,
+    staleMaxMs: 60_000,
     resolveTimeoutMs: 5_000,
     renewTimeoutMs: 1_000,
   });
@@ -81,7 +81,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 describe('leases', () => {
   test('what was resolved is held for a second from the sending of the request', async () => {
     const { definitions, asked } = setup();
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
     const query = definitions.query('q', a, { signal: idle });
     clock.ms += 600;
     asked[0]?.resolve(answer(1));
@@ -91,9 +91,9 @@ describe('leases', () => {
       source: { engine: 'postgres', tls: { mode: 'require', ca: 'PEM' } },
     });
     clock.ms += 399;
-    expect(definitions.held('q', a)).toBe(definition);
+    expect(definitions.cached('q', a)).toBe(definition);
     clock.ms += 1;
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
   });
 
   test('one request however many ask, one renewal before the end, the same object while nothing changes', async () => {
@@ -105,11 +105,11 @@ describe('leases', () => {
     ]);
     expect(second).toBe(first);
     clock.ms += 500;
-    for (let i = 0; i < 5; i++) expect(definitions.held('q', a)).toBe(first);
+    for (let i = 0; i < 5; i++) expect(definitions.cached('q', a)).toBe(first);
     await settled();
     expect(asked).toHaveLength(2);
     clock.ms += 700;
-    expect(definitions.held('q', a)).toBe(first);
+    expect(definitions.cached('q', a)).toBe(first);
   });
 
   test('who holds nothing waits longer for the catalog than who could do without', async () => {
@@ -117,7 +117,7 @@ describe('leases', () => {
     catalog.now = answer(1);
     await definitions.query('q', a, { signal: idle });
     clock.ms += 500;
-    definitions.held('q', a);
+    definitions.cached('q', a);
     await settled();
     clock.ms += 1_500;
     await definitions.query('q', a, { signal: idle });
@@ -128,11 +128,11 @@ describe('leases', () => {
     const { definitions, catalog } = setup();
     catalog.now = { ...answer(1), leaseMs: 0 };
     await definitions.query('q', a, { signal: idle });
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
     catalog.now = { ...answer(1), leaseMs: 3_600_000 };
     await definitions.query('q', a, { signal: idle });
     clock.ms += 1_000;
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
   });
 
   test('an answer slower than its lease is used once', async () => {
@@ -149,12 +149,12 @@ describe('leases', () => {
   test('an older answer that comes late replaces nothing', async () => {
     const { definitions, catalog, asked } = setup();
     const late = definitions.query('q', a, { signal: idle });
-    definitions.letGo(['other']);
+    definitions.invalidate(['other']);
     catalog.now = answer(2);
     const current = await definitions.query('q', a, { signal: idle });
     asked[0]?.resolve(answer(1));
     expect((await late).version).toBe(1);
-    expect(definitions.held('q', a)).toBe(current);
+    expect(definitions.cached('q', a)).toBe(current);
   });
 
   test('the number held is bounded', async () => {
@@ -165,7 +165,7 @@ describe('leases', () => {
       await definitions.query(queryId, a, { signal: idle });
     }
     expect(definitions.size).toBe(3);
-    expect(definitions.held('q1', a)).toBeUndefined();
+    expect(definitions.cached('q1', a)).toBeUndefined();
   });
 });
 
@@ -174,33 +174,33 @@ describe('letting go', () => {
     const { definitions, catalog } = setup();
     catalog.now = answer(1);
     await definitions.query('q', a, { signal: idle });
-    definitions.letGo(['other']);
-    expect(definitions.held('q', a)).toBeDefined();
-    definitions.letGo([id]);
-    expect(definitions.held('q', a)).toBeUndefined();
+    definitions.invalidate(['other']);
+    expect(definitions.cached('q', a)).toBeDefined();
+    definitions.invalidate([id]);
+    expect(definitions.cached('q', a)).toBeUndefined();
   });
 
   test('an answer on its way meanwhile is not held, and nobody who comes later waits for it', async () => {
     const { definitions, asked } = setup();
     const before = definitions.query('q', a, { signal: idle });
-    definitions.letGo(['q']);
+    definitions.invalidate(['q']);
     const after = definitions.query('q', a, { signal: idle });
     asked[0]?.resolve(answer(1));
     expect((await before).version).toBe(1);
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
     asked[1]?.resolve(answer(2));
     expect((await after).version).toBe(2);
-    expect(definitions.held('q', a)?.version).toBe(2);
+    expect(definitions.cached('q', a)?.version).toBe(2);
   });
 });
 
 test('changes of other things keep nothing from being held', async () => {
   const { definitions, asked } = setup();
   const query = definitions.query('q', a, { signal: idle });
-  definitions.letGo(['other']);
+  definitions.invalidate(['other']);
   asked[0]?.resolve(answer(1));
   await query;
-  expect(definitions.held('q', a)).toBeDefined();
+  expect(definitions.cached('q', a)).toBeDefined();
 });
 
 describe('accounts', () => {
@@ -216,11 +216,11 @@ describe('accounts', () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     await definitions.query('q', a, { signal: idle });
-    expect(definitions.held('q', b)).toBeUndefined();
+    expect(definitions.cached('q', b)).toBeUndefined();
     catalog.now = gone;
     await expect(definitions.query('q', b, { signal: idle })).rejects.toBe(gone);
     expect(asked.map(({ accountId }) => accountId)).toEqual(['a', 'b']);
-    expect(definitions.held('q', a)).toBeDefined();
+    expect(definitions.cached('q', a)).toBeDefined();
     catalog.now = away;
     await expect(definitions.query('q', b, { signal: idle })).rejects.toBe(away);
   });
@@ -233,12 +233,12 @@ describe('the catalog away', () => {
     const definition = await definitions.query('q', a, { signal: idle });
     catalog.now = away;
     clock.ms += 59_000;
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
     expect(await definitions.query('q', a, { signal: idle })).toBe(definition);
-    expect(definitions.held('q', a)).toBe(definition);
+    expect(definitions.cached('q', a)).toBe(definition);
     expect(asked).toHaveLength(2);
     clock.ms += 1_000;
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
     await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
   });
 
@@ -251,7 +251,7 @@ describe('the catalog away', () => {
     await definitions.query('q', a, { signal: idle });
     catalog.now = gone;
     clock.ms += 250;
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
     await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(gone);
   });
 
@@ -261,9 +261,9 @@ describe('the catalog away', () => {
     await definitions.query('q', a, { signal: idle });
     catalog.now = gone;
     clock.ms += 500;
-    expect(definitions.held('q', a)).toBeDefined();
+    expect(definitions.cached('q', a)).toBeDefined();
     await settled();
-    expect(definitions.held('q', a)).toBeUndefined();
+    expect(definitions.cached('q', a)).toBeUndefined();
   });
 });
 

@@ -4,10 +4,10 @@ import type { EngineName } from '@datahub/contract/engines';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import type { QueryDefinition } from '../../src/definitions/definition-cache.ts';
+import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import type { Connection } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
-import { compileQuery } from '../../src/execution/compile-query.ts';
+import { compileQuery } from '../../src/execution/prepare.ts';
 import { kinds } from '../cases/round-trip.ts';
 import { ask, dial, settingsOf } from '../fixture.ts';
 

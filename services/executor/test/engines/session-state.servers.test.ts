@@ -1,11 +1,12 @@
 /** Nothing of one execution is left for the next on the same connection, whatever hid it. */
 
 import type { EngineName } from '@datahub/contract/engines';
+import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { Connection, Statement } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
-import { untilStopped } from '../../src/execution/cancellation.ts';
+import { withCancellation } from '../../src/execution/cancellation.ts';
 import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';
 
 interface Server {
@@ -207,6 +208,7 @@ describe.each(servers)('a session at $engine', (server) => {
 
     it('is clean or closed when stopped at any moment', async () => {
       const now = () => performance.now();
+      const deadlines = new Deadlines();
       const endings = { ended: 0, stopped: 0 };
       for (let i = 0; i < scaled(60, 1_000); i++) {
         // On any machine some have time enough, and some have not.
@@ -214,8 +216,8 @@ describe.each(servers)('a session at $engine', (server) => {
         const [kind, text] = statements[i % statements.length] as (typeof statements)[number];
         const { signal } = new AbortController();
         const allowedMs = i % 5 === 0 ? 5_000 : (i * 3) % 11;
-        const bounds = { connection, signal, deadlineAt: now() + allowedMs, now, graceMs: 800 };
-        await untilStopped(ask(connection, text, { kind }), bounds).then(
+        const bounds = { connection, signal, deadlineAt: now() + allowedMs, now, deadlines };
+        await withCancellation(ask(connection, text, { kind }), bounds).then(
           () => endings.ended++,
           (err) => {
             expect(err.code).toBe('STATEMENT_TIMEOUT');

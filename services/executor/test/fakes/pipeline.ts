@@ -4,19 +4,19 @@ import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
+import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
-import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition-cache.ts';
+import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
 import type { Connection, Outcome, RunOptions, Statement } from '../../src/engine.ts';
-import type { CompileQuery, PreparedQuery } from '../../src/execution/compiled-query.ts';
+import type { AnswerSink } from '../../src/execution/execute.ts';
 import { createExecute } from '../../src/execution/execute.ts';
-import type { AnswerSink } from '../../src/execution/execution.ts';
+import type { CompileQuery, PreparedQuery } from '../../src/execution/prepare.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
 import { defaultConnectionLimits } from '../../src/pool/connection-budget.ts';
 import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
 import { defaultPoolSettings } from '../../src/pool/pool-types.ts';
 import type { RowSink } from '../../src/row-sink.ts';
-import type { ExecutorEvents } from '../../src/telemetry/events.ts';
 
 export const source: SourceDefinition = {
   sourceId: 's',
@@ -131,12 +131,12 @@ export function setupExecute({
     },
     describable: () => ({ key: 'k', text: 'x', params: [], kind }),
     variables: () => [],
-    toStored: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
-    toWords: (message) => message,
+    mapLocation: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
+    nameVariables: (message) => message,
   };
   const events = { executed: vi.fn(), failed: vi.fn() };
   const execute = createExecute({
-    definitions: { held: () => undefined, query: async () => definition },
+    definitions: { cached: () => undefined, query: async () => definition },
     pools: registry,
     compile: compile ?? (() => prepared),
     createAnswer: ({ reply }): AnswerSink => ({
@@ -151,8 +151,9 @@ export function setupExecute({
       finish: () => void reply.chunk(Buffer.from('end')),
     }),
     limits: { statementTimeoutMs, rowsMax: 0 },
-    events: events as unknown as ExecutorEvents,
+    events,
     now: () => performance.now(),
+    deadlines: new Deadlines(),
   });
   const chunks: string[] = [];
   const reply: ExecutionReply = {

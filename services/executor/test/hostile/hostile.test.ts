@@ -12,7 +12,7 @@ import { collectGarbage } from '../../../../tests/support/memory.ts';
 import { scaled } from '../../../../tests/support/scale.ts';
 import { readExecutorConfig } from '../../src/config.ts';
 import { createEngines } from '../../src/engines/index.ts';
-import { compileQuery } from '../../src/execution/compile-query.ts';
+import { compileQuery } from '../../src/execution/prepare.ts';
 import { createAnswer } from '../../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../../src/service.ts';
 import type { Play } from './plays.ts';

@@ -1,7 +1,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { expect, test } from 'vitest';
-import type { QueryDefinition } from '../../src/definitions/definition-cache.ts';
-import { compileQuery } from '../../src/execution/compile-query.ts';
+import type { QueryDefinition } from '../../src/definitions/definition.ts';
+import { compileQuery } from '../../src/execution/prepare.ts';
 
 const define = (text: string, engine: EngineName, version = 1) =>
   ({
@@ -28,14 +28,14 @@ test('versions of a query never share a prepared statement, nor do texts of diff
   expect(first.bind(given({ ids: [1, 2, 3] })).key).toBe(first.bind(given({ ids: [4, 5, 6, 7] })).key);
 });
 
-test('a fault is placed by the text that was run, whichever ran last', () => {
+test('positions are mapped from the text that was run, whichever ran last', () => {
   const text = 'select * from t where id in (:ids) and nope = 1';
   const prepared = compileQuery(define(text, 'mysql'));
   const long = prepared.bind(given({ ids: Array.from({ length: 60 }, (_, i) => i) }));
   const short = prepared.bind(given({ ids: [1] }));
   for (const run of [long, short]) {
     const fault = { state: '42S22', line: 1, column: run.text.indexOf('nope') + 1 };
-    expect(prepared.toStored(fault, run)).toEqual({
+    expect(prepared.mapLocation(fault, run)).toEqual({
       state: '42S22',
       line: 1,
       column: text.indexOf('nope') + 1,
@@ -43,7 +43,7 @@ test('a fault is placed by the text that was run, whichever ran last', () => {
   }
 });
 
-test('types are those declared, else those the source found', () => {
+test('types are the declared ones, else those that the source reported', () => {
   const prepared = compileQuery(define('select * from t where id = :id and name = :name', 'postgres'));
   expect(prepared.variables({ columns: [], parameters: ['int8', 'text'] })).toEqual([
     { key: 'id', type: 'bigint' },
@@ -51,13 +51,13 @@ test('types are those declared, else those the source found', () => {
   ]);
 });
 
-test('what PostgreSQL says of a number it says of a variable', () => {
+test('messages about numbered placeholders name the variables', () => {
   const compiled = compileQuery(define('select :id, :since', 'postgres'));
-  expect(compiled.toWords('could not determine data type of parameter $2.')).toMatch(
-    /^The .* type of :since\. /,
+  expect(compiled.nameVariables('could not determine data type of parameter $2.')).toMatch(
+    / type of :since from the statement\. /,
   );
-  expect(compiled.toWords('inconsistent types deduced for parameter $1')).toBe(
+  expect(compiled.nameVariables('inconsistent types deduced for parameter $1')).toBe(
     'inconsistent types deduced for :id',
   );
-  expect(compiled.toWords('no such parameter $7')).toBe('no such parameter $7');
+  expect(compiled.nameVariables('no such parameter $7')).toBe('no such parameter $7');
 });

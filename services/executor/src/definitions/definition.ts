@@ -1,10 +1,43 @@
-/** The catalog's messages as definitions; what they lack is a fault of the hub. */
+/** What the executor knows of a stored query and its source, and how it reads them from the catalog's messages. */
 
-import { isEngine } from '@datahub/contract/engines';
-import type { ResolvedSource, ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import { type EngineName, isEngine } from '@datahub/contract/engines';
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import type {
+  CatalogInternalServiceService,
+  ResolvedSource,
+  ResolveQueryResponse,
+} from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ServerSettings, TlsSettings } from '../engine.ts';
-import type { QueryDefinition, SourceDefinition } from './definition-cache.ts';
+import type { PooledSource } from '../pool/pool-types.ts';
+
+/** The calls that the executor makes to the catalog, in the same process or over gRPC. */
+export type Catalog = Omit<Calls<typeof CatalogInternalServiceService>, 'watch'>;
+
+export interface SourceDefinition extends PooledSource {
+  hubId: string;
+  engine: EngineName;
+  host: string;
+  port: number;
+  database: string;
+  tls: Omit<TlsSettings, 'key'>;
+  sealed: { user: string; password: string; tlsKey: string };
+  statementTimeoutMs: number | undefined;
+  authSource?: string;
+  servers?: ServerSettings;
+}
+
+export interface QueryDefinition {
+  queryId: string;
+  accountId: string;
+  hubId: string;
+  command: string;
+  text: string;
+  variables: Variable[];
+  version: number;
+  source: SourceDefinition;
+}
 
 const tlsModes: readonly string[] = [
   'disable',
@@ -56,7 +89,7 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
   };
 }
 
-/** The catalog checked them when they were saved. */
+/** The catalog validated these values when they were saved, so the casts hold. */
 function toServers(source: ResolvedSource): ServerSettings {
   const { hosts, srv, replicaSet, readPreference, authMechanism } = source;
   return {
@@ -70,12 +103,11 @@ function toServers(source: ResolvedSource): ServerSettings {
 
 type Known<N extends keyof ServerSettings> = NonNullable<ServerSettings[N]>;
 
+/** A fault of the hub itself, so the caller learns nothing of it. */
 function incomplete(what: string): HubError {
   return new HubError(
     'INTERNAL',
     'The hub failed to answer this request. The request id names it in the log.',
-    {
-      cause: new Error(`The catalog's answer has no usable ${what}.`),
-    },
+    { cause: new Error(`The catalog sent no valid ${what}.`) },
   );
 }

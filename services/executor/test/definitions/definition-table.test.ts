@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { QueryDefinition } from '../../src/definitions/definition-cache.ts';
-import { HeldDefinitions } from '../../src/definitions/lease-table.ts';
+import type { QueryDefinition } from '../../src/definitions/definition.ts';
+import { DefinitionTable } from '../../src/definitions/definition-cache.ts';
 
 const definition = (queryId: string, change: Partial<QueryDefinition> = {}) =>
   ({
@@ -15,18 +15,19 @@ const definition = (queryId: string, change: Partial<QueryDefinition> = {}) =>
   }) as unknown as QueryDefinition;
 
 function setup(charactersMax: number) {
-  const held = new HeldDefinitions({
-    heldMax: 100,
+  const table = new DefinitionTable({
+    cachedMax: 100,
     charactersMax,
-    awayMaxMs: 1_000,
-    memoryMs: 1_000,
+    staleMaxMs: 1_000,
+    resolveTimeoutMs: 1_000,
     now: () => 0,
   });
   const put = (...definitions: QueryDefinition[]) => {
-    for (const one of definitions) held.put(one, { sentAt: 0, step: held.step, leaseMs: 1_000 });
+    for (const one of definitions)
+      table.put(one, { sentAt: 0, generation: table.generation, leaseMs: 1_000 });
   };
-  const names = () => ['1', '2', '3', '4'].filter((queryId) => held.get(queryId, 'a') !== undefined);
-  return { held, put, names };
+  const names = () => ['1', '2', '3', '4'].filter((queryId) => table.get(queryId, 'a') !== undefined);
+  return { table, put, names };
 }
 
 it('holds as much text as there is room for, and lets go of what was asked for longest ago', () => {
@@ -41,15 +42,15 @@ it('holds as much text as there is room for, and lets go of what was asked for l
 });
 
 it('holds the newest whatever its length is, and counts nothing twice', () => {
-  const { held, put, names } = setup(300);
+  const { table, put, names } = setup(300);
   put(definition('1'), definition('2', { text: 'x'.repeat(1_000) }));
   expect(names()).toEqual(['2']);
   for (let version = 1; version < 10; version++) put(definition('1', { version }));
   put(definition('3'), definition('4'));
   expect(names()).toEqual(['1', '3', '4']);
-  held.letGo(['3']);
-  const four = held.get('4', 'a');
-  if (four !== undefined) held.drop(four);
+  table.invalidate(['3']);
+  const four = table.get('4', 'a');
+  if (four !== undefined) table.drop(four);
   expect(names()).toEqual(['1']);
   put(definition('2'), definition('4'));
   expect(names()).toEqual(['1', '2', '4']);

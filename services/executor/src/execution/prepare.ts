@@ -1,0 +1,206 @@
+/**
+ * Prepares an execution: compiles the stored query once per definition, checks what the key may do with it, sets the
+ * limits of the run, and binds the caller's values.
+ */
+
+import { isGranted } from '@datahub/contract/scopes';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { ExecuteOptions } from '@datahub/proto/executor/v1/executor';
+import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
+import { type CompiledStatement, compileStatement } from '@datahub/statement/sql/compile';
+import type { QueryDefinition } from '../definitions/definition.ts';
+import type { RunOptions, Signature, Statement } from '../engine.ts';
+
+/** JSON objects as text, so that no digit is lost; empty for none. */
+export interface CallValues {
+  /** Variables that the key sets: the caller cannot override them. */
+  pinnedJson: string;
+  contextJson: string;
+  /** Makes a name in the context that the query does not know CONTEXT_INVALID. */
+  strict?: boolean | undefined;
+  /** Receives such names where they are allowed. */
+  onUnknown?: ((names: string[]) => void) | undefined;
+}
+
+export interface DescribedVariable {
+  key: string;
+  type?: string;
+}
+
+/** A compiled query. */
+export interface PreparedQuery {
+  readonly kind: Statement['kind'];
+  /** It changes rows that the database does not include in its count. */
+  readonly uncounted: boolean;
+  /** Throws CONTEXT_INVALID with all faults at once. */
+  bind(values: CallValues): Statement;
+  /** A form that can be described without values. */
+  describable(): Statement;
+  /** The variables in the order of the text, with their declared types or else those that the source reported. */
+  variables(signature: Signature): DescribedVariable[];
+  /** Maps a position in the text that was run to the stored text. */
+  mapLocation(fault: SqlFault, run: Statement): SqlFault;
+  /** Replaces the numbers of placeholders in a database's message by the names of variables. */
+  readonly nameVariables: (message: string) => string;
+}
+
+/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION. */
+export type CompileQuery = (definition: QueryDefinition) => PreparedQuery;
+
+/** Compiles each definition once; a definition stays the same object while nothing in it changes. */
+export function compileOnce(compile: CompileQuery): CompileQuery {
+  const compiled = new WeakMap<QueryDefinition, PreparedQuery>();
+  return (definition) => {
+    const known = compiled.get(definition);
+    if (known) return known;
+    const prepared = compile(definition);
+    compiled.set(definition, prepared);
+    return prepared;
+  };
+}
+
+export const compileQuery: CompileQuery = (definition) => {
+  const compiled = compileStatement(definition.text, {
+    dialect: definition.source.engine,
+    command: definition.command,
+    variables: definition.variables,
+  });
+  return new CompiledQuery(compiled, definition);
+};
+
+class CompiledQuery implements PreparedQuery {
+  readonly kind: PreparedQuery['kind'];
+  readonly uncounted: boolean;
+  readonly #compiled: CompiledStatement;
+  readonly #types: Map<string, string | undefined>;
+  /** The name of the prepared statement on a connection, different for each query and version. */
+  readonly #key: string;
+
+  constructor(compiled: CompiledStatement, { queryId, version, variables }: QueryDefinition) {
+    this.kind = compiled.kind;
+    this.uncounted = compiled.uncounted;
+    this.#compiled = compiled;
+    this.#key = `${queryId}.${version}`;
+    this.#types = new Map(variables.map(({ key, type }) => [key, type]));
+  }
+
+  bind(values: CallValues): Statement {
+    const { key, text, params } = this.#compiled.bind(values);
+    return { key: key === '' ? this.#key : `${this.#key}.${key}`, text, params, kind: this.kind };
+  }
+
+  describable(): Statement {
+    const { text, params } = this.#compiled.describable();
+    return { key: `${this.#key}.describe`, text, params, kind: this.kind };
+  }
+
+  variables(signature: Signature): DescribedVariable[] {
+    const { placeholders } = this.#compiled.describable();
+    return this.#compiled.variables.map((key) => {
+      const type = this.#types.get(key) ?? signature.parameters[placeholders.indexOf(key)];
+      return type === undefined ? { key } : { key, type };
+    });
+  }
+
+  /** Only PostgreSQL numbers placeholders in its messages, and it names the one whose type it cannot infer. */
+  readonly nameVariables = (message: string): string => {
+    const numbered = /could not determine data type of parameter \$(\d+)/.exec(message);
+    const key = numbered && this.#compiled.variables[Number(numbered[1]) - 1];
+    if (key) {
+      return `The database cannot infer the type of :${key} from the statement. Declare it in the query’s context, as in {"key": "${key}", "type": "string"}.`;
+    }
+    return message.replace(/parameter \$(\d+)/g, (found, number) => {
+      const name = this.#compiled.variables[Number(number) - 1];
+      return name === undefined ? found : `:${name}`;
+    });
+  };
+
+  mapLocation(fault: SqlFault, run: Statement): SqlFault {
+    return this.#compiled.toStored(run.text, fault);
+  }
+}
+
+/** The limits that this hub sets for every execution. */
+export interface ExecutionLimits {
+  /** For sources that set none. */
+  statementTimeoutMs: number;
+  /** Rows of one answer; 0 for no limit. */
+  rowsMax: number;
+}
+
+/** Throws SCOPE_DENIED. Writes need their own scope, and whether a query writes is known once it is compiled. */
+export function requireAllowed(principal: Principal, query: QueryDefinition, kind: Statement['kind']): void {
+  const scope = kind === 'read' ? 'queries:execute' : 'queries:execute:write';
+  if (!isGranted(principal.scopes, scope)) {
+    throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+  }
+  requireWithinLimits(principal, query);
+}
+
+/** Throws SCOPE_DENIED for a query or hub outside the limits of the key. */
+export function requireWithinLimits({ limits }: Principal, query: QueryDefinition): void {
+  if (limits === undefined) return;
+  if (limits.queryIds.length > 0 && !limits.queryIds.includes(query.queryId)) {
+    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
+  }
+  if (limits.hubIds.length > 0 && !limits.hubIds.includes(query.hubId)) {
+    throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
+  }
+}
+
+/** The time an execution may take; a caller can only shorten it. Throws OPTION_REFUSED for 0. */
+export function timeoutMsOf(
+  query: QueryDefinition,
+  requested: ExecuteOptions | undefined,
+  limits: ExecutionLimits,
+): number {
+  if (requested?.timeoutMs === 0)
+    throw refusedOption('A timeoutMs of 0 leaves no time to run. Give at least 1.');
+  const limitMs = query.source.statementTimeoutMs ?? limits.statementTimeoutMs;
+  return Math.min(requested?.timeoutMs ?? limitMs, limitMs);
+}
+
+/** The database's own timeout fires this much later, so that the executor's fires first and reports the cause. */
+const backstopMs = 1_000;
+
+/** Keeps two significant digits: changing the timeout on a connection costs a statement, so few values are used. */
+function roundUp(timeoutMs: number): number {
+  const unit = 10 ** (Math.floor(Math.log10(timeoutMs)) - 1);
+  return Math.ceil(timeoutMs / unit) * unit;
+}
+
+/** Throws OPTION_REFUSED for an option that the statement does not support. */
+export function runOptionsOf(
+  requested: ExecuteOptions | undefined,
+  { kind, uncounted }: Pick<PreparedQuery, 'kind' | 'uncounted'>,
+  { timeoutMs, rowsMax }: { timeoutMs: number; rowsMax: number | undefined },
+): RunOptions {
+  const options: RunOptions = { statementTimeoutMs: roundUp(timeoutMs + backstopMs) };
+  const rows = leastOf(requested?.maxRows, rowsMax);
+  if (rows !== undefined) options.maxRows = rows;
+  if (requested === undefined || kind === 'read') return options;
+  if (kind === 'standalone' && (requested.dryRun || requested.maxAffected !== undefined)) {
+    throw refusedOption(
+      'This statement runs outside of a transaction, so dryRun and maxAffected cannot roll it back. Leave them out.',
+    );
+  }
+  if (uncounted && requested.maxAffected !== undefined) {
+    throw refusedOption(
+      'A WITH clause of this statement writes rows that the database does not count, so maxAffected cannot be enforced. Leave it out, or write in the main statement only.',
+    );
+  }
+  if (requested.dryRun) options.dryRun = true;
+  if (requested.maxAffected !== undefined) options.maxAffected = requested.maxAffected;
+  return options;
+}
+
+const refusedOption = (message: string) =>
+  new HubError('OPTION_REFUSED', message, { stage: 'prepare', retryable: false });
+
+/** The least of the limits that are set; undefined when none is. */
+export function leastOf(...limits: (number | undefined)[]): number | undefined {
+  let least: number | undefined;
+  for (const limit of limits)
+    if (limit !== undefined && (least === undefined || limit < least)) least = limit;
+  return least;
+}

@@ -1,0 +1,110 @@
+/**
+ * Calls that ask a source about itself: whether it can be reached, what tables it has, and what a query takes and
+ * returns. They use the pool like executions do, so all its limits apply.
+ */
+
+import type { Executor } from '@datahub/executor-session/executor';
+import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
+import type { Deadlines } from '@datahub/service-kit/call/deadlines';
+import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
+import type { Definitions } from '../definitions/definition-cache.ts';
+import type { Connection } from '../engine.ts';
+import type { PoolRegistry } from '../pool/pool-registry.ts';
+import type { Lease } from '../pool/pool-types.ts';
+import { uniqueNames } from '../result/column-names.ts';
+import { withCancellation } from './cancellation.ts';
+import { identity, toFailure } from './execution-error.ts';
+import { type CompileQuery, requireWithinLimits } from './prepare.ts';
+
+export interface SourceDeps {
+  definitions: Pick<Definitions, 'source' | 'query'>;
+  pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
+  catalog: Pick<Catalog, 'saveSignature'>;
+  compile: CompileQuery;
+  now: () => number;
+  deadlines: Deadlines;
+  /** The most time for one call, whatever the caller's deadline. */
+  timeoutMs: number;
+}
+
+export function createSourceCalls(
+  deps: SourceDeps,
+): Pick<Executor, 'testSource' | 'readSchema' | 'describeQuery'> {
+  const { definitions, catalog, compile, now } = deps;
+  return {
+    testSource: async ({ sourceId }, ctx) => {
+      requirePrincipal(ctx);
+      const source = await definitions.source(sourceId, ctx);
+      const startedAt = now();
+      return withConnection(source, ctx, {
+        ...deps,
+        use: async (connection) => {
+          await connection.ping();
+          return { latencyMs: now() - startedAt, serverVersion: connection.serverVersion };
+        },
+      });
+    },
+
+    readSchema: async ({ sourceId }, ctx) => {
+      requirePrincipal(ctx);
+      const source = await definitions.source(sourceId, ctx);
+      return withConnection(source, ctx, { ...deps, use: (connection) => connection.readSchema() });
+    },
+
+    describeQuery: async ({ queryId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const query = await definitions.query(queryId, principal, ctx);
+      requireWithinLimits(principal, query);
+      const prepared = compile(query);
+      const statement = prepared.describable();
+      try {
+        const signature = await withConnection(query.source, ctx, {
+          ...deps,
+          use: (connection) => connection.describe(statement),
+        });
+        // Answers number duplicate column names, so the signature does too.
+        const names = uniqueNames(signature.columns.map(({ name }) => name));
+        const columns = signature.columns.map((column, i) => ({ ...column, name: names[i] as string }));
+        const described = { columns, variables: prepared.variables(signature) };
+        await catalog.saveSignature(toSaved(query, described), ctx);
+        return described;
+      } catch (err) {
+        throw toFailure(err, 'prepare', {
+          mapLocation: (fault) => prepared.mapLocation(fault, statement),
+          redactMessage: prepared.nameVariables,
+        });
+      }
+    },
+  };
+}
+
+interface UseOptions<T> extends Pick<SourceDeps, 'pools' | 'now' | 'deadlines' | 'timeoutMs'> {
+  use(connection: Connection): Promise<T>;
+}
+
+async function withConnection<T>(
+  source: SourceDefinition,
+  ctx: CallContext,
+  options: UseOptions<T>,
+): Promise<T> {
+  const { pools, now, deadlines, timeoutMs, use } = options;
+  const { signal } = ctx;
+  const deadlineAt = Math.min(ctx.deadlineAt, now() + timeoutMs);
+  const pool = pools.pool(source);
+  let lease: Lease | undefined;
+  try {
+    lease = await pool.acquire({ key: ctx.principal?.keyId ?? '', deadlineAt, signal });
+    const { connection } = lease;
+    return await withCancellation(use(connection), { connection, signal, deadlineAt, now, deadlines });
+  } catch (err) {
+    throw toFailure(err, lease === undefined ? 'connect' : 'execute', identity);
+  } finally {
+    if (lease) pool.release(lease);
+  }
+}
+
+function toSaved({ queryId, version, source }: QueryDefinition, described: DescribeQueryResponse) {
+  const { settingsVersion } = source;
+  return { queryId, version, settingsVersion, signatureJson: JSON.stringify(described) };
+}
