@@ -37,7 +37,9 @@ describe('a hub whose files were lost in part', () => {
     await expect(start()).rejects.toThrow(/sealing-keys is missing, and credentials in the store are sealed/);
     const other = await generateKeyPair();
     await writeFile(path, `${other.privateKey}\n`);
-    await expect(start()).rejects.toThrow(/stored credentials are sealed to other keys than those in .*sealing-keys/);
+    await expect(start()).rejects.toThrow(
+      /stored credentials are sealed to other keys than those in .*sealing-keys/,
+    );
     await rename(away, path);
     const hub = await start();
     expect((await apiOf(hub).get('/v1/hubs')).body).toHaveLength(1);
