@@ -30,7 +30,7 @@ const tryAgain: Rule = {
 const otherServer: Rule = {
   code: 'SOURCE_UNREACHABLE',
   retryable: true,
-  text: 'This server of the source takes no such command now: it is not the primary of its replica set. Give the host of the primary, or of a mongos.',
+  text: 'This server of the source takes no such command now: it is not the primary of its replica set. Name the set in replicaSet, or give the host of the primary or of a mongos.',
 };
 const logIn: Rule = { code: 'SOURCE_AUTH', retryable: false, text: logInRefused };
 const duplicate: Rule = {
@@ -39,7 +39,6 @@ const duplicate: Rule = {
   text: 'The database refuses the command: a document with the same value of a unique index is there already.',
 };
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
-const notPrimary = 10_107;
 
 /** By the server's error code. */
 const rules: Record<number, Rule> = {
@@ -168,10 +167,19 @@ export function toRunError(err: unknown, { hasUser }: { hasUser: boolean }): Hub
     if (!hasUser && wantsUser.has(Number(err.code))) return logInError(hidden(err));
     return toHubError({ code: Number(err.code), message: String(err.errorResponse.errmsg ?? '') });
   }
-  if (err instanceof MongoServerSelectionError) return toHubError({ code: notPrimary, message: '' });
+  if (err instanceof MongoServerSelectionError) return noServerError(err);
   // The command itself, before it was sent; what comes back is read by others.
   if (err instanceof BSON.BSONError && !isMisread(err)) return unfitError(err);
   return brokenError(err);
+}
+
+/** Nothing was sent. */
+function noServerError(cause: MongoServerSelectionError): HubError {
+  return new HubError(
+    'SOURCE_UNREACHABLE',
+    'No server of the source takes this command now: its replica set has no member for it. Try again.',
+    { cause, retryable: true },
+  );
 }
 
 /** A reply that is not what it says it is. */
