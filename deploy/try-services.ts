@@ -141,9 +141,9 @@ async function callThrough(settings: Settings, say: (line: string) => void): Pro
   say('a hub was made and a text summarised');
   for (const path of ['/', '/console/console.js']) {
     const { ok, status } = await fetch(settings.gatewayUrl + path);
-    if (!ok) throw new Error(`${path} answered ${status}: the image has no page.`);
+    if (!ok) throw new Error(`${path} answered ${status}: the image has no console.`);
   }
-  say('the page for people is there');
+  say('the console is there');
 }
 
 /** As `kubectl exec` does it. */

@@ -1,14 +1,14 @@
 /**
- * `node tools/console-picture.ts`: opens the page of a hub that `npm start` runs (at DATAHUB_URL), runs one of the demo's
- * queries there, and takes docs/images/console.png.
+ * `node tools/console-picture.ts`: opens the console of a hub that `npm start` runs (at DATAHUB_URL), runs one of the demo's
+ * queries there, and takes the pictures in docs/images: light, dark, and on a phone.
  */
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
+import { type BrowserContextOptions, chromium } from 'playwright-core';
 import { findChromium } from './databases/chromium.ts';
 
-const path = fileURLToPath(new URL('../docs/images/console.png', import.meta.url));
+const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
 
 const { DATAHUB_URL: url = 'http://127.0.0.1:8080', DATAHUB_DATA_DIR: dataDir = 'data' } = process.env;
@@ -16,22 +16,30 @@ const key = process.env.DATAHUB_API_KEY ?? (await readFile(`${dataDir}/api-key`,
 const executablePath = await findChromium({ say });
 if (executablePath === undefined) throw new Error('There is no Chromium: set CHROMIUM_PATH.');
 
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+const desktop = { width: 1280, height: 800 };
+const pictures: [string, BrowserContextOptions][] = [
+  ['console.png', { colorScheme: 'light', viewport: desktop }],
+  ['console-dark.png', { colorScheme: 'dark', viewport: desktop }],
+  ['console-phone.png', { colorScheme: 'light', viewport: { width: 390, height: 844 }, hasTouch: true }],
+];
+
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 try {
-  const tab = await browser.newPage({ colorScheme: 'light', viewport: { width: 1100, height: 1000 } });
-  await tab.goto(url);
-  await tab.getByLabel('Key', { exact: true }).fill(key);
-  await tab.keyboard.press('Enter');
-  await tab.getByRole('button', { name: 'Sales of a region by product' }).click();
-  await tab.getByLabel('region').fill('north');
-  await tab.keyboard.press('Enter');
-  await tab.locator('#rows table').waitFor();
-  await tab.getByLabel('A text to classify or summarise').fill('my parcel has not arrived');
-  await tab.getByRole('button', { name: 'Predict its label' }).click();
-  await tab.locator('meter').first().waitFor();
-  await tab.locator('h1').click();
-  await tab.screenshot({ path, fullPage: true });
-  say(`written: ${path}`);
+  for (const [name, options] of pictures) {
+    const context = await browser.newContext(options);
+    const tab = await context.newPage();
+    await tab.goto(url);
+    await tab.getByLabel('API key').fill(key);
+    await tab.keyboard.press('Enter');
+    await tab.getByRole('link', { name: 'Newest orders' }).last().click();
+    await tab.getByLabel('count', { exact: true }).fill('40');
+    await tab.getByRole('button', { name: /^Run/ }).click();
+    await tab.locator('.figures[data-status=done]').waitFor();
+    await tab.locator('.grid-cell').first().waitFor();
+    await tab.screenshot({ path: folder + name });
+    await context.close();
+    say(`written: ${folder}${name}`);
+  }
 } finally {
   await browser.close();
 }

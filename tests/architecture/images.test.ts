@@ -60,8 +60,9 @@ describe('.dockerignore', () => {
 
   it.each([
     'services/ml/src/main.ts',
-    'services/gateway/src/console/index.html',
-    'services/gateway/src/console/console.js',
+    'packages/console/package.json',
+    'packages/console/dist/index.html',
+    'packages/console/dist/console.js',
     'packages/sealing/package.json',
     'proto/gen/x.ts',
     'package-lock.json',
@@ -77,6 +78,8 @@ describe('.dockerignore', () => {
     'services/ml/test/service.test.ts',
     'services/executor/test/hostile/rogue.ts',
     'packages/document-store/test/conformance/index.ts',
+    'packages/console/src/main.tsx',
+    'packages/console/build.ts',
     'services/ml/node_modules/x/index.js',
     'node_modules/x/index.js',
   ])('keeps %s out', (path) => expect(kept(path)).toBe(false));

@@ -16,7 +16,7 @@ function importsOf(path: string): string[] {
 describe('names of files', () => {
   it('are in kebab-case', () => {
     const odd = [...tree.keys()].filter(
-      (path) => !/\/[a-z0-9-]+(\.servers|\.property)?(\.test)?\.(ts|js|d\.mts|mjs)$/.test(path),
+      (path) => !/\/[a-z0-9-]+(\.servers|\.property)?(\.test)?\.(tsx?|js|d\.mts|mjs)$/.test(path),
     );
     expect(odd).toEqual([]);
   });

@@ -1,27 +1,37 @@
-/** The page for people, at `/`: files that hold nobody's data, without a key. What it shows it asks of the API, as any client does. */
+/** The console, at `/`: files that hold nobody's data, without a key. What it shows it asks of the API, as any client does. */
 
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 interface File {
-  content: Buffer;
+  identity: Buffer;
+  br: Buffer;
+  gzip: Buffer;
   etag: string;
 }
 
-const folder = new URL('../console/', import.meta.url);
-const types = { html: 'text/html', css: 'text/css', js: 'text/javascript' };
-/** The name of each file in the folder and its address. */
-const addresses = new Map([
-  ['index.html', '/'],
-  ['console.css', '/console/console.css'],
-  ['console.js', '/console/console.js'],
-  ['api.js', '/console/api.js'],
-  ['query.js', '/console/query.js'],
-]);
+const require = createRequire(import.meta.url);
 
-export const consolePaths = [...addresses.values()];
+type Coding = 'br' | 'gzip' | 'identity';
+
+/** What `packages/console` builds, and what each file is. */
+const types = new Map([
+  ['index.html', 'text/html'],
+  ['console.css', 'text/css'],
+  ['console.js', 'text/javascript'],
+  ['editor.js', 'text/javascript'],
+  ['chart.js', 'text/javascript'],
+  ['worker.js', 'text/javascript'],
+  ['licences.txt', 'text/plain'],
+]);
+const addressOf = (name: string): string => (name === 'index.html' ? '/' : `/console/${name}`);
+
+export const consolePaths = [...types.keys()].map(addressOf);
 
 /** The page runs its own files and talks to its own hub, whatever a value that it shows may hold. */
 const headers = {
@@ -30,19 +40,22 @@ const headers = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
-  // Kept, and asked for again each time: files of two versions do not fit together.
+  // Kept, and revalidated each time: files of two versions do not fit together.
   'cache-control': 'no-cache',
+  vary: 'accept-encoding',
 };
 
 export function registerConsole(app: FastifyInstance, { enabled }: { enabled: boolean }): void {
-  for (const [name, url] of addresses) {
-    const read = enabled ? readOnce(new URL(name, folder)) : refuse;
-    const type = types[name.split('.').at(-1) as keyof typeof types];
-    app.get(url, async (request, reply) => {
-      const { content, etag } = await read();
+  for (const [name, type] of types) {
+    const read = enabled ? readOnce(name) : refuse;
+    app.get(addressOf(name), async (request, reply) => {
+      const file = await read();
+      const coding = codingFor(request);
+      const etag = coding === 'identity' ? `"${file.etag}"` : `"${file.etag}-${coding}"`;
       reply.headers({ ...headers, etag });
-      if (holds(request.headers['if-none-match'], etag)) return reply.code(304).send();
-      return reply.header('content-type', `${type}; charset=utf-8`).send(content);
+      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
+      if (coding !== 'identity') reply.header('content-encoding', coding);
+      return reply.header('content-type', `${type}; charset=utf-8`).send(file[coding]);
     });
   }
 }
@@ -52,11 +65,19 @@ async function refuse(): Promise<never> {
 }
 
 /** At the first request, and again only where that failed. */
-function readOnce(path: URL): () => Promise<File> {
+function readOnce(name: string): () => Promise<File> {
   let reading: Promise<File> | undefined;
   const read = async (): Promise<File> => {
-    const content = await readFile(path);
-    return { content, etag: `"${hash('sha256', content, 'base64url').slice(0, 22)}"` };
+    const identity = await readFile(require.resolve(`@datahub/console/${name}`));
+    const params = {
+      [constants.BROTLI_PARAM_QUALITY]: 9,
+      [constants.BROTLI_PARAM_SIZE_HINT]: identity.length,
+    };
+    const [br, gzipped] = await Promise.all([
+      promisify(brotliCompress)(identity, { params }),
+      promisify(gzip)(identity, { level: 9 }),
+    ]);
+    return { identity, br, gzip: gzipped, etag: hash('sha256', identity, 'base64url').slice(0, 22) };
   };
   return () => {
     reading ??= read().catch((err) => {
@@ -67,8 +88,19 @@ function readOnce(path: URL): () => Promise<File> {
   };
 }
 
+/** The smallest form that the caller takes; a weight of 0 refuses one. */
+function codingFor({ headers }: FastifyRequest): Coding {
+  const accepted = String(headers['accept-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => !/;\s*q=0(\.0*)?$/.test(part))
+    .map((part) => part.split(';', 1)[0]?.trim());
+  return (['br', 'gzip'] as const).find((coding) => accepted.includes(coding)) ?? 'identity';
+}
+
 /** A proxy that compresses makes the tag a weak one. */
-function holds(ifNoneMatch: string | undefined, etag: string): boolean {
+function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes('*') || tags.includes(etag);

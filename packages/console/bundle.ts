@@ -1,0 +1,40 @@
+/** The files that the gateway serves at `/`, made from `src`. */
+
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { type BuildOptions, build } from 'esbuild';
+
+const pathOf = (name: string) => fileURLToPath(new URL(`src/${name}`, import.meta.url));
+
+const options: BuildOptions = {
+  entryPoints: [
+    { in: pathOf('main.tsx'), out: 'console' },
+    { in: pathOf('styles/console.css'), out: 'console' },
+    // Each stands alone, so that a name never depends on what is in it: the page loads it when it is first needed.
+    { in: pathOf('editor/editor.ts'), out: 'editor' },
+    { in: pathOf('chart/chart.ts'), out: 'chart' },
+    { in: pathOf('schema/worker.ts'), out: 'worker' },
+  ],
+  outdir: 'out',
+  bundle: true,
+  write: false,
+  minify: true,
+  format: 'esm',
+  target: ['es2023', 'chrome120', 'firefox121', 'safari17.2'],
+  charset: 'utf8',
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  legalComments: 'none',
+  logLevel: 'error',
+};
+
+/** The name of each file and what is in it. */
+export async function bundle(): Promise<Map<string, Uint8Array>> {
+  const { outputFiles = [] } = await build(options);
+  const files = outputFiles.map(
+    ({ path, contents }) => [path.split(/[\\/]/).at(-1) ?? '', contents] as const,
+  );
+  const licences = await readFile(new URL('licences.txt', import.meta.url));
+  const page = await readFile(pathOf('index.html'));
+  return new Map([['index.html', page], ['licences.txt', licences], ...files]);
+}

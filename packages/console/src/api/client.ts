@@ -1,0 +1,85 @@
+/** Calls of the REST API with the key of this tab. */
+
+import { key, keyRefused } from '../shell/session.ts';
+import { parseExact } from './exact.ts';
+import type { Problem } from './types.ts';
+
+/** What the hub refused, or a network that failed (status 0). */
+export class Failure extends Error {
+  readonly problem: Problem;
+  constructor(problem: Problem) {
+    super(problem.detail ?? problem.title ?? 'The request failed.');
+    this.problem = problem;
+  }
+}
+
+export const addressOf = (path: string): string => new URL(path, document.baseURI).href;
+
+export interface CallOptions {
+  method?: string;
+  /** JSON text, or a value to be written as JSON. */
+  body?: unknown;
+  accept?: string;
+  signal?: AbortSignal | undefined;
+  headers?: Record<string, string>;
+  /** Instead of the key of this tab. */
+  withKey?: string;
+}
+
+/** The response of a success; throws a Failure otherwise, and an AbortError where `signal` was aborted. */
+export async function call(path: string, options: CallOptions = {}): Promise<Response> {
+  const { body, signal, accept = 'application/json', headers, withKey } = options;
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  const response = await fetch(addressOf(path), {
+    method: options.method ?? (text === undefined ? 'GET' : 'POST'),
+    headers: {
+      accept,
+      'x-service-api-key': withKey ?? key.value ?? '',
+      ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: text ?? null,
+    signal: signal ?? null,
+    cache: 'no-store',
+    credentials: 'omit',
+    // Following a redirect would hand the key to another address.
+    redirect: 'error',
+  }).catch((err: Error) => {
+    if (err.name === 'AbortError') throw err;
+    throw new Failure({ status: 0, title: 'No answer', detail: 'The hub did not answer. Is it running?' });
+  });
+  if (response.ok) return response;
+  const { status } = response;
+  const problem = await response
+    .json()
+    .catch(() => ({ detail: `The answer was HTTP ${status} without a reason.` }));
+  if (status === 401 && withKey === undefined) keyRefused(problem);
+  throw new Failure({ ...problem, status });
+}
+
+export const callJson = async <T>(path: string, options?: CallOptions): Promise<T> =>
+  parseExact<T>(await (await call(path, options)).text());
+
+/** Every page of a list. */
+export async function callList<T>(
+  path: string,
+  options: CallOptions & { pageSize?: number } = {},
+): Promise<T[]> {
+  const { pageSize = 1_000, ...rest } = options;
+  const items: T[] = [];
+  for (;;) {
+    const separator = path.includes('?') ? '&' : '?';
+    const response = await call(`${path}${separator}offset=${items.length}&limit=${pageSize}`, rest);
+    const page = parseExact<T[]>(await response.text());
+    items.push(...page);
+    const total = Number(response.headers.get('x-total-count') ?? 0);
+    if (page.length === 0 || items.length >= total) return items;
+  }
+}
+
+export const isAborted = (err: unknown): boolean => (err as Error)?.name === 'AbortError';
+export const problemOf = (err: unknown): Problem =>
+  err instanceof Failure
+    ? err.problem
+    : { status: 0, title: 'The console failed', detail: String((err as Error)?.message ?? err) };
+export const part = encodeURIComponent;

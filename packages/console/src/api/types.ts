@@ -1,0 +1,142 @@
+/** The shapes of the REST API that the console reads. */
+
+export interface Problem {
+  status: number;
+  code?: string;
+  title?: string;
+  detail?: string;
+  stage?: string;
+  requestId?: string;
+  retryable?: boolean;
+  errors?: { pointer: string; detail: string }[];
+  sql?: { state?: string; line?: number; column?: number };
+}
+
+export interface Hub {
+  hubId: string;
+  label: string;
+  archived: 0 | 1;
+  createdAt: string;
+}
+
+export type NodeType = 'root' | 'category' | 'folder' | 'source' | 'query';
+
+export interface TreeNode {
+  nodeId: string;
+  parentNodeId: string | null;
+  nodeType: NodeType;
+  nodeSubType?: string;
+  label: string;
+  children: TreeNode[];
+}
+
+export interface Variable {
+  key: string;
+  type?: string;
+  value?: unknown;
+  required?: boolean;
+  enum?: unknown[];
+  description?: string;
+}
+
+export interface Column {
+  name: string;
+  type: string;
+  nullable?: boolean;
+}
+
+export interface Signature {
+  columns: Column[];
+  variables: { key: string; type?: string; list?: boolean; nullable?: boolean }[];
+  problem?: { code?: string; detail?: string; sql?: Problem['sql'] };
+}
+
+export interface Query {
+  meta: { engine: string; hubId: string; label: string; parentNodeId?: string };
+  config: {
+    command: string;
+    context: Variable[] | null;
+    query: { queryId: string; query: string };
+    source: { sourceId: string; engine: string };
+  };
+  signature?: Signature | null;
+}
+
+export interface TlsSettings {
+  mode?: string;
+  ca?: string | null;
+  cert?: string | null;
+  key?: string | null;
+}
+
+export interface ConnectionSettings {
+  host: string;
+  port: number;
+  database: string;
+  user: string;
+  password: string;
+  tls?: TlsSettings;
+  pool?: { max?: number; idleTimeoutMs?: number };
+  statementTimeoutMs?: number;
+  authSource?: string;
+}
+
+export interface Source {
+  sourceId: string;
+  hubId: string;
+  label: string;
+  engine: string;
+  connectionSettings: ConnectionSettings;
+  createdAt: string;
+  updatedAt: string | null;
+}
+
+export interface Table {
+  schema: string;
+  name: string;
+  kind: string;
+  columns: Column[];
+}
+
+export interface KeyLimits {
+  hubIds?: string[];
+  queryIds?: string[];
+  origins?: string[];
+  context?: Record<string, unknown>;
+  ratePerMinute?: number;
+  maxRows?: number;
+}
+
+export interface Key {
+  keyId: string;
+  name: string;
+  scopes: string[];
+  limits: KeyLimits;
+  lastCharacters: string;
+  createdAt: string;
+  expiresAt: string | null;
+  lastUsedAt: string | null;
+}
+
+export interface Classifier {
+  classifierId: string;
+  name: string;
+  createdAt: string;
+  classes?: { classId: string; label: string; observations: number }[];
+}
+
+export interface Prediction {
+  label: string;
+  confidence: number;
+  scores: { classId: string; label: string; confidence: number }[];
+}
+
+export interface AuditEntry {
+  entryId: string;
+  at: string;
+  keyId: string;
+  action: string;
+  resourceId: string;
+  count: number;
+  failed: number;
+}

@@ -1,0 +1,17 @@
+export interface ChartSeries {
+  name: string;
+  values: (number | null)[];
+}
+
+export interface ChartOptions {
+  host: HTMLElement;
+  kind: 'line' | 'bar';
+  /** Labels below the axis, or points in time in seconds, or numbers. */
+  x: { kind: 'label'; labels: string[] } | { kind: 'time' | 'number'; values: number[] };
+  series: ChartSeries[];
+}
+
+export interface ChartModule {
+  /** Answers how to remove it. */
+  drawChart(options: ChartOptions): () => void;
+}

@@ -1,0 +1,204 @@
+/** Teaches a classifier: an example that is typed, many that are pasted, or a file. */
+
+import { useId, useRef, useState } from 'preact/hooks';
+import { call, isAborted, part, problemOf } from '../api/client.ts';
+import type { Problem } from '../api/types.ts';
+import { Field } from '../parts/field.tsx';
+import { count, counted } from '../parts/format.ts';
+import { notify } from '../parts/notice.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { batches, type Parsed, parseExamples } from './examples.ts';
+
+const batchSize = 500;
+const fileBytesMax = 64 * 1_024 * 1_024;
+
+interface TrainViewProps {
+  classifierId: string;
+  labels: string[];
+  onTrained(): void;
+}
+
+export function TrainView(props: TrainViewProps) {
+  return (
+    <>
+      <TypeExample {...props} />
+      <hr />
+      <ManyExamples {...props} />
+    </>
+  );
+}
+
+function TypeExample({ classifierId, labels, onTrained }: TrainViewProps) {
+  const [label, setLabel] = useState('');
+  const [text, setText] = useState('');
+  const [problem, setProblem] = useState<Problem>();
+  const id = useId();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setProblem(undefined);
+    try {
+      await call(`v1/classifiers/${part(classifierId)}/train`, {
+        body: { label: label.trim(), context: text },
+      });
+      notify(`Learnt an example of “${label.trim()}”.`);
+      setText('');
+      onTrained();
+    } catch (err) {
+      setProblem(problemOf(err));
+    }
+  };
+  return (
+    <form class="form" onSubmit={submit}>
+      <h2>One example</h2>
+      <div class="field">
+        <label for={id}>Label</label>
+        <input
+          id={id}
+          list={`${id}-labels`}
+          value={label}
+          autocomplete="off"
+          onInput={({ currentTarget }) => setLabel(currentTarget.value)}
+        />
+        <datalist id={`${id}-labels`}>
+          {labels.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      </div>
+      <Field label="Text" value={text} onInput={setText} rows={3} />
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      <div class="actions start">
+        <button type="submit" class="primary" disabled={label.trim() === '' || text.trim() === ''}>
+          Train
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface Progress {
+  done: number;
+  total: number;
+  running: boolean;
+}
+
+function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
+  const [text, setText] = useState('');
+  const [parsed, setParsed] = useState<Parsed>();
+  const [progress, setProgress] = useState<Progress>();
+  const [problem, setProblem] = useState<Problem>();
+  const stop = useRef<AbortController | undefined>(undefined);
+  const read = (input: string) => {
+    setProgress(undefined);
+    setProblem(undefined);
+    setParsed(input.trim() === '' ? undefined : parseExamples(input));
+  };
+  const readFile = async (file: File | undefined) => {
+    if (file === undefined) return;
+    if (file.size > fileBytesMax) {
+      setProblem({
+        status: 0,
+        title: 'The file is too large',
+        detail: 'At most 64 MiB are read at once: split it.',
+      });
+      return;
+    }
+    setText('');
+    read(await file.text());
+  };
+  const train = async () => {
+    const { examples = [] } = parsed ?? {};
+    const stopping = new AbortController();
+    stop.current = stopping;
+    // Each batch is learnt once, also where an answer was lost and it is sent again.
+    const run = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+    let done = 0;
+    setProblem(undefined);
+    setProgress({ done, total: examples.length, running: true });
+    try {
+      for (const batch of batches(examples, batchSize)) {
+        await call(`v1/classifiers/${part(classifierId)}/train`, {
+          body: { examples: batch },
+          headers: { 'idempotency-key': `${run}-${done}` },
+          signal: stopping.signal,
+        });
+        done += batch.length;
+        setProgress({ done, total: examples.length, running: true });
+      }
+    } catch (err) {
+      if (!isAborted(err)) setProblem(problemOf(err));
+    }
+    setProgress({ done, total: examples.length, running: false });
+    if (done === examples.length) setParsed(undefined);
+    else setParsed({ ...(parsed as Parsed), examples: examples.slice(done) });
+    onTrained();
+  };
+  return (
+    <section class="form" aria-label="Many examples">
+      <h2>Many examples</h2>
+      <Field
+        label="Paste"
+        value={text}
+        rows={5}
+        onInput={(next) => {
+          setText(next);
+          read(next);
+        }}
+        placeholder={'delivery,where is my parcel\nrefund,I want my money back'}
+        hint="A label and a text in each line: CSV, tabs, or NDJSON with label and context. A first line with names is understood."
+      />
+      <label class="file">
+        <span>or a file</span>
+        <input
+          type="file"
+          accept=".csv,.tsv,.txt,.ndjson,.jsonl"
+          onChange={({ currentTarget }) => void readFile(currentTarget.files?.[0])}
+        />
+      </label>
+      {parsed !== undefined && <ParsedNote parsed={parsed} />}
+      {progress !== undefined && (
+        <div class="progress" role="status">
+          <progress max={progress.total} value={progress.done} aria-label="Examples learnt" />
+          <span>
+            {count(progress.done)} of {count(progress.total)} learnt
+          </span>
+          {progress.running && (
+            <button type="button" onClick={() => stop.current?.abort()}>
+              Stop
+            </button>
+          )}
+        </div>
+      )}
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      <div class="actions start">
+        <button
+          type="button"
+          class="primary"
+          disabled={parsed === undefined || parsed.examples.length === 0 || progress?.running === true}
+          onClick={() => void train()}
+        >
+          {parsed === undefined ? 'Train' : `Train ${counted(parsed.examples.length, 'example')}`}
+        </button>
+      </div>
+    </section>
+  );
+}
+
+function ParsedNote({ parsed: { examples, faults, skipped } }: { parsed: Parsed }) {
+  const labels = [...new Set(examples.slice(0, 10_000).map(({ label }) => label))];
+  return (
+    <div class="banner">
+      <p>
+        {counted(examples.length, 'example')} of {counted(labels.length, 'label')}:{' '}
+        {labels.slice(0, 8).join(', ')}
+        {labels.length > 8 && ' …'}
+      </p>
+      {skipped > 0 && (
+        <p>
+          {counted(skipped, 'line')} left out:{' '}
+          {faults.map(({ line, detail }) => `line ${line} ${detail}`).join('; ')}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+/** Who did what in the account, newest first. */
+
+import { useState } from 'preact/hooks';
+import { call, part } from '../api/client.ts';
+import { parseExact } from '../api/exact.ts';
+import type { AuditEntry } from '../api/types.ts';
+import { count, moment } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { useLoad } from '../parts/load.tsx';
+import { Loading, PageHead } from '../parts/page.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { classifiers, findNode, hubs } from '../shell/workspace.ts';
+
+const pageSize = 100;
+
+async function readPage(action: string, offset: number, signal: AbortSignal) {
+  const filter = action === '' ? '' : `&action=${part(action)}`;
+  const response = await call(`v1/audit?limit=${pageSize}&offset=${offset}${filter}`, { signal });
+  return {
+    entries: parseExact<AuditEntry[]>(await response.text()),
+    total: Number(response.headers.get('x-total-count') ?? 0),
+  };
+}
+
+/** The name of a thing that is in sight, else its id. */
+function nameOf(id: string): string {
+  const classifier = classifiers.value.find(({ classifierId }) => classifierId === id);
+  return (
+    findNode(id)?.node.label ?? hubs.value?.find(({ hubId }) => hubId === id)?.label ?? classifier?.name ?? id
+  );
+}
+
+export function AuditPage() {
+  const [action, setAction] = useState('');
+  const [offset, setOffset] = useState(0);
+  const loaded = useLoad((signal) => readPage(action, offset, signal), [action, offset]);
+  const { entries = [], total = 0 } = loaded.value ?? {};
+  return (
+    <div class="page">
+      <PageHead title="Audit" tags={[`${count(total)} entries`]}>
+        <input
+          class="filter"
+          type="search"
+          aria-label="Action"
+          placeholder="Action, such as query.execute"
+          value={action}
+          onChange={({ currentTarget }) => {
+            setAction(currentTarget.value.trim());
+            setOffset(0);
+          }}
+        />
+        <button type="button" onClick={loaded.refresh}>
+          <Icon name="refresh" /> Refresh
+        </button>
+      </PageHead>
+      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+      {loaded.loading && loaded.value === undefined && <Loading what="the audit" />}
+      {loaded.value !== undefined && (
+        <div class="table-scroll">
+          <table class="facts">
+            <thead>
+              <tr>
+                {['At', 'Action', 'What', 'Key'].map((head) => (
+                  <th key={head} scope="col">
+                    {head}
+                  </th>
+                ))}
+                <th scope="col" class="right">
+                  Count
+                </th>
+                <th scope="col" class="right">
+                  Failed
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {entries.map((entry) => (
+                <tr key={entry.entryId}>
+                  <td>{moment(entry.at)}</td>
+                  <td class="mono">{entry.action}</td>
+                  <td class="cut-text" title={entry.resourceId}>
+                    {nameOf(entry.resourceId)}
+                  </td>
+                  <td class="mono cut-text" title={entry.keyId}>
+                    {entry.keyId}
+                  </td>
+                  <td class="right">{count(entry.count)}</td>
+                  <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <div class="pager">
+        <button
+          type="button"
+          disabled={offset === 0}
+          onClick={() => setOffset(Math.max(0, offset - pageSize))}
+        >
+          Newer
+        </button>
+        <span class="hint">
+          {total === 0
+            ? 'None'
+            : `${count(offset + 1)} to ${count(Math.min(total, offset + pageSize))} of ${count(total)}`}
+        </span>
+        <button
+          type="button"
+          disabled={offset + pageSize >= total}
+          onClick={() => setOffset(offset + pageSize)}
+        >
+          Older
+        </button>
+      </div>
+    </div>
+  );
+}

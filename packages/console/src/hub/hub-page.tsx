@@ -1,0 +1,107 @@
+/** A hub at a glance; while it is new, the four steps from a source to a snippet. */
+
+import type { ComponentChildren } from 'preact';
+import { counted } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { Loading, PageHead } from '../parts/page.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { hasRun } from '../query/work.ts';
+import { linkTo } from '../shell/route.ts';
+import { nodeLink } from '../shell/tree.tsx';
+import { category, hub, hubId, hubs, sources, tree, treeProblem, walk } from '../shell/workspace.ts';
+
+export function HubPage() {
+  if (treeProblem.value !== undefined) return <ProblemBox problem={treeProblem.value} />;
+  if (tree.value === undefined || tree.value.nodeId !== hubId.value) return <Loading what="the hub" />;
+  const queries = [...walk(category('queries'))].filter(({ node }) => node.nodeType === 'query');
+  const id = hubId.value ?? '';
+  const ran = queries.some(({ node }) => hasRun(node.nodeId));
+  return (
+    <div class="page">
+      <PageHead
+        title={hub.value?.label ?? tree.value.label}
+        tags={[counted(sources.value.length, 'source'), counted(queries.length, 'query', 'queries')]}
+      >
+        <a class="button" href={linkTo('hub', id, 'new-source')}>
+          New source
+        </a>
+        <a class="button primary" href={linkTo('hub', id, 'new-query')}>
+          New query
+        </a>
+      </PageHead>
+      <Steps sources={sources.value.length} queries={queries.map(({ node }) => nodeLink(node))} ran={ran} />
+      {queries.length > 0 && (
+        <>
+          <h2>Queries</h2>
+          <ul class="items">
+            {queries.slice(0, 100).map(({ node, path }) => (
+              <li key={node.nodeId} class="item">
+                <Icon name="query" />
+                <a href={nodeLink(node)}>{node.label}</a>
+                <span class="note">
+                  {path
+                    .filter(({ nodeType }) => nodeType === 'folder')
+                    .map(({ label }) => label)
+                    .join(' / ')}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Steps({ sources: count, queries, ran }: { sources: number; queries: string[]; ran: boolean }) {
+  const id = hubId.value ?? '';
+  const [first] = queries;
+  const demo = (hubs.value ?? []).find(({ label, hubId: other }) => label === 'Demo' && other !== id);
+  const to = (label: string, href: string | undefined) =>
+    href === undefined ? label : <a href={href}>{label}</a>;
+  return (
+    <ol class="steps" aria-label="From a source to an API">
+      <Step done={count > 0} title={to('Connect a source', linkTo('hub', id, 'new-source'))}>
+        PostgreSQL, MySQL, MariaDB or MongoDB. The connection is tested before it is saved.
+      </Step>
+      <Step
+        done={queries.length > 0}
+        title={to('Write a query', count > 0 ? linkTo('hub', id, 'new-query') : undefined)}
+      >
+        One statement, with <code>:variables</code> where values belong.
+      </Step>
+      <Step done={ran} title={to('Run it', first)}>
+        Rows stream in; cancelling stops the statement at the database.
+      </Step>
+      <Step done={false} title={to('Use it', first)}>
+        As a call from curl, TypeScript, Python, or a page with a browser key.
+      </Step>
+      {demo !== undefined && count === 0 && (
+        <li class="step-note">
+          An example to look at and copy: <a href={linkTo('hub', demo.hubId)}>the demo hub</a>.
+        </li>
+      )}
+    </ol>
+  );
+}
+
+function Step({
+  done,
+  title,
+  children,
+}: {
+  done: boolean;
+  title: ComponentChildren;
+  children: ComponentChildren;
+}) {
+  return (
+    <li class="step" data-done={done}>
+      <span class="step-mark" aria-hidden="true">
+        {done && <Icon name="check" />}
+      </span>
+      <strong>{title}</strong>
+      {done && <span class="sr-only">, done</span>}
+      <p class="hint">{children}</p>
+    </li>
+  );
+}

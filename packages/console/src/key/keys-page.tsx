@@ -1,0 +1,183 @@
+/** Keys of the account: what each may do, new ones, rotation, revocation. */
+
+import { useState } from 'preact/hooks';
+import { call, callJson, callList, part } from '../api/client.ts';
+import { toText } from '../api/exact.ts';
+import type { Key } from '../api/types.ts';
+import { CopyBlock } from '../parts/copy.tsx';
+import { Dialog, FormDialog } from '../parts/dialog.tsx';
+import { Field } from '../parts/field.tsx';
+import { count, moment } from '../parts/format.ts';
+import { useLoad } from '../parts/load.tsx';
+import { Menu } from '../parts/menu.tsx';
+import { notify } from '../parts/notice.tsx';
+import { Loading, PageHead } from '../parts/page.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { goInstead, route } from '../shell/route.ts';
+import { key as ownKey, signOut } from '../shell/session.ts';
+import { findNode, hubId, hubs } from '../shell/workspace.ts';
+import { NewKey } from './new-key.tsx';
+
+type Asked = { action: 'rotate' | 'revoke'; key: Key };
+
+export function KeysPage() {
+  const loaded = useLoad((signal) => callList<Key>('v1/keys', { signal }), []);
+  const [asked, setAsked] = useState<Asked>();
+  const [, , , how, queryId] = route.value;
+  const id = hubId.value ?? '';
+  return (
+    <div class="page">
+      <PageHead title="Keys">
+        <button type="button" class="primary" onClick={() => goInstead('hub', id, 'keys', 'new')}>
+          New key
+        </button>
+      </PageHead>
+      <p class="hint">
+        Keys belong to the account. Give each program its own, with no more than it needs; a key for web pages
+        is bound to its origins and queries.
+      </p>
+      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+      {loaded.loading && loaded.value === undefined && <Loading what="keys" />}
+      {loaded.value !== undefined && <KeyTable keys={loaded.value} onAsk={setAsked} />}
+      {how === 'new' && (
+        <NewKey queryId={queryId} onMade={loaded.refresh} onClose={() => goInstead('hub', id, 'keys')} />
+      )}
+      {asked?.action === 'revoke' && (
+        <Revoke of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
+      )}
+      {asked?.action === 'rotate' && (
+        <Rotate of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
+      )}
+    </div>
+  );
+}
+
+const isOwn = (key: Key) => ownKey.value?.endsWith(key.lastCharacters) === true;
+
+function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: Asked): void }) {
+  return (
+    <div class="table-scroll">
+      <table class="facts">
+        <thead>
+          <tr>
+            {['Name', 'May', 'Within', 'Last used', 'Ends'].map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+            <th scope="col">
+              <span class="sr-only">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {keys.map((key) => (
+            <tr key={key.keyId}>
+              <td>
+                <strong>{key.name}</strong>
+                <div class="note">
+                  …{key.lastCharacters}
+                  {isOwn(key) && ' · this tab'}
+                </div>
+              </td>
+              <td>
+                {key.scopes.map((scope) => (
+                  <span key={scope} class="tag">
+                    {scope === '*' ? 'everything' : scope}
+                  </span>
+                ))}
+              </td>
+              <td>{limitsOf(key)}</td>
+              <td>{moment(key.lastUsedAt)}</td>
+              <td>{key.expiresAt === null ? 'never' : moment(key.expiresAt)}</td>
+              <td class="right">
+                <Menu
+                  label={`Actions for ${key.name}`}
+                  items={[
+                    { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
+                    { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },
+                  ]}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function limitsOf({ limits }: Key) {
+  const { hubIds, queryIds, origins, context, ratePerMinute, maxRows } = limits;
+  const words = [
+    hubIds &&
+      `hub ${hubIds.map((id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id).join(', ')}`,
+    queryIds && `query ${queryIds.map((id) => findNode(id)?.node.label ?? id).join(', ')}`,
+    origins && `pages of ${origins.join(', ')}`,
+    context &&
+      Object.entries(context)
+        .map(([name, value]) => `${name} = ${toText(value)}`)
+        .join(', '),
+    ratePerMinute && `${count(ratePerMinute)} a minute`,
+    maxRows && `${count(maxRows)} rows`,
+  ].filter((word) => word !== undefined);
+  if (words.length === 0) return <span class="note">no limits</span>;
+  return words.map((word) => <div key={word}>{word}</div>);
+}
+
+interface OneKeyProps {
+  of: Key;
+  onClose(): void;
+  onDone(): void;
+}
+
+function Revoke({ of, onClose, onDone }: OneKeyProps) {
+  const submit = async () => {
+    await call(`v1/keys/${part(of.keyId)}`, { method: 'DELETE' });
+    if (isOwn(of)) return signOut();
+    notify(`Revoked “${of.name}”.`);
+    onDone();
+  };
+  return (
+    <FormDialog title={`Revoke “${of.name}”?`} action="Revoke key" danger onClose={onClose} onSubmit={submit}>
+      <p>
+        Whatever uses it is refused within five seconds. This cannot be undone.
+        {isOwn(of) && <strong> It is the key of this tab: you will be signed out.</strong>}
+      </p>
+    </FormDialog>
+  );
+}
+
+function Rotate({ of, onClose, onDone }: OneKeyProps) {
+  const [minutes, setMinutes] = useState('60');
+  const [secret, setSecret] = useState<string>();
+  if (secret !== undefined) {
+    return (
+      <Dialog title="The new key, shown only now" onClose={onClose} wide>
+        <p>It may do what the old one may, which ends after {minutes} minutes.</p>
+        <CopyBlock text={secret} label="The key" />
+        <div class="actions">
+          <button type="button" class="primary" onClick={onClose}>
+            I have copied it
+          </button>
+        </div>
+      </Dialog>
+    );
+  }
+  const submit = async () => {
+    const overlapSeconds = Math.round(Number(minutes) * 60);
+    const made = await callJson<{ key: string }>(`v1/keys/${part(of.keyId)}/rotate`, {
+      body: { overlapSeconds },
+    });
+    onDone();
+    setSecret(made.key);
+    // The dialog stays, to show the key.
+    await new Promise(() => undefined);
+  };
+  return (
+    <FormDialog title={`Rotate “${of.name}”`} action="Make the new key" onClose={onClose} onSubmit={submit}>
+      <p>A new key takes its place. The old one works on for a while, so that nothing breaks meanwhile.</p>
+      <Field label="Minutes until the old key ends" value={minutes} onInput={setMinutes} />
+    </FormDialog>
+  );
+}

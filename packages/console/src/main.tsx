@@ -1,0 +1,6 @@
+/** The console: a client of the public API, with the key that the person gives it. */
+
+import { render } from 'preact';
+import { App } from './shell/app.tsx';
+
+render(<App />, document.getElementById('app') as HTMLElement);

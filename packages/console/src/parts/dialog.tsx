@@ -1,0 +1,90 @@
+/** A modal dialog: the browser keeps the focus in it, and Escape closes it. */
+
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { isAborted, problemOf } from '../api/client.ts';
+import type { Problem } from '../api/types.ts';
+import { Icon } from './icons.tsx';
+import { ProblemBox } from './problem.tsx';
+
+interface DialogProps {
+  title: string;
+  onClose(): void;
+  children: ComponentChildren;
+  wide?: boolean;
+}
+
+export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    ref.current?.showModal();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  return (
+    <dialog ref={ref} class={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} onClose={onClose}>
+      <div class="dialog-head">
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="quiet icon-only" aria-label="Close" onClick={() => ref.current?.close()}>
+          <Icon name="close" />
+        </button>
+      </div>
+      {children}
+    </dialog>
+  );
+}
+
+interface FormDialogProps {
+  title: string;
+  /** What the button does, in its own words. */
+  action: string;
+  danger?: boolean;
+  disabled?: boolean;
+  children?: ComponentChildren;
+  onClose(): void;
+  onSubmit(): Promise<unknown>;
+}
+
+/** Closes when `onSubmit` succeeded, and shows the problem where it failed. */
+export function FormDialog({
+  title,
+  action,
+  danger,
+  disabled,
+  children,
+  onClose,
+  onSubmit,
+}: FormDialogProps) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await onSubmit();
+      onClose();
+    } catch (err) {
+      if (!isAborted(err)) setProblem(problemOf(err));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {children}
+        {problem && <ProblemBox problem={problem} />}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || disabled}>
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,103 @@
+/** A labelled input with a hint. */
+
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+interface FieldProps {
+  label: string;
+  value: string;
+  onInput(value: string): void;
+  hint?: ComponentChildren;
+  type?: 'text' | 'password';
+  required?: boolean;
+  placeholder?: string | undefined;
+  autofocus?: boolean;
+  rows?: number;
+  min?: number;
+  readOnly?: boolean;
+}
+
+export function Field({ label, value, onInput, hint, rows, autofocus, type = 'text', ...rest }: FieldProps) {
+  const id = useId();
+  const common = {
+    id,
+    value,
+    autocomplete: 'off',
+    spellcheck: false,
+    'aria-describedby': hint === undefined ? undefined : `${id}-hint`,
+    onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
+    // The dialog or page that shows the field decides where the work begins.
+    ref: (element: HTMLElement | null) => {
+      if (autofocus && element !== null && element.dataset.focused === undefined) {
+        element.dataset.focused = '';
+        queueMicrotask(() => element.focus());
+      }
+    },
+    ...rest,
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {rows !== undefined && <textarea {...common} rows={rows} />}
+      {rows === undefined &&
+        (type === 'password' ? <input {...common} type="password" /> : <input {...common} type="text" />)}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string;
+  options: readonly (readonly [string, string])[];
+  onChange(value: string): void;
+  hint?: string;
+  disabled?: boolean;
+}
+
+export function Choice({ label, value, options, onChange, hint, disabled = false }: ChoiceProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        value={value}
+        disabled={disabled}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      >
+        {options.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+      {hint !== undefined && <p class="hint">{hint}</p>}
+    </div>
+  );
+}
+
+export function Tick({
+  label,
+  checked,
+  onChange,
+}: {
+  label: ComponentChildren;
+  checked: boolean;
+  onChange(checked: boolean): void;
+}) {
+  return (
+    <label class="tick">
+      <input
+        type="checkbox"
+        checked={checked}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+      <span>{label}</span>
+    </label>
+  );
+}

@@ -1,0 +1,68 @@
+/** The head that every view has: a title, what it is, what can be done with it. */
+
+import type { ComponentChildren } from 'preact';
+
+interface PageHeadProps {
+  title: ComponentChildren;
+  tags?: (string | undefined)[];
+  children?: ComponentChildren;
+}
+
+export function PageHead({ title, tags = [], children }: PageHeadProps) {
+  return (
+    <div class="head">
+      <h1>{title}</h1>
+      {tags
+        .filter((tag) => tag !== undefined)
+        .map((tag) => (
+          <span class="tag" key={tag}>
+            {tag}
+          </span>
+        ))}
+      <span class="spring" />
+      {children}
+    </div>
+  );
+}
+
+interface TabsProps {
+  label: string;
+  tabs: readonly (readonly [string, string])[];
+  value: string;
+  onChange(value: string): void;
+}
+
+export function Tabs({ label, tabs, value, onChange }: TabsProps) {
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
+    const at = tabs.findIndex(([name]) => name === value);
+    const next = (at + step + tabs.length) % tabs.length;
+    onChange(tabs[next]?.[0] ?? value);
+    const all = (event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('[role=tab]');
+    all[next]?.focus();
+    event.preventDefault();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={label} tabIndex={-1} onKeyDown={move}>
+      {tabs.map(([name, text]) => (
+        <button
+          key={name}
+          type="button"
+          role="tab"
+          aria-selected={name === value}
+          tabIndex={name === value ? 0 : -1}
+          onClick={() => onChange(name)}
+        >
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export const Loading = ({ what }: { what: string }) => (
+  <p class="loading" role="status">
+    Loading {what} …
+  </p>
+);

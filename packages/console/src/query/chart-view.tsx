@@ -1,0 +1,120 @@
+/** A chart of the rows: one column below, numbers above it. */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { addressOf } from '../api/client.ts';
+import type { ChartModule, ChartOptions } from '../chart/protocol.ts';
+import { Choice } from '../parts/field.tsx';
+import { count } from '../parts/format.ts';
+import type { RowStore } from '../rows/row-store.ts';
+import { textOf } from '../rows/scan.ts';
+import { theme } from '../shell/theme.ts';
+
+const pointsMax = 20_000;
+const timeType = /^(date|time|timestamp|datetime)/i;
+
+export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
+  const host = useRef<HTMLDivElement>(null);
+  const numeric = store.columns.map((column, i) => ({ ...column, i })).filter(({ numeric }) => numeric);
+  const first = Math.max(
+    0,
+    store.columns.findIndex(({ numeric }) => !numeric),
+  );
+  const [x, setX] = useState(first);
+  const [chosen, setChosen] = useState<number[]>(
+    numeric
+      .filter(({ i }) => i !== first)
+      .slice(0, 3)
+      .map(({ i }) => i),
+  );
+  const [kind, setKind] = useState<'line' | 'bar'>(rows <= 60 ? 'bar' : 'line');
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    if (host.current === null || chosen.length === 0) return;
+    const element = host.current;
+    let close: (() => void) | undefined;
+    let current = true;
+    const draw = async () => {
+      const { drawChart }: ChartModule = await import(/* @vite-ignore */ addressOf('console/chart.js'));
+      if (current) close = drawChart({ host: element, kind, ...dataOf(store, { x, chosen, rows }) });
+    };
+    draw().catch(() => setFailed(true));
+    return () => {
+      current = false;
+      close?.();
+    };
+  }, [store, rows, x, chosen, kind, theme.value]);
+  const options = store.columns.map(({ name }, i) => [String(i), name] as const);
+  return (
+    <div class="chart-view">
+      <div class="chart-controls">
+        <Choice
+          label="Across"
+          value={String(x)}
+          options={options}
+          onChange={(value) => setX(Number(value))}
+        />
+        <fieldset class="ticks">
+          <legend>Up</legend>
+          {numeric.map(({ name, i }) => (
+            <label key={name} class="tick">
+              <input
+                type="checkbox"
+                checked={chosen.includes(i)}
+                onChange={() =>
+                  setChosen(chosen.includes(i) ? chosen.filter((one) => one !== i) : [...chosen, i])
+                }
+              />
+              <span>{name}</span>
+            </label>
+          ))}
+        </fieldset>
+        <Choice
+          label="As"
+          value={kind}
+          options={[
+            ['line', 'Lines'],
+            ['bar', 'Bars'],
+          ]}
+          onChange={(value) => setKind(value as 'line' | 'bar')}
+        />
+        {rows > pointsMax && <p class="hint">The first {count(pointsMax)} rows.</p>}
+      </div>
+      {numeric.length === 0 && <p class="empty">A chart needs a column of numbers.</p>}
+      {failed && <p class="empty">The chart could not be loaded. Reload the page.</p>}
+      <div
+        class="chart"
+        ref={host}
+        role="img"
+        aria-label={`Chart of ${chosen.map((i) => store.columns[i]?.name).join(', ')} by ${store.columns[x]?.name}`}
+      />
+    </div>
+  );
+}
+
+function dataOf(
+  store: RowStore,
+  { x, chosen, rows }: { x: number; chosen: number[]; rows: number },
+): Pick<ChartOptions, 'x' | 'series'> {
+  const length = Math.min(rows, store.length, pointsMax);
+  const labels: string[] = [];
+  const series = chosen.map((i) => ({ name: store.columns[i]?.name ?? '', values: [] as (number | null)[] }));
+  for (let row = 0; row < length; row++) {
+    const cells = store.cells(row);
+    labels.push(textOf(cells[x] ?? 'null'));
+    for (const [k, i] of chosen.entries()) {
+      const cell = cells[i];
+      series[k]?.values.push(cell === undefined || cell === 'null' ? null : Number(textOf(cell)));
+    }
+  }
+  const column = store.columns[x];
+  const isTime =
+    timeType.test(column?.type ?? '') && labels.every((label) => !Number.isNaN(Date.parse(label)));
+  const values = labels.map((label) => (isTime ? Date.parse(label) / 1_000 : Number(label)));
+  // The axis runs from left to right: other orders are labels.
+  const rising = values.every(
+    (value, i) => !Number.isNaN(value) && (i === 0 || value >= (values[i - 1] as number)),
+  );
+  if (rising && (isTime || column?.numeric))
+    return { x: { kind: isTime ? 'time' : 'number', values }, series };
+  return { x: { kind: 'label', labels }, series };
+}

@@ -1,0 +1,141 @@
+/** A statement: coloured text at first, an editor once it is entered. */
+
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { addressOf } from '../api/client.ts';
+import type { EditorHandle, EditorModule, Fault } from '../editor/protocol.ts';
+import { complete, loadSchema } from '../schema/schema-index.ts';
+import { pieces } from './highlight.ts';
+
+export interface CodeEditorProps {
+  text: string;
+  engine: string;
+  sourceId: string;
+  label: string;
+  faults: Fault[];
+  readOnly?: boolean;
+  /** Opens the editor at once, with the focus in it. */
+  open?: boolean;
+  variables(): string[];
+  onChange(text: string): void;
+  onRun(): void;
+  onSave(): void;
+}
+
+let loading: Promise<EditorModule> | undefined;
+function loadEditor(): Promise<EditorModule> {
+  loading ??= import(/* @vite-ignore */ addressOf('console/editor.js'));
+  loading.catch(() => {
+    loading = undefined;
+  });
+  return loading as Promise<EditorModule>;
+}
+
+export function CodeEditor(props: CodeEditorProps) {
+  const { text, engine, sourceId, label, faults, readOnly = false, open = false } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const handle = useRef<EditorHandle | undefined>(undefined);
+  /** Texts that the editor reported and the view has not drawn yet. */
+  const typed = useRef<string[]>([]);
+  const latest = useRef(props);
+  latest.current = props;
+  const [state, setState] = useState<'plain' | 'loading' | 'open' | 'failed'>('plain');
+  const enter = async () => {
+    if (readOnly || state === 'loading' || state === 'open' || host.current === null) return;
+    setState('loading');
+    // For completion; the editor works without it.
+    loadSchema(sourceId).catch(() => undefined);
+    try {
+      const { openEditor } = await loadEditor();
+      if (host.current === null) return;
+      const parent = host.current.shadowRoot ?? host.current.attachShadow({ mode: 'open' });
+      handle.current = openEditor({
+        parent,
+        text: latest.current.text,
+        engine,
+        label,
+        onChange: (next) => {
+          typed.current.push(next);
+          latest.current.onChange(next);
+        },
+        onRun: () => latest.current.onRun(),
+        onSave: () => latest.current.onSave(),
+        complete: (all, at) => complete(latest.current.sourceId, all, at),
+        variables: () => latest.current.variables(),
+      });
+      handle.current.setFaults(latest.current.faults);
+      setState('open');
+    } catch {
+      setState('failed');
+    }
+  };
+  useEffect(() => {
+    if (open) void enter();
+    return () => handle.current?.close();
+  }, []);
+  // Only now is the editor in sight, and can take the focus.
+  useLayoutEffect(() => {
+    if (state === 'open') handle.current?.focus();
+  }, [state]);
+  useEffect(() => {
+    // A text that was typed here comes back later than the next key: it must not overwrite what that key made.
+    const at = typed.current.lastIndexOf(text);
+    if (at < 0) handle.current?.setText(text);
+    typed.current = at < 0 ? [] : typed.current.slice(at);
+  }, [text]);
+  useEffect(() => handle.current?.setFaults(faults), [faults]);
+  useEffect(() => handle.current?.setEngine(engine), [engine]);
+  return (
+    <div class="editor" data-state={state}>
+      <div ref={host} class="editor-host" hidden={state !== 'open'} />
+      {state === 'failed' && (
+        // What an editor adds is missing, what it is for is not.
+        <textarea
+          class="editor-plain"
+          aria-label={label}
+          value={text}
+          spellcheck={false}
+          onInput={({ currentTarget }) => latest.current.onChange(currentTarget.value)}
+        />
+      )}
+      {(state === 'plain' || state === 'loading') && (
+        <div
+          class="code"
+          role="textbox"
+          aria-multiline="true"
+          aria-readonly={readOnly}
+          aria-label={label}
+          tabIndex={0}
+          onFocus={enter}
+          onPointerDown={enter}
+        >
+          <Lines text={text} faults={faults} engine={engine} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Lines({ text, faults, engine }: { text: string; faults: Fault[]; engine: string }) {
+  const lines: { text: string; kind: string }[][] = [[]];
+  for (const { text: part, kind } of engine === 'mongodb' ? [{ text, kind: '' }] : pieces(text)) {
+    for (const [i, line] of part.split('\n').entries()) {
+      if (i > 0) lines.push([]);
+      lines.at(-1)?.push({ text: line, kind });
+    }
+  }
+  const bad = new Set(faults.map(({ line }) => line));
+  return lines.map((line, i) => (
+    <div key={i} class={bad.has(i + 1) ? 'line bad' : 'line'}>
+      <span class="line-number" aria-hidden="true">
+        {i + 1}
+      </span>
+      <span class="line-text">
+        {line.map(({ text: part, kind }, at) => (
+          <span key={at} class={kind === '' ? undefined : `hl-${kind}`}>
+            {part}
+          </span>
+        ))}
+      </span>
+    </div>
+  ));
+}

@@ -1,0 +1,172 @@
+/** A new query: a name, a source, a text. It opens when it is stored. */
+
+import { useState } from 'preact/hooks';
+import { callJson, part, problemOf } from '../api/client.ts';
+import type { Problem, Query, Variable } from '../api/types.ts';
+import { Choice, Field } from '../parts/field.tsx';
+import { engineName } from '../parts/format.ts';
+import { useLoad } from '../parts/load.tsx';
+import { Loading, PageHead } from '../parts/page.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { go, linkTo, route } from '../shell/route.ts';
+import { category, hubId, loadTree, sources, walk } from '../shell/workspace.ts';
+import { CodeEditor } from './code-editor.tsx';
+import { commandOf } from './commands.ts';
+import { namesIn } from './variables.ts';
+
+const starts: Record<string, string> = {
+  postgres: 'SELECT *\nFROM ',
+  mysql: 'SELECT *\nFROM ',
+  mariadb: 'SELECT *\nFROM ',
+  mongodb: '{\n  "find": "",\n  "filter": {},\n  "limit": 100\n}',
+};
+
+interface Start {
+  label: string;
+  text: string;
+  sourceId: string;
+  context: Variable[];
+  parentNodeId: string;
+}
+
+/** `new-query`, `new-query/from/<queryId>`, `new-query/table/<sourceId>/<name>`. */
+export function NewQuery() {
+  const [, , , how, id, name] = route.value;
+  const copied = useLoad(
+    async (signal) =>
+      how === 'from' && id !== undefined
+        ? await callJson<Query>(`v1/queries/${part(id)}`, { signal })
+        : undefined,
+    [how, id],
+  );
+  if (copied.loading) return <Loading what="the query" />;
+  const source = sources.value.find(({ sourceId }) => sourceId === id) ?? sources.value[0];
+  const start: Start =
+    copied.value !== undefined
+      ? {
+          label: `${copied.value.meta.label} (copy)`,
+          text: copied.value.config.query.query,
+          sourceId: copied.value.config.source.sourceId,
+          context: copied.value.config.context ?? [],
+          parentNodeId: copied.value.meta.parentNodeId ?? '',
+        }
+      : {
+          label: how === 'table' && name !== undefined ? `Rows of ${name}` : '',
+          text:
+            how === 'table' && name !== undefined
+              ? `SELECT *\nFROM ${name}\nLIMIT 100`
+              : (starts[source?.engine ?? ''] ?? ''),
+          sourceId: source?.sourceId ?? '',
+          context: [],
+          parentNodeId: '',
+        };
+  if (sources.value.length === 0) return <NoSource />;
+  return <NewQueryForm key={`${how} ${id}`} start={start} />;
+}
+
+function NoSource() {
+  return (
+    <div class="page">
+      <PageHead title="New query" />
+      <p class="empty">
+        A query needs a source to run on.{' '}
+        <a href={linkTo('hub', hubId.value ?? '', 'new-source')}>Connect one first.</a>
+      </p>
+    </div>
+  );
+}
+
+function NewQueryForm({ start }: { start: Start }) {
+  const [label, setLabel] = useState(start.label);
+  const [text, setText] = useState(start.text);
+  const [sourceId, setSourceId] = useState(start.sourceId);
+  const root = category('queries');
+  const [parent, setParent] = useState(start.parentNodeId || root?.nodeId || '');
+  const [problem, setProblem] = useState<Problem>();
+  const [busy, setBusy] = useState(false);
+  const engine = sources.value.find((one) => one.sourceId === sourceId)?.engine ?? '';
+  const folders = [...walk(root)].filter(({ node }) => node.nodeType === 'folder');
+  const create = async () => {
+    if (busy) return;
+    setBusy(true);
+    setProblem(undefined);
+    const command = commandOf(text, engine);
+    const context = start.context.filter(({ key }) => namesIn(text, engine).includes(key));
+    const body = {
+      hubId: hubId.value,
+      label: label.trim() || 'Untitled query',
+      sourceId,
+      query: text,
+      ...(command === undefined ? {} : { command }),
+      ...(context.length === 0 ? {} : { context }),
+      ...(parent === '' ? {} : { parentNodeId: parent }),
+    };
+    try {
+      const { config } = await callJson<Query>('v1/queries', { body });
+      await loadTree();
+      go('hub', hubId.value ?? '', 'query', config.query.queryId);
+    } catch (err) {
+      setProblem(problemOf(err));
+      setBusy(false);
+    }
+  };
+  const faults =
+    problem?.sql?.line === undefined
+      ? []
+      : [{ line: problem.sql.line, column: problem.sql.column ?? 1, message: problem.detail ?? '' }];
+  return (
+    <form
+      class="new-query"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void create();
+      }}
+    >
+      <PageHead title="New query">
+        <button type="submit" class="primary" disabled={busy || text.trim() === ''}>
+          Create query
+        </button>
+      </PageHead>
+      <div class="page columns-3">
+        <Field label="Name" value={label} onInput={setLabel} placeholder="Untitled query" autofocus />
+        <Choice
+          label="Source"
+          value={sourceId}
+          options={sources.value.map(
+            (one) => [one.sourceId, `${one.label} (${engineName(one.engine)})`] as const,
+          )}
+          onChange={setSourceId}
+        />
+        <Choice
+          label="Folder"
+          value={parent}
+          options={[
+            [root?.nodeId ?? '', 'Queries'],
+            ...folders.map(
+              ({ node, path }) => [node.nodeId, [...path, node].map((one) => one.label).join(' / ')] as const,
+            ),
+          ]}
+          onChange={setParent}
+        />
+      </div>
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      <div class="new-editor">
+        <CodeEditor
+          text={text}
+          engine={engine}
+          sourceId={sourceId}
+          label="Statement"
+          faults={faults}
+          variables={() => namesIn(text, engine)}
+          onChange={setText}
+          onRun={() => void create()}
+          onSave={() => void create()}
+        />
+      </div>
+      <p class="hint page">
+        Write <code>:name</code> where a value belongs. Creating it runs nothing: it stores the text and opens
+        it, ready to run.
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,132 @@
+/** One stored query: its text, its variables, its rows. */
+
+import { useSignal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { isAborted, problemOf } from '../api/client.ts';
+import type { Problem } from '../api/types.ts';
+import { engineName } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { Menu } from '../parts/menu.tsx';
+import { Loading, PageHead, Tabs } from '../parts/page.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { modifier } from '../shell/bar.tsx';
+import { go, guardLeaving, route } from '../shell/route.ts';
+import { type Asked, TreeDialog } from '../shell/tree-dialogs.tsx';
+import { findNode, hubId } from '../shell/workspace.ts';
+import { reads } from './commands.ts';
+import { ContractView } from './contract-view.tsx';
+import { QueryWorkbench, useRun } from './query-workbench.tsx';
+import { RunById } from './run-by-id.tsx';
+import { RunsView } from './runs-view.tsx';
+import { UseDialog } from './use-dialog.tsx';
+import { type QueryWork, workOf } from './work.ts';
+
+export function QueryPage({ queryId }: { queryId: string }) {
+  const work = workOf(queryId);
+  const [problem, setProblem] = useState<Problem>();
+  useEffect(() => {
+    const stop = new AbortController();
+    work.load(stop.signal).catch((err) => !isAborted(err) && setProblem(problemOf(err)));
+    return () => stop.abort();
+  }, [work]);
+  if (problem?.code === 'SCOPE_DENIED') return <RunById queryId={queryId} problem={problem} />;
+  if (problem !== undefined) return <ProblemBox problem={problem} />;
+  if (work.draft.value === undefined) return <Loading what="the query" />;
+  return <LoadedQuery work={work} />;
+}
+
+const tabs = [
+  ['query', 'Query'],
+  ['contract', 'Contract'],
+  ['runs', 'Runs'],
+] as const;
+
+function LoadedQuery({ work }: { work: QueryWork }) {
+  const asked = useSignal<Asked | undefined>(undefined);
+  const [using, setUsing] = useState(false);
+  const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'query';
+  const show = (name: string) =>
+    go('hub', hubId.value ?? '', 'query', work.queryId, ...(name === 'query' ? [] : [name]));
+  const run = useRun(work);
+  const stored = work.stored.value;
+  const dirty = work.dirty.value;
+  useEffect(() => {
+    const warn = (event: Event) => work.dirty.value && event.preventDefault();
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, [work]);
+  // What was edited is kept in the tab, so no question is needed when the view is left.
+  useEffect(() => guardLeaving(undefined), []);
+  const node = findNode(work.queryId)?.node;
+  const command = work.draft.value?.command ?? '';
+  const running = work.runner.state.value.status === 'running';
+  const words = `${dirty ? 'Save and run' : 'Run'}${reads(command) ? '' : ' …'}`;
+  const menu = [
+    { label: 'Duplicate', run: () => go('hub', hubId.value ?? '', 'new-query', 'from', work.queryId) },
+    ...(node === undefined
+      ? []
+      : (['rename', 'move', 'delete'] as const).map((action) => ({
+          label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
+          danger: action === 'delete',
+          run: () => {
+            asked.value = { action, node };
+          },
+        }))),
+  ];
+  return (
+    <div class="query-page" data-tab={tab}>
+      <PageHead
+        title={node?.label ?? stored?.meta.label}
+        tags={[
+          `${reads(command) ? 'reads' : `writes: ${command}`} · ${engineName(work.engine.value)}`,
+          dirty ? 'not saved' : undefined,
+        ]}
+      >
+        <Menu label="More actions" items={menu} />
+        <button type="button" onClick={() => setUsing(true)}>
+          Use it
+        </button>
+        {dirty && (
+          <button type="button" class="quiet" onClick={() => work.revert()}>
+            Discard changes
+          </button>
+        )}
+        <button type="button" disabled={!dirty || run.saving} onClick={() => void run.save()}>
+          Save
+        </button>
+        {running ? (
+          <button type="button" class="danger run-button" onClick={() => work.runner.cancel()}>
+            <Icon name="stop" /> Cancel
+          </button>
+        ) : (
+          <button type="button" class="primary run-button" onClick={() => run.ask()}>
+            {words} <kbd>{modifier}⏎</kbd>
+          </button>
+        )}
+      </PageHead>
+      <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
+      {run.problem !== undefined && <ProblemBox problem={run.problem} />}
+      {tab === 'query' && <QueryWorkbench work={work} run={run} />}
+      {tab === 'contract' && <ContractView work={work} editable />}
+      {tab === 'runs' && (
+        <RunsView
+          work={work}
+          onReuse={(past) => {
+            work.values.value = past.values;
+            show('query');
+          }}
+        />
+      )}
+      {run.dialog}
+      {using && <UseDialog work={work} onClose={() => setUsing(false)} />}
+      {asked.value !== undefined && (
+        <TreeDialog
+          asked={asked.value}
+          onClose={() => {
+            asked.value = undefined;
+          }}
+        />
+      )}
+    </div>
+  );
+}

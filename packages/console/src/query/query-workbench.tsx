@@ -1,0 +1,173 @@
+/** Editor and variables above, rows below. */
+
+import type { ComponentChild } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { isAborted, problemOf } from '../api/client.ts';
+import type { Problem } from '../api/types.ts';
+import type { Fault } from '../editor/protocol.ts';
+import { bytes } from '../parts/format.ts';
+import { notify } from '../parts/notice.tsx';
+import { modifier } from '../shell/bar.tsx';
+import { sources } from '../shell/workspace.ts';
+import { CodeEditor } from './code-editor.tsx';
+import { canDryRun, reads } from './commands.ts';
+import { type DownloadFormat, download, saveShown } from './downloads.ts';
+import { Results } from './results.tsx';
+import { namesIn } from './variables.ts';
+import { VariablesPanel } from './variables-panel.tsx';
+import type { QueryWork } from './work.ts';
+import { WriteDialog } from './write-dialog.tsx';
+
+export interface RunActions {
+  saving: boolean;
+  problem: Problem | undefined;
+  /** A run was tried with values that do not fit. */
+  tried: boolean;
+  dialog: ComponentChild;
+  save(): Promise<boolean>;
+  /** Runs, after a question where the statement writes. */
+  ask(): void;
+}
+
+export function useRun(work: QueryWork): RunActions {
+  const [saving, setSaving] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const [tried, setTried] = useState(false);
+  const [asking, setAsking] = useState(false);
+  const save = async () => {
+    setProblem(undefined);
+    if (!work.dirty.value) return true;
+    setSaving(true);
+    try {
+      await work.save();
+      notify('Saved.');
+      return true;
+    } catch (err) {
+      setProblem(problemOf(err));
+      return false;
+    } finally {
+      setSaving(false);
+    }
+  };
+  const run = async (options: { dryRun?: boolean; maxAffected?: number } = {}) => {
+    if (!(await save())) return;
+    const command = work.draft.value?.command ?? '';
+    const { context } = work.sent.value;
+    const columns = work.signature.value?.columns ?? [];
+    const values = work.values.value;
+    await work.runner.run({
+      queryId: work.queryId,
+      context,
+      values,
+      columns,
+      writes: !reads(command),
+      ...options,
+    });
+  };
+  const ask = () => {
+    setTried(true);
+    if (Object.keys(work.sent.value.faults).length > 0) {
+      const first = Object.keys(work.sent.value.faults)[0] ?? '';
+      const field = document.querySelector(`[data-variable="${CSS.escape(first)}"]`);
+      field?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+      notify('Some values are missing or do not fit.');
+      return;
+    }
+    if (reads(work.draft.value?.command ?? '')) void run();
+    else setAsking(true);
+  };
+  const { command = '', sourceId = '' } = work.draft.value ?? {};
+  const dialog = asking && (
+    <WriteDialog
+      command={command}
+      source={sources.value.find((one) => one.sourceId === sourceId)?.label ?? 'its source'}
+      canDryRun={canDryRun(command, work.engine.value)}
+      onRun={(options) => void run(options)}
+      onClose={() => setAsking(false)}
+    />
+  );
+  return { saving, problem, tried, dialog, save, ask };
+}
+
+export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions }) {
+  const draft = work.draft.value;
+  const state = work.runner.state.value;
+  const label = work.stored.value?.meta.label ?? 'rows';
+  useEffect(() => {
+    const keydown = (event: KeyboardEvent) => {
+      if (
+        !(event.ctrlKey || event.metaKey) ||
+        event.defaultPrevented ||
+        document.querySelector('dialog[open]')
+      )
+        return;
+      if (event.key === 'Enter') run.ask();
+      else if (event.key.toLowerCase() === 's') void run.save();
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', keydown);
+    return () => removeEventListener('keydown', keydown);
+  });
+  const faults = useFaults(work, state.problem);
+  const downloading = useDownload(work, label);
+  if (draft === undefined) return null;
+  return (
+    <>
+      <div class="work">
+        <CodeEditor
+          text={draft.text}
+          engine={work.engine.value}
+          sourceId={draft.sourceId}
+          label="Statement"
+          faults={faults}
+          variables={() => [
+            ...new Set([
+              ...namesIn(work.draft.value?.text ?? '', work.engine.value),
+              ...draft.context.map(({ key }) => key),
+            ]),
+          ]}
+          onChange={(text) => work.edit({ text })}
+          onRun={run.ask}
+          onSave={() => void run.save()}
+        />
+        <VariablesPanel work={work} shown={run.tried} editable />
+      </div>
+      <Results
+        state={state}
+        label={label}
+        onDownload={reads(draft.command) ? downloading : undefined}
+        onSaveShown={() => state.store !== undefined && saveShown(state.store, label)}
+        hint={`Run it to see its rows: the button above, or ${modifier}Enter.`}
+      />
+    </>
+  );
+}
+
+/** Where the database says that the text is wrong: of the last run, else of the description. */
+function useFaults(work: QueryWork, problem: Problem | undefined): Fault[] {
+  const told = work.signature.value?.problem;
+  const dirty = work.dirty.value;
+  return useMemo(() => {
+    const { sql, detail = '' } = problem ?? told ?? {};
+    if (dirty || sql?.line === undefined) return [];
+    return [{ line: sql.line, column: sql.column ?? 1, message: detail }];
+  }, [problem, told, dirty]);
+}
+
+function useDownload(work: QueryWork, label: string) {
+  return (format: DownloadFormat) => {
+    const stop = new AbortController();
+    notify('Running it into a file …');
+    download({
+      queryId: work.queryId,
+      context: work.sent.value.context,
+      label,
+      format,
+      signal: stop.signal,
+    }).then(
+      (size) => notify(`Downloaded ${bytes(size)}.`),
+      (err) => !isAborted(err) && notify(problemOf(err).detail ?? 'The download failed.'),
+    );
+  };
+}

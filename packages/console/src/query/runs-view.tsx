@@ -1,0 +1,66 @@
+/** The runs of this tab. */
+
+import { count, duration } from '../parts/format.ts';
+import type { PastRun } from './run.ts';
+import type { QueryWork } from './work.ts';
+
+const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const words: Record<PastRun['status'], string> = {
+  idle: '',
+  running: 'running',
+  done: 'done',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+export function RunsView({ work, onReuse }: { work: QueryWork; onReuse(run: PastRun): void }) {
+  const runs = work.runner.past.value;
+  if (runs.length === 0)
+    return <p class="empty">No runs in this tab yet. They are listed here until the tab is closed.</p>;
+  return (
+    <div class="page">
+      <div class="table-scroll">
+        <table class="facts">
+          <thead>
+            <tr>
+              <th scope="col">At</th>
+              <th scope="col">Result</th>
+              <th scope="col" class="right">
+                Rows
+              </th>
+              <th scope="col" class="right">
+                Took
+              </th>
+              <th scope="col">Values</th>
+              <th scope="col">
+                <span class="sr-only">Action</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {runs.map((run) => (
+              <tr key={run.id}>
+                <td>{time.format(run.at)}</td>
+                <td>
+                  {words[run.status]}
+                  {run.dryRun && ', dry run'}
+                  {run.code !== undefined && `: ${run.code}`}
+                </td>
+                <td class="right">{count(run.rows)}</td>
+                <td class="right">{duration(run.totalMs)}</td>
+                <td class="mono cut-text" title={run.shown}>
+                  {run.shown}
+                </td>
+                <td class="right">
+                  <button type="button" onClick={() => onReuse(run)}>
+                    Use these values
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,40 @@
+/** “Use it”: the same call from a shell, a program, a page. */
+
+import { useState } from 'preact/hooks';
+import { CopyBlock } from '../parts/copy.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Tabs } from '../parts/page.tsx';
+import { linkTo } from '../shell/route.ts';
+import { hubId } from '../shell/workspace.ts';
+import { snippetsOf } from './snippets.ts';
+import type { QueryWork } from './work.ts';
+
+export function UseDialog({ work, onClose }: { work: QueryWork; onClose(): void }) {
+  const { context, faults } = work.sent.value;
+  const columns = work.signature.value?.columns ?? [];
+  const snippets = snippetsOf({ queryId: work.queryId, context, columns });
+  const [name, setName] = useState('curl');
+  const shown = snippets.find((one) => one.name === name) ?? snippets[0];
+  const missing = Object.keys(faults);
+  return (
+    <Dialog title={`Use “${work.stored.value?.meta.label ?? 'it'}”`} onClose={onClose} wide>
+      <Tabs
+        label="Language"
+        tabs={snippets.map((one) => [one.name, one.name] as const)}
+        value={name}
+        onChange={setName}
+      />
+      {missing.length > 0 && <p class="banner">Without a fitting value yet: {missing.join(', ')}.</p>}
+      {work.dirty.value && <p class="banner">What you edited is not saved: this runs the stored text.</p>}
+      {shown !== undefined && <CopyBlock text={shown.text} label={`${shown.name} snippet`} />}
+      <p class="hint">
+        With the values of the variables panel. Set <code>DATAHUB_KEY</code> to a key that may run this query;
+        for a web page,{' '}
+        <a href={linkTo('hub', hubId.value ?? '', 'keys', 'new', work.queryId)} onClick={onClose}>
+          create a browser key
+        </a>{' '}
+        that may do nothing else.
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,177 @@
+/** A field for each variable of the query. */
+
+import { useId, useState } from 'preact/hooks';
+import { toText } from '../api/exact.ts';
+import { Chips } from '../parts/chips.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { VariableDialog } from './variable-dialog.tsx';
+import { defaultText, isBooleanType, isJsonType, type Value, type VariableField } from './variables.ts';
+import type { QueryWork } from './work.ts';
+
+export function VariablesPanel({
+  work,
+  shown,
+  editable,
+}: {
+  work: QueryWork;
+  shown: boolean;
+  editable: boolean;
+}) {
+  const [edited, setEdited] = useState<string>();
+  const fields = work.fields.value;
+  const { faults } = work.sent.value;
+  const set = (key: string, value: Value | undefined) => {
+    work.values.value = { ...work.values.value, [key]: value };
+  };
+  return (
+    <section class="variables" aria-label="Variables">
+      <h2>Variables</h2>
+      {fields.length === 0 && (
+        <p class="hint">
+          None yet. Write <code>:name</code> where a value belongs; it is bound by the driver and never
+          becomes part of the text.
+        </p>
+      )}
+      {fields.map((field) => (
+        <VariableInput
+          key={field.key}
+          field={field}
+          value={work.values.value[field.key]}
+          fault={shown || work.values.value[field.key] !== undefined ? faults[field.key] : undefined}
+          onChange={(value) => set(field.key, value)}
+          onEdit={editable ? () => setEdited(field.key) : undefined}
+        />
+      ))}
+      {edited !== undefined && (
+        <VariableDialog work={work} name={edited} onClose={() => setEdited(undefined)} />
+      )}
+    </section>
+  );
+}
+
+interface InputProps {
+  field: VariableField;
+  value: Value | undefined;
+  fault: string | undefined;
+  onChange(value: Value | undefined): void;
+  onEdit: (() => void) | undefined;
+}
+
+function VariableInput(props: InputProps) {
+  const { field, value, fault, onChange, onEdit } = props;
+  const id = useId();
+  const isNull = value?.kind === 'null';
+  const isEmptyText = value?.kind === 'text' && value.text === '';
+  const takesText = !field.list && field.enum === undefined && !isBooleanType(field.shownType);
+  return (
+    <div class="field variable" data-variable={field.key}>
+      <div class="variable-head">
+        {field.list && !isNull ? <span class="label">{field.key}</span> : <label for={id}>{field.key}</label>}
+        <span class="note">
+          {field.shownType || 'any type'}
+          {field.required && ' · required'}
+        </span>
+        <span class="variable-actions">
+          {takesText && /^(string|text|varchar|char|)$/.test(field.shownType) && (
+            <button
+              type="button"
+              class="mini"
+              aria-pressed={isEmptyText}
+              title="Send an empty text"
+              aria-label={`Send ${field.key} as empty text`}
+              onClick={() => onChange(isEmptyText ? undefined : { kind: 'text', text: '' })}
+            >
+              ""
+            </button>
+          )}
+          <button
+            type="button"
+            class="mini"
+            aria-pressed={isNull}
+            title="Send null"
+            aria-label={`Send ${field.key} as null`}
+            onClick={() => onChange(isNull ? undefined : { kind: 'null' })}
+          >
+            null
+          </button>
+          {onEdit !== undefined && (
+            <button
+              type="button"
+              class="mini icon-only"
+              aria-label={`Declare ${field.key}`}
+              title="Type, default, choices"
+              onClick={onEdit}
+            >
+              <Icon name="edit" />
+            </button>
+          )}
+        </span>
+      </div>
+      {isNull ? <input id={id} value="null" readOnly class="null" /> : <VariableControl {...props} id={id} />}
+      {field.description !== undefined && field.description !== '' && <p class="hint">{field.description}</p>}
+      {fault !== undefined && (
+        <p class="fault" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function VariableControl({ field, value, fault, onChange, id }: InputProps & { id: string }) {
+  const text = value?.kind === 'text' ? value.text : '';
+  const fallback = defaultText(field);
+  const common = {
+    id,
+    'aria-invalid': fault !== undefined,
+    'aria-describedby': fault === undefined ? undefined : `${id}-fault`,
+  };
+  const setText = (next: string) => onChange(next === '' ? undefined : { kind: 'text', text: next });
+  if (field.list) {
+    return (
+      <div class="chips-only">
+        <Chips
+          label={field.key}
+          values={value?.kind === 'list' ? value.items : []}
+          placeholder={fallback ?? 'Type a value, Enter adds it'}
+          onChange={(items) => onChange({ kind: 'list', items })}
+        />
+      </div>
+    );
+  }
+  const choices = field.enum ?? (isBooleanType(field.shownType) ? [true, false] : undefined);
+  if (choices !== undefined) {
+    return (
+      <select {...common} value={text} onChange={({ currentTarget }) => setText(currentTarget.value)}>
+        <option value="">{fallback === undefined ? 'Not sent' : `Default: ${fallback}`}</option>
+        {choices.map((choice) => (
+          <option key={toText(choice)} value={JSON.stringify(choice)}>
+            {toText(choice)}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  const rest = {
+    ...common,
+    value: text,
+    autocomplete: 'off',
+    spellcheck: false,
+    placeholder: fallback === undefined ? placeholders[field.shownType] : `Default: ${fallback}`,
+  };
+  if (isJsonType(field.shownType))
+    return <textarea {...rest} rows={3} onInput={({ currentTarget }) => setText(currentTarget.value)} />;
+  const input = {
+    ...rest,
+    onInput: ({ currentTarget }: { currentTarget: { value: string } }) => setText(currentTarget.value),
+  };
+  return field.shownType === 'date' ? <input {...input} type="date" /> : <input {...input} type="text" />;
+}
+
+const placeholders: Record<string, string> = {
+  timestamp: '2026-11-01T00:00:00',
+  timestamptz: '2026-11-01T00:00:00Z',
+  uuid: '00000000-0000-0000-0000-000000000000',
+  json: '{"a": 1}',
+  jsonb: '{"a": 1}',
+};

@@ -1,0 +1,129 @@
+/** One query being worked on: what is stored, what is edited, the values, the run and the runs before. */
+
+import { batch, computed, signal } from '@preact/signals';
+import { call, callJson, part } from '../api/client.ts';
+import { parseExact } from '../api/exact.ts';
+import type { Query, Signature, Variable } from '../api/types.ts';
+import { commandOf } from './commands.ts';
+import { Runner } from './run.ts';
+import { fieldsOf, sentOf, type Values } from './variables.ts';
+
+export interface Draft {
+  text: string;
+  command: string;
+  sourceId: string;
+  context: Variable[];
+}
+
+/** Values and runs outlive the view: coming back to a query finds them again. */
+const works = new Map<string, QueryWork>();
+const worksMax = 30;
+
+export function workOf(queryId: string): QueryWork {
+  const known = works.get(queryId) ?? new QueryWork(queryId);
+  works.delete(queryId);
+  works.set(queryId, known);
+  for (const [id, work] of works) {
+    if (works.size <= worksMax) break;
+    if (id !== queryId && work.runner.state.value.status !== 'running') works.delete(id);
+  }
+  return known;
+}
+
+/** Whether it ran in this tab. */
+export const hasRun = (queryId: string): boolean =>
+  works.get(queryId)?.runner.past.value.some(({ status }) => status === 'done') === true;
+
+export function forget(queryId: string): void {
+  works.get(queryId)?.runner.cancel();
+  works.delete(queryId);
+}
+
+const draftOf = ({ config }: Query): Draft => ({
+  text: config.query.query,
+  command: config.command,
+  sourceId: config.source.sourceId,
+  context: config.context ?? [],
+});
+
+export class QueryWork {
+  readonly queryId: string;
+  readonly stored = signal<Query | undefined>(undefined);
+  readonly signature = signal<Signature | null | undefined>(undefined);
+  readonly draft = signal<Draft | undefined>(undefined);
+  readonly values = signal<Values>({});
+  readonly runner = new Runner();
+  #etag: string | null = null;
+
+  constructor(queryId: string) {
+    this.queryId = queryId;
+  }
+
+  readonly engine = computed(() => this.stored.value?.meta.engine ?? '');
+  readonly dirty = computed(() => {
+    const [stored, draft] = [this.stored.value, this.draft.value];
+    return (
+      stored !== undefined && draft !== undefined && JSON.stringify(draftOf(stored)) !== JSON.stringify(draft)
+    );
+  });
+  readonly fields = computed(() => {
+    const { text = '', context = [] } = this.draft.value ?? {};
+    return fieldsOf({ text, context, engine: this.engine.value, signature: this.signature.value });
+  });
+  readonly sent = computed(() => sentOf(this.fields.value, this.values.value));
+
+  /** Keeps what was edited and not saved. */
+  async load(stop?: AbortSignal): Promise<void> {
+    const response = await call(`v1/queries/${part(this.queryId)}`, { signal: stop });
+    const query = parseExact<Query>(await response.text());
+    const keep = this.dirty.value;
+    batch(() => {
+      this.#etag = response.headers.get('etag');
+      this.stored.value = query;
+      if (!keep) this.draft.value = draftOf(query);
+    });
+    // The source may be slow to answer; the text need not wait for it.
+    void this.describe();
+  }
+
+  async describe(): Promise<void> {
+    const path = `v1/queries/${part(this.queryId)}?signature=1`;
+    const described = await callJson<Query>(path).catch(() => undefined);
+    if (described !== undefined) this.signature.value = described.signature ?? null;
+  }
+
+  edit(change: Partial<Draft>): void {
+    const draft = this.draft.value;
+    if (draft === undefined) return;
+    const next = { ...draft, ...change };
+    if (change.text !== undefined) next.command = commandOf(change.text, this.engine.value) ?? next.command;
+    this.draft.value = next;
+  }
+
+  revert(): void {
+    if (this.stored.value !== undefined) this.draft.value = draftOf(this.stored.value);
+  }
+
+  async save(): Promise<void> {
+    const draft = this.draft.value;
+    if (draft === undefined || !this.dirty.value) return;
+    const { text, command, sourceId, context } = draft;
+    const body = { config: { command, context, query: { query: text }, source: { sourceId } } };
+    const headers: Record<string, string> = this.#etag === null ? {} : { 'if-match': this.#etag };
+    const path = `v1/queries/${part(this.queryId)}`;
+    const response = await call(path, { method: 'PUT', body, headers });
+    this.#etag = response.headers.get('etag');
+    const stored = this.stored.value as Query;
+    const engine = this.engine.value;
+    this.stored.value = {
+      meta: stored.meta,
+      config: {
+        command,
+        context,
+        query: { queryId: this.queryId, query: text },
+        source: { sourceId, engine },
+      },
+    };
+    await this.load();
+  }
+}

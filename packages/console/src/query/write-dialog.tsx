@@ -1,0 +1,56 @@
+/** Asks before a statement that writes is carried out. */
+
+import { useState } from 'preact/hooks';
+import { Dialog } from '../parts/dialog.tsx';
+import { Field } from '../parts/field.tsx';
+
+interface WriteDialogProps {
+  command: string;
+  source: string;
+  canDryRun: boolean;
+  onRun(options: { dryRun?: boolean; maxAffected?: number }): void;
+  onClose(): void;
+}
+
+export function WriteDialog({ command, source, canDryRun, onRun, onClose }: WriteDialogProps) {
+  const [most, setMost] = useState('');
+  const maxAffected = /^\d+$/.test(most) ? { maxAffected: Number(most) } : {};
+  const run = (options: { dryRun?: boolean }) => {
+    onRun({ ...maxAffected, ...options });
+    onClose();
+  };
+  return (
+    <Dialog title={`Run ${command} on “${source}”?`} onClose={onClose}>
+      <form class="form" onSubmit={(event) => event.preventDefault()}>
+        <p>
+          This statement changes the database.
+          {canDryRun
+            ? ' A dry run carries it out and rolls it back, to show how many rows it would affect.'
+            : ' It runs outside of a transaction, so a dry run is not possible.'}
+        </p>
+        {canDryRun && (
+          <Field
+            label="At most this many rows"
+            value={most}
+            onInput={setMost}
+            placeholder="no bound"
+            hint="More affected rows roll the statement back."
+          />
+        )}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          {canDryRun && (
+            <button type="button" onClick={() => run({ dryRun: true })}>
+              Dry run
+            </button>
+          )}
+          <button type="button" class="danger" onClick={() => run({})}>
+            Run {command}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

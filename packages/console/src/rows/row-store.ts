@@ -1,0 +1,191 @@
+/** Rows as the lines they came in. A line is split only when it is drawn, sorted by or searched, so 100,000 rows stay small. */
+
+import { isNumberText, membersOf, textOf } from './scan.ts';
+
+export interface GridColumn {
+  name: string;
+  type: string;
+  numeric: boolean;
+}
+
+const numericType =
+  /^(tiny|small|medium|big)?(int|integer|serial)\d*\b|^(bigint|number|numeric|decimal|real|float|double|money|long)/i;
+export const isNumericType = (type: string): boolean => numericType.test(type) && !type.includes('[]');
+
+/** How many rows are looked at for the columns of documents and the kind of untyped columns. */
+const sampledMax = 200;
+const keptSplitMax = 2_000;
+
+export interface Sort {
+  column: number;
+  descending: boolean;
+}
+
+/** Lets the page draw and answer keys between two slices of work. */
+const breathe = () => new Promise<void>((resolve) => setTimeout(resolve));
+const sliceMs = 12;
+
+export class RowStore {
+  readonly lines: string[] = [];
+  readonly columns: GridColumn[];
+  bytes = 0;
+  /** Positions of lines in the order shown; undefined while all are shown as they came. */
+  order: Uint32Array | undefined;
+  readonly #typed: boolean;
+  readonly #places = new Map<string, number>();
+  readonly #split = new Map<number, (string | undefined)[]>();
+
+  constructor(columns: { name: string; type: string }[]) {
+    this.#typed = columns.length > 0;
+    this.columns = columns.map(({ name, type }) => ({ name, type, numeric: isNumericType(type) }));
+    for (const [i, { name }] of columns.entries()) this.#places.set(name, i);
+  }
+
+  get length(): number {
+    return this.order?.length ?? this.lines.length;
+  }
+
+  add(lines: string[]): void {
+    for (const line of lines) {
+      if (this.lines.length < sampledMax) this.#sample(line);
+      this.bytes += line.length;
+      this.lines.push(line);
+    }
+  }
+
+  /** Column names that no signature told, and numbers in columns whose type is unknown. */
+  #sample(line: string): void {
+    const { names, values } = membersOf(line);
+    for (const [i, name] of names.entries()) {
+      const value = values[i] as string;
+      const place = this.#places.get(name);
+      const numeric = isNumberText(value);
+      if (place === undefined) {
+        this.#places.set(name, this.columns.length);
+        this.columns.push({ name, type: '', numeric });
+      } else if (!this.#typed && value !== 'null') {
+        const column = this.columns[place] as GridColumn;
+        column.numeric = numeric && (column.numeric || this.lines.length === 0);
+      }
+    }
+  }
+
+  lineAt(row: number): number {
+    return this.order === undefined ? row : (this.order[row] as number);
+  }
+
+  /** JSON texts by column, undefined where a document lacks the member. */
+  cells(row: number): (string | undefined)[] {
+    const at = this.lineAt(row);
+    const kept = this.#split.get(at);
+    if (kept !== undefined) return kept;
+    const cells = this.#cellsOf(this.lines[at] as string);
+    if (this.#split.size >= keptSplitMax) this.#split.clear();
+    this.#split.set(at, cells);
+    return cells;
+  }
+
+  #cellsOf(line: string): (string | undefined)[] {
+    const { names, values } = membersOf(line);
+    const cells: (string | undefined)[] = new Array(this.columns.length).fill(undefined);
+    for (let i = 0; i < names.length; i++) {
+      const place = this.columns[i]?.name === names[i] ? i : this.#places.get(names[i] as string);
+      if (place !== undefined) cells[place] = values[i];
+    }
+    return cells;
+  }
+
+  /** Shows the rows that contain `filter`, in the order of `sort`. Ends early, and changes nothing, where `isCurrent` turns false. */
+  async arrange(
+    { sort, filter }: { sort: Sort | undefined; filter: string },
+    isCurrent: () => boolean,
+  ): Promise<void> {
+    const wanted = filter.trim().toLowerCase();
+    if (sort === undefined && wanted === '') {
+      this.order = undefined;
+      return;
+    }
+    const found: number[] = [];
+    const keys: (string | number | undefined)[] = [];
+    let until = performance.now() + sliceMs;
+    for (let at = 0; at < this.lines.length; at++) {
+      if ((at & 127) === 0 && performance.now() > until) {
+        await breathe();
+        if (!isCurrent()) return;
+        until = performance.now() + sliceMs;
+      }
+      const cells = sort !== undefined || wanted !== '' ? this.#cellsOf(this.lines[at] as string) : [];
+      if (wanted !== '' && !cells.some((cell) => cell !== undefined && contains(cell, wanted))) continue;
+      found.push(at);
+      if (sort !== undefined)
+        keys[at] = keyOf(cells[sort.column], this.columns[sort.column]?.numeric === true);
+    }
+    const order = sort === undefined ? found : await sortSliced(found, compareBy(keys, sort), isCurrent);
+    if (order !== undefined && isCurrent()) this.order = Uint32Array.from(order);
+  }
+}
+
+const contains = (cell: string, wanted: string) => textOf(cell).toLowerCase().includes(wanted);
+
+function keyOf(cell: string | undefined, numeric: boolean): string | number | undefined {
+  if (cell === undefined || cell === 'null') return undefined;
+  const text = textOf(cell);
+  return numeric ? Number(text) : text;
+}
+
+/** Nulls come last in both directions; equal rows stay in the order they came in. */
+function compareBy(keys: (string | number | undefined)[], { descending }: Sort) {
+  const sign = descending ? -1 : 1;
+  return (a: number, b: number): number => {
+    const [x, y] = [keys[a], keys[b]];
+    if (x === y) return a - b;
+    if (x === undefined) return 1;
+    if (y === undefined) return -1;
+    return x < y ? -sign : x > y ? sign : a - b;
+  };
+}
+
+/** A merge sort that gives way to the page; undefined where it was overtaken. */
+async function sortSliced(
+  items: number[],
+  compare: (a: number, b: number) => number,
+  isCurrent: () => boolean,
+): Promise<number[] | undefined> {
+  const run = 4_096;
+  let runs: number[][] = [];
+  for (let at = 0; at < items.length; at += run) {
+    runs.push(items.slice(at, at + run).sort(compare));
+    await breathe();
+  }
+  while (runs.length > 1) {
+    const merged: number[][] = [];
+    for (let i = 0; i < runs.length; i += 2) {
+      const [left, right] = [runs[i] as number[], runs[i + 1]];
+      merged.push(right === undefined ? left : await merge(left, right, compare));
+      if (!isCurrent()) return undefined;
+    }
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+async function merge(
+  left: number[],
+  right: number[],
+  compare: (a: number, b: number) => number,
+): Promise<number[]> {
+  const merged: number[] = [];
+  let [l, r] = [0, 0];
+  while (l < left.length && r < right.length) {
+    const [a, b] = [left[l] as number, right[r] as number];
+    if (compare(a, b) <= 0) {
+      merged.push(a);
+      l++;
+    } else {
+      merged.push(b);
+      r++;
+    }
+    if ((merged.length & 16_383) === 0) await breathe();
+  }
+  return merged.concat(l < left.length ? left.slice(l) : right.slice(r));
+}

@@ -1,0 +1,20 @@
+/** Reads an answer in NDJSON line by line, within a bound of bytes. */
+
+/** Ends at the end of the answer; `more` answers false to stop reading, which ends the request. */
+export async function readLines(response: Response, more: (lines: string[]) => boolean): Promise<void> {
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    const text = rest + (done ? decoder.decode() : decoder.decode(value, { stream: true }));
+    const lines = text.split('\n');
+    rest = done ? '' : (lines.pop() as string);
+    const whole = lines.filter((line) => line !== '');
+    if (whole.length > 0 && !more(whole)) {
+      await reader.cancel();
+      return;
+    }
+    if (done) return;
+  }
+}

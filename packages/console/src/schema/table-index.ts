@@ -1,0 +1,158 @@
+/** The tables and columns of one source, found by name: 20,000 tables answer within some milliseconds. */
+
+import type { ColumnHit, Completion, CompletionAnswer, TableHit } from './protocol.ts';
+
+interface TableJson {
+  schema: string;
+  name: string;
+  kind: string;
+  columns: ColumnHit[];
+}
+
+const completionsMax = 60;
+/** Words after which a table follows. */
+const beforeTable = /\b(from|join|into|update|table|describe|desc)\s+(?:[\w."`]+\s*,\s*)*$/i;
+const word = /[\w$"`]*$/;
+const mentioned =
+  /\b(?:from|join|into|update)\s+([\w$."`]+)(?:\s+(?:as\s+)?([A-Za-z_][\w$]*))?|,\s*([\w$."`]+)(?:\s+(?:as\s+)?([A-Za-z_][\w$]*))?/gi;
+const notAlias = new Set(
+  'where on using group order having limit join left right inner outer cross full set values select union natural returning for'.split(
+    ' ',
+  ),
+);
+
+const bare = (name: string) => name.replaceAll(/["`]/g, '');
+
+export class TableIndex {
+  readonly tables: TableJson[];
+  readonly #sourceId: string;
+  /** Lower-case names, in the order of `tables`, which are sorted by them. */
+  readonly #names: string[];
+
+  constructor(sourceId: string, tables: TableJson[]) {
+    this.#sourceId = sourceId;
+    const keyed = tables.map((table) => ({ table, name: table.name.toLowerCase() }));
+    keyed.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+    this.tables = keyed.map(({ table }) => table);
+    this.#names = keyed.map(({ name }) => name);
+  }
+
+  /** Names that begin with the text, then names and columns that contain it. */
+  search(text: string, max: number): { tables: TableHit[]; total: number } {
+    const wanted = text.trim().toLowerCase();
+    const starting: TableJson[] = [];
+    const containing: TableJson[] = [];
+    const withColumn: TableJson[] = [];
+    for (const [i, table] of this.tables.entries()) {
+      const at = (this.#names[i] as string).indexOf(wanted);
+      if (at === 0) starting.push(table);
+      else if (at > 0 || `${table.schema}.${table.name}`.toLowerCase().includes(wanted))
+        containing.push(table);
+      else if (table.columns.some(({ name }) => name.toLowerCase().includes(wanted))) withColumn.push(table);
+    }
+    const found = [...starting, ...containing, ...withColumn];
+    return { tables: found.slice(0, max).map((table) => this.#hit(table)), total: found.length };
+  }
+
+  columns(schema: string, name: string): ColumnHit[] {
+    return this.tables.find((table) => table.schema === schema && table.name === name)?.columns ?? [];
+  }
+
+  #hit({ schema, name, kind }: TableJson): TableHit {
+    return { sourceId: this.#sourceId, schema, name, kind };
+  }
+
+  /** What may stand at `at`: tables after FROM and its like, columns after a dot, else columns of the tables named. */
+  complete(text: string, at: number): CompletionAnswer {
+    const before = text.slice(Math.max(0, at - 2_000), at);
+    const typed = word.exec(before)?.[0] ?? '';
+    const prefix = bare(typed).toLowerCase();
+    const from = at - typed.length;
+    const ahead = before.slice(0, before.length - typed.length);
+    const qualifier = /([\w$"`]+)\.$/.exec(ahead)?.[1];
+    if (qualifier !== undefined) return { from, options: this.#afterDot(text, bare(qualifier), prefix) };
+    if (beforeTable.test(ahead)) return { from, options: this.#tablesFrom(prefix) };
+    const columns = this.#mentionedTables(text).flatMap(({ table }) => columnsOf(table, prefix));
+    const tables = prefix.length >= 2 || columns.length === 0 ? this.#tablesFrom(prefix).slice(0, 15) : [];
+    return { from, options: unique([...columns, ...tables]).slice(0, completionsMax) };
+  }
+
+  #afterDot(text: string, qualifier: string, prefix: string): Completion[] {
+    const lower = qualifier.toLowerCase();
+    const aliased = this.#mentionedTables(text).filter(({ alias }) => alias === lower);
+    const named = this.#byName(lower);
+    const columns = [...aliased.map(({ table }) => table), ...named].flatMap((table) =>
+      columnsOf(table, prefix),
+    );
+    const inSchema = this.tables
+      .filter(({ schema, name }) => schema.toLowerCase() === lower && name.toLowerCase().startsWith(prefix))
+      .slice(0, completionsMax)
+      .map(tableOption);
+    return unique([...columns, ...inSchema]).slice(0, completionsMax);
+  }
+
+  /** By binary search: the names are sorted. */
+  #tablesFrom(prefix: string): Completion[] {
+    const first = this.#firstAtLeast(prefix);
+    const found: TableJson[] = [];
+    for (let i = first; i < this.#names.length && found.length < completionsMax; i++) {
+      if (!(this.#names[i] as string).startsWith(prefix)) break;
+      found.push(this.tables[i] as TableJson);
+    }
+    for (let i = 0; i < this.#names.length && prefix !== '' && found.length < completionsMax; i++) {
+      if ((this.#names[i] as string).indexOf(prefix) > 0) found.push(this.tables[i] as TableJson);
+    }
+    return unique(found.map(tableOption));
+  }
+
+  #firstAtLeast(name: string): number {
+    let [low, high] = [0, this.#names.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#names[middle] as string) < name) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #byName(lower: string): TableJson[] {
+    const found: TableJson[] = [];
+    for (let i = this.#firstAtLeast(lower); this.#names[i] === lower; i++)
+      found.push(this.tables[i] as TableJson);
+    return found;
+  }
+
+  #mentionedTables(text: string): { table: TableJson; alias: string }[] {
+    const found: { table: TableJson; alias: string }[] = [];
+    for (const [, first, firstAlias, next, nextAlias] of text.matchAll(mentioned)) {
+      const name = bare(first ?? next ?? '').toLowerCase();
+      const alias = (firstAlias ?? nextAlias ?? '').toLowerCase();
+      const last = name.split('.').at(-1) ?? '';
+      for (const table of this.#byName(last))
+        found.push({ table, alias: notAlias.has(alias) ? last : alias || last });
+      if (found.length > 50) break;
+    }
+    return found;
+  }
+}
+
+const tableOption = ({ schema, name, kind }: TableJson): Completion => ({
+  label: name,
+  kind: 'table',
+  detail: kind === 'table' ? schema : `${schema}, ${kind}`,
+});
+
+const columnsOf = (table: TableJson, prefix: string): Completion[] =>
+  table.columns
+    .filter(({ name }) => name.toLowerCase().startsWith(prefix))
+    .map(({ name, type }) => ({ label: name, kind: 'column', detail: `${type} · ${table.name}` }));
+
+function unique(options: Completion[]): Completion[] {
+  const seen = new Set<string>();
+  return options.filter(({ label, kind }) => {
+    const id = `${kind} ${label}`;
+    if (seen.has(id)) return false;
+    seen.add(id);
+    return true;
+  });
+}

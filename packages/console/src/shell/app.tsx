@@ -1,0 +1,106 @@
+/** The frame and the view that the address names. */
+
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { ClassifierPage } from '../classifier/classifier-page.tsx';
+import { NewClassifier } from '../classifier/new-classifier.tsx';
+import { AuditPage } from '../hub/audit-page.tsx';
+import { HubPage } from '../hub/hub-page.tsx';
+import { HubsPage } from '../hub/hubs-page.tsx';
+import { KeysPage } from '../key/keys-page.tsx';
+import { Notice } from '../parts/notice.tsx';
+import { Loading } from '../parts/page.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { NewQuery } from '../query/new-query.tsx';
+import { QueryPage } from '../query/query-page.tsx';
+import { RunById } from '../query/run-by-id.tsx';
+import { NewSource } from '../source/new-source.tsx';
+import { SourcePage } from '../source/source-page.tsx';
+import { SummaryPage } from '../summary/summary-page.tsx';
+import { Bar } from './bar.tsx';
+import { goInstead, route } from './route.ts';
+import { key } from './session.ts';
+import { Side } from './side.tsx';
+import { SignIn } from './sign-in.tsx';
+import './theme.ts';
+import { hubId, hubs, hubsProblem, loadClassifiers, loadHubs, loadTree } from './workspace.ts';
+
+export function App() {
+  if (key.value === undefined) return <SignIn />;
+  return <Frame />;
+}
+
+function Frame() {
+  const sideOpen = useSignal(false);
+  useEffect(() => {
+    void loadHubs().then(() => {
+      const first = hubs.value?.find(({ archived }) => !archived);
+      if (route.value.length === 0 && first !== undefined) goInstead('hub', first.hubId);
+      else if (route.value.length === 0) goInstead(hubs.value === undefined ? 'run' : 'hubs');
+    });
+    void loadClassifiers();
+    // Others change the hub as well: coming back to the tab shows what it holds now.
+    const refresh = () => document.visibilityState === 'visible' && void loadTree();
+    document.addEventListener('visibilitychange', refresh);
+    return () => document.removeEventListener('visibilitychange', refresh);
+  }, []);
+  useSignalEffect(() => {
+    if (hubId.value !== undefined) void loadTree(hubId.value);
+  });
+  useSignalEffect(() => {
+    void route.value;
+    sideOpen.value = false;
+  });
+  return (
+    <div class="frame" data-side={sideOpen.value}>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the content
+      </button>
+      <Bar
+        sideOpen={sideOpen.value}
+        onSide={() => {
+          sideOpen.value = !sideOpen.value;
+        }}
+      />
+      <Side />
+      {sideOpen.value && (
+        <button
+          type="button"
+          class="shade"
+          aria-label="Hide the tree"
+          onClick={() => {
+            sideOpen.value = false;
+          }}
+        />
+      )}
+      <main id="main" class="main" tabIndex={-1}>
+        <View />
+      </main>
+      <Notice />
+    </div>
+  );
+}
+
+function View() {
+  const [area, hub, page, id] = route.value;
+  if (area === 'run') return <RunById queryId={hub} problem={hubsProblem.value} />;
+  if (area === 'hubs') return <HubsPage />;
+  if (area !== 'hub' || hub === undefined) {
+    return hubsProblem.value === undefined ? (
+      <Loading what="hubs" />
+    ) : (
+      <ProblemBox problem={hubsProblem.value} />
+    );
+  }
+  if (page === undefined) return <HubPage key={hub} />;
+  if (page === 'query' && id !== undefined) return <QueryPage key={id} queryId={id} />;
+  if (page === 'source' && id !== undefined) return <SourcePage key={id} sourceId={id} />;
+  if (page === 'classifier' && id !== undefined) return <ClassifierPage key={id} classifierId={id} />;
+  if (page === 'new-query') return <NewQuery key={hub} />;
+  if (page === 'new-source') return <NewSource key={hub} />;
+  if (page === 'new-classifier') return <NewClassifier />;
+  if (page === 'summary') return <SummaryPage />;
+  if (page === 'keys') return <KeysPage key={hub} />;
+  if (page === 'audit') return <AuditPage />;
+  return <p class="loading">There is no such page.</p>;
+}

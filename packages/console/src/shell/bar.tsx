@@ -1,0 +1,88 @@
+/** The bar at the top: where one is, search, theme, sign out. */
+
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { Icon } from '../parts/icons.tsx';
+import { Menu } from '../parts/menu.tsx';
+import { crumbs } from './crumbs.ts';
+import { linkTo } from './route.ts';
+import { Search } from './search.tsx';
+import { key, signOut } from './session.ts';
+import { setTheme, theme } from './theme.ts';
+
+const isMac = /mac|iphone|ipad/i.test(navigator.platform);
+export const modifier = isMac ? '⌘' : 'Ctrl ';
+
+export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void }) {
+  const searching = useSignal(false);
+  useEffect(() => {
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+      event.preventDefault();
+      searching.value = true;
+    };
+    addEventListener('keydown', keydown);
+    return () => removeEventListener('keydown', keydown);
+  }, [searching]);
+  const { above, here } = crumbs.value;
+  return (
+    <header class="bar">
+      <button
+        type="button"
+        class="quiet icon-only side-button"
+        aria-label="Show the tree"
+        aria-expanded={sideOpen}
+        aria-controls="side"
+        onClick={onSide}
+      >
+        <Icon name="menu" />
+      </button>
+      <a class="logo" href={linkTo('hubs')}>
+        <i aria-hidden="true" />
+        <span>Data Hub</span>
+      </a>
+      <nav class="crumbs" aria-label="Where you are">
+        {above.map((label) => (
+          <span key={label} class="crumb-above">
+            {label} <i aria-hidden="true">/</i>
+          </span>
+        ))}
+        <b>{here}</b>
+      </nav>
+      <button
+        type="button"
+        class="find"
+        aria-label="Search"
+        onClick={() => {
+          searching.value = true;
+        }}
+      >
+        <Icon name="search" />
+        <span>Search queries and tables</span>
+        <kbd>{modifier}K</kbd>
+      </button>
+      <Menu
+        label="Theme"
+        icon={theme.value === 'dark' ? 'moon' : 'sun'}
+        items={[
+          { label: 'Light', run: () => setTheme('light') },
+          { label: 'Dark', run: () => setTheme('dark') },
+          { label: 'As the system', run: () => setTheme('system') },
+        ]}
+      />
+      <span class="account" title="The last characters of the key of this tab">
+        <Icon name="key" />…{key.value?.slice(-4)}
+      </span>
+      <button type="button" class="quiet" onClick={signOut}>
+        Sign out
+      </button>
+      {searching.value && (
+        <Search
+          onClose={() => {
+            searching.value = false;
+          }}
+        />
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,151 @@
+/** The left side: the hub, its tree, classifiers, access. */
+
+import { useSignal } from '@preact/signals';
+import type { TreeNode } from '../api/types.ts';
+import { Icon, type IconName } from '../parts/icons.tsx';
+import { Menu, type MenuItem } from '../parts/menu.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { HubSwitcher } from './hub-switcher.tsx';
+import { go, linkTo, route } from './route.ts';
+import { Tree } from './tree.tsx';
+import { type Asked, TreeDialog } from './tree-dialogs.tsx';
+import { category, classifiers, findNode, hubId, tree, treeProblem } from './workspace.ts';
+
+export function Side() {
+  const asked = useSignal<Asked | undefined>(undefined);
+  const id = hubId.value ?? '';
+  const ask = (action: Asked['action'], node: TreeNode) => {
+    asked.value = { action, node };
+  };
+  return (
+    <nav class="side" id="side" aria-label="What is in the hub">
+      <HubSwitcher />
+      {treeProblem.value !== undefined && <ProblemBox problem={treeProblem.value} />}
+      {hubId.value !== undefined && tree.value !== undefined && (
+        <>
+          <Branch
+            kind="queries"
+            label="Queries"
+            action="New query"
+            to="new-query"
+            empty="No queries yet."
+            ask={ask}
+          />
+          <Branch
+            kind="sources"
+            label="Sources"
+            action="New source"
+            to="new-source"
+            empty="No sources yet."
+            ask={ask}
+          />
+        </>
+      )}
+      {hubId.value !== undefined && (
+        <>
+          <div class="section">
+            <span>Text</span>
+            <Menu
+              label="Add to Text"
+              icon="plus"
+              items={[{ label: 'New classifier', run: () => go('hub', id, 'new-classifier') }]}
+            />
+          </div>
+          <ul class="links">
+            {classifiers.value.map(({ classifierId, name }) => (
+              <SideLink
+                key={classifierId}
+                to={['classifier', classifierId]}
+                icon="classifier"
+                label={name || classifierId}
+              />
+            ))}
+            <SideLink to={['summary']} icon="summary" label="Summaries" />
+          </ul>
+          <div class="section">
+            <span>Access</span>
+          </div>
+          <ul class="links">
+            <SideLink to={['keys']} icon="key" label="Keys" />
+            <SideLink to={['audit']} icon="audit" label="Audit" />
+          </ul>
+        </>
+      )}
+      {asked.value !== undefined && (
+        <TreeDialog
+          asked={asked.value}
+          onClose={() => {
+            asked.value = undefined;
+          }}
+        />
+      )}
+    </nav>
+  );
+}
+
+interface BranchProps {
+  kind: 'queries' | 'sources';
+  label: string;
+  action: string;
+  to: string;
+  empty: string;
+  ask(action: Asked['action'], node: TreeNode): void;
+}
+
+function Branch({ kind, label, action, to, empty, ask }: BranchProps) {
+  const root = category(kind);
+  if (root === undefined) return null;
+  const chosen = findNode(route.value[3])?.node;
+  const inBranch = chosen !== undefined && findNode(chosen.nodeId)?.path[0]?.nodeId === root.nodeId;
+  const items: MenuItem[] = [
+    { label: action, run: () => go('hub', hubId.value ?? '', to) },
+    { label: 'New folder', run: () => ask('folder', folderOf(chosen, inBranch) ?? root) },
+  ];
+  if (chosen !== undefined && inBranch) {
+    items.push(
+      { label: `Rename “${short(chosen.label)}”`, keys: 'F2', run: () => ask('rename', chosen) },
+      { label: `Move “${short(chosen.label)}”`, keys: 'M', run: () => ask('move', chosen) },
+      {
+        label: `Delete “${short(chosen.label)}”`,
+        keys: 'Del',
+        danger: true,
+        run: () => ask('delete', chosen),
+      },
+    );
+  }
+  return (
+    <>
+      <div class="section">
+        <span>{label}</span>
+        <Menu label={`Add to ${label}`} icon="plus" items={items} />
+      </div>
+      <Tree root={root} label={label} empty={empty} />
+    </>
+  );
+}
+
+const short = (label: string) => (label.length > 24 ? `${label.slice(0, 23)}…` : label);
+
+/** The folder that holds what is chosen, for a new folder beside it. */
+function folderOf(chosen: TreeNode | undefined, inBranch: boolean): TreeNode | undefined {
+  return inBranch ? findNode(chosen?.parentNodeId ?? '')?.node : undefined;
+}
+
+function SideLink({ to, icon, label }: { to: string[]; icon: IconName; label: string }) {
+  const isChosen = route.value.slice(2, 2 + to.length).join('/') === to.join('/');
+  return (
+    <li>
+      <a
+        class="row"
+        href={linkTo('hub', hubId.value ?? '', ...to)}
+        aria-current={isChosen ? 'page' : undefined}
+        title={label}
+      >
+        <span class="twist">
+          <Icon name={icon} />
+        </span>
+        <span class="row-label">{label}</span>
+      </a>
+    </li>
+  );
+}

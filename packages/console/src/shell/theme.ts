@@ -1,0 +1,25 @@
+/** Light, dark, or as the system has it. */
+
+import { effect, signal } from '@preact/signals';
+
+export type Theme = 'system' | 'light' | 'dark';
+const storedAs = 'datahub.theme';
+const system = matchMedia('(prefers-color-scheme: dark)');
+
+const stored = localStorage.getItem(storedAs);
+export const theme = signal<Theme>(stored === 'light' || stored === 'dark' ? stored : 'system');
+const systemIsDark = signal(system.matches);
+system.addEventListener('change', ({ matches }) => {
+  systemIsDark.value = matches;
+});
+
+effect(() => {
+  const dark = theme.value === 'dark' || (theme.value === 'system' && systemIsDark.value);
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+});
+
+export function setTheme(next: Theme): void {
+  theme.value = next;
+  if (next === 'system') localStorage.removeItem(storedAs);
+  else localStorage.setItem(storedAs, next);
+}

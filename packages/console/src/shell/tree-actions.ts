@@ -1,0 +1,34 @@
+/** Changes of the tree: new folders, names, places, deletion. */
+
+import { call, callJson, part } from '../api/client.ts';
+import type { TreeNode } from '../api/types.ts';
+import { hubId, loadTree } from './workspace.ts';
+
+export async function createFolder(label: string, parentNodeId: string): Promise<void> {
+  await callJson(`v1/hubs/${part(hubId.value as string)}/folders`, { body: { label, parentNodeId } });
+  await loadTree();
+}
+
+const paths = { folder: 'v1/folders', query: 'v1/queries', source: 'v1/sources' } as const;
+const pathOf = ({ nodeType, nodeId }: TreeNode) => `${paths[nodeType as keyof typeof paths]}/${part(nodeId)}`;
+
+async function put(node: TreeNode, change: { label?: string; parentNodeId?: string }): Promise<void> {
+  const body = node.nodeType === 'query' ? { meta: change } : change;
+  await call(pathOf(node), { method: 'PUT', body });
+  await loadTree();
+}
+
+export const rename = (node: TreeNode, label: string): Promise<void> => put(node, { label });
+export const move = (node: TreeNode, parentNodeId: string): Promise<void> => put(node, { parentNodeId });
+
+export async function remove(node: TreeNode): Promise<void> {
+  await call(pathOf(node), { method: 'DELETE' });
+  await loadTree();
+}
+
+/** A folder can't go below itself, and staying where it is is no move. */
+export function canMove(node: TreeNode, target: TreeNode, pathOfTarget: TreeNode[]): boolean {
+  if (node.nodeType === 'category' || target.nodeId === node.parentNodeId) return false;
+  if (target.nodeType !== 'folder' && target.nodeType !== 'category') return false;
+  return ![...pathOfTarget, target].some(({ nodeId }) => nodeId === node.nodeId);
+}

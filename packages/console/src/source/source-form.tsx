@@ -1,0 +1,98 @@
+/** Where a database is and how to log in to it. */
+
+import type { ComponentChildren } from 'preact';
+import { Choice, Field } from '../parts/field.tsx';
+import { engineNames } from '../parts/format.ts';
+import { defaultPorts, type SourceForm } from './settings.ts';
+
+interface SourceFieldsProps {
+  form: SourceForm;
+  onChange(form: SourceForm): void;
+  existing?: boolean;
+  children?: ComponentChildren;
+}
+
+const tlsModes = [
+  ['prefer', 'Prefer: TLS where the server has it'],
+  ['require', 'Require: TLS, certificate not checked'],
+  ['verify-full', 'Verify: TLS with a checked certificate'],
+  ['disable', 'Disable: clear text'],
+] as const;
+
+export function SourceFields({ form, onChange, existing = false, children }: SourceFieldsProps) {
+  const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
+  const setEngine = (engine: string) => {
+    const isDefault = Object.values(defaultPorts).includes(form.port) || form.port === '';
+    onChange({ ...form, engine, port: isDefault ? (defaultPorts[engine] ?? form.port) : form.port });
+  };
+  return (
+    <>
+      <div class="columns-2">
+        <Field
+          label="Name"
+          value={form.label}
+          onInput={set('label')}
+          placeholder="orders"
+          autofocus={!existing}
+        />
+        <Choice
+          label="Engine"
+          value={form.engine}
+          options={Object.entries(engineNames)}
+          onChange={setEngine}
+        />
+      </div>
+      <div class="columns-host">
+        <Field
+          label="Host"
+          value={form.host}
+          onInput={set('host')}
+          required
+          placeholder="db.example.com"
+          hint="As the hub reaches it, not your browser."
+        />
+        <Field label="Port" value={form.port} onInput={set('port')} required />
+      </div>
+      <Field label="Database" value={form.database} onInput={set('database')} required />
+      <div class="columns-2">
+        <Field
+          label="User"
+          value={form.user}
+          onInput={set('user')}
+          hint={existing ? 'The mask keeps what is stored.' : 'A user that may only what the queries need.'}
+        />
+        <Field label="Password" type="password" value={form.password} onInput={set('password')} />
+      </div>
+      <Choice label="TLS" value={form.tlsMode} options={tlsModes} onChange={set('tlsMode')} />
+      <details class="more">
+        <summary>More settings</summary>
+        {form.tlsMode !== 'disable' && (
+          <Field label="Certificate authority (PEM)" value={form.ca} onInput={set('ca')} rows={3} />
+        )}
+        <div class="columns-2">
+          <Field
+            label="Connections at most"
+            value={form.poolMax}
+            onInput={set('poolMax')}
+            placeholder="default of the hub"
+          />
+          <Field
+            label="Statement time limit, ms"
+            value={form.statementTimeoutMs}
+            onInput={set('statementTimeoutMs')}
+            placeholder="default of the hub"
+          />
+        </div>
+        {form.engine === 'mongodb' && (
+          <Field
+            label="Authentication database"
+            value={form.authSource}
+            onInput={set('authSource')}
+            placeholder="admin"
+          />
+        )}
+      </details>
+      {children}
+    </>
+  );
+}

@@ -1,0 +1,135 @@
+/** A source: whether it connects, what is in it, its settings. */
+
+import { useSignal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { callJson, part, problemOf } from '../api/client.ts';
+import type { Problem, Source } from '../api/types.ts';
+import { duration, engineName } from '../parts/format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { useLoad } from '../parts/load.tsx';
+import { Menu } from '../parts/menu.tsx';
+import { notify } from '../parts/notice.tsx';
+import { Loading, PageHead, Tabs } from '../parts/page.tsx';
+import { ProblemBox } from '../parts/problem.tsx';
+import { go, linkTo, route } from '../shell/route.ts';
+import { type Asked, TreeDialog } from '../shell/tree-dialogs.tsx';
+import { findNode, hubId, loadTree } from '../shell/workspace.ts';
+import { SchemaBrowser } from './schema-browser.tsx';
+import { formOf, type Tested, testSource, updateSource } from './settings.ts';
+import { SourceFields } from './source-form.tsx';
+
+const tabs = [
+  ['schema', 'Schema'],
+  ['settings', 'Settings'],
+] as const;
+
+export function SourcePage({ sourceId }: { sourceId: string }) {
+  const loaded = useLoad(
+    (signal) => callJson<Source>(`v1/sources/${part(sourceId)}`, { signal }),
+    [sourceId],
+  );
+  const asked = useSignal<Asked | undefined>(undefined);
+  const source = loaded.value;
+  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
+  if (source === undefined) return <Loading what="the source" />;
+  const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'schema';
+  const node = findNode(sourceId)?.node;
+  const { host, port, database } = source.connectionSettings;
+  const menu = (['rename', 'move', 'delete'] as const).map((action) => ({
+    label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
+    danger: action === 'delete',
+    run: () => {
+      if (node !== undefined) asked.value = { action, node };
+    },
+  }));
+  return (
+    <div class="source-page">
+      <PageHead
+        title={node?.label ?? source.label}
+        tags={[engineName(source.engine), `${host}:${port}/${database}`]}
+      >
+        {node !== undefined && <Menu label="More actions" items={menu} />}
+        <a class="button" href={linkTo('hub', hubId.value ?? '', 'new-query', 'on', sourceId)}>
+          New query
+        </a>
+      </PageHead>
+      <Tabs
+        label="Parts of the source"
+        tabs={tabs}
+        value={tab}
+        onChange={(name) => go('hub', hubId.value ?? '', 'source', sourceId, name)}
+      />
+      <div class="page">
+        <Connection sourceId={sourceId} key={source.updatedAt ?? ''} />
+        {tab === 'schema' && (
+          <SchemaBrowser sourceId={sourceId} engine={source.engine} first={route.value[5] ?? ''} />
+        )}
+        {tab === 'settings' && <SourceSettings source={source} onSaved={loaded.refresh} />}
+      </div>
+      {asked.value !== undefined && (
+        <TreeDialog
+          asked={asked.value}
+          onClose={() => {
+            asked.value = undefined;
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function Connection({ sourceId }: { sourceId: string }) {
+  const tested = useLoad<Tested>((signal) => testSource(sourceId, signal), [sourceId]);
+  return (
+    <div class="connection">
+      {tested.loading && <span role="status">Testing the connection …</span>}
+      {!tested.loading && tested.value !== undefined && (
+        <span role="status">
+          <span class="dot good" aria-hidden="true" /> Connected in {duration(tested.value.latencyMs)} ·{' '}
+          {tested.value.serverVersion}
+        </span>
+      )}
+      {!tested.loading && tested.problem !== undefined && <ProblemBox problem={tested.problem} />}
+      <button type="button" class="quiet" disabled={tested.loading} onClick={tested.refresh}>
+        <Icon name="refresh" /> Test the connection
+      </button>
+    </div>
+  );
+}
+
+function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }) {
+  const [form, setForm] = useState(() => formOf(source));
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const dirty = JSON.stringify(form) !== JSON.stringify(formOf(source));
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await updateSource(source.sourceId, form);
+      notify('Saved.');
+      onSaved();
+      await loadTree();
+    } catch (err) {
+      setProblem(problemOf(err));
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="form card narrow" onSubmit={submit}>
+      <SourceFields form={form} onChange={setForm} existing>
+        <p class="hint">
+          Another engine, host, port or TLS mode needs user and password again: they are encrypted for one
+          address.
+        </p>
+        {problem !== undefined && <ProblemBox problem={problem} />}
+        <div class="actions">
+          <button type="submit" class="primary" disabled={busy || !dirty}>
+            Save and test
+          </button>
+        </div>
+      </SourceFields>
+    </form>
+  );
+}

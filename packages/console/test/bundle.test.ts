@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { bundle } from '../bundle.ts';
+
+const dist = new URL('../dist/', import.meta.url);
+
+it('is committed as its sources make it: npm run build -w packages/console', async () => {
+  const files = await bundle();
+  expect(readdirSync(dist).sort()).toEqual([...files.keys()].sort());
+  const stale = [...files].filter(([name, content]) => !readFileSync(new URL(name, dist)).equals(content));
+  expect(stale.map(([name]) => name)).toEqual([]);
+}, 60_000);
+
+const root = fileURLToPath(new URL('../src/', import.meta.url));
+const sources = readdirSync(root, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.endsWith('.test.ts'))
+  .map((entry) => join(entry.parentPath, entry.name));
+
+it('makes no markup of texts, runs no text as code, and names no other host', () => {
+  const forbidden =
+    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|setHTML|DOMParser|createContextualFragment|\beval\b|new Function|indexedDB|document\.cookie|https?:\/\/(?!shop\.example)/;
+  const found = sources.map((path) => [
+    relative(root, path),
+    forbidden.exec(readFileSync(path, 'utf8'))?.[0],
+  ]);
+  expect(found.filter(([, match]) => match !== undefined)).toEqual([]);
+});
+
+it('keeps the key in one place, and nothing else but the theme', () => {
+  const storing = sources.filter((path) => /(local|session)Storage/.test(readFileSync(path, 'utf8')));
+  expect(storing.map((path) => relative(root, path)).sort()).toEqual(['shell/session.ts', 'shell/theme.ts']);
+});

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { executablePath, useConsole } from '../support/console.ts';
+import { api, createSource } from '../support/hub.ts';
+
+const unique = () => randomBytes(4).toString('hex');
+
+describe.skipIf(executablePath === undefined)('keys, texts and hubs in the console (needs Chromium)', () => {
+  const { shared, goTo, button } = useConsole();
+
+  it('makes a browser key for one query, rotates and revokes it', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT region FROM sales WHERE region = :region';
+    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'public', query }));
+    const { queryId } = config.query;
+    await goTo('query', queryId);
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await button('Use it').click();
+    await page.getByRole('link', { name: 'create a browser key' }).click();
+    const name = `browser ${unique()}`;
+    await page.getByLabel('Name', { exact: true }).fill(name);
+    await page.getByLabel('Origins').fill('https://shop.example');
+    await page.keyboard.press('Enter');
+    await button('Pin a variable').click();
+    await page.getByLabel('Variable', { exact: true }).fill('region');
+    await page.getByLabel('Value', { exact: true }).fill('north');
+    await button('Create key').click();
+    const secret = (await page.locator('.copy-block pre').first().textContent()) ?? '';
+    expect(secret).toMatch(/^dhk_/);
+    await page.getByText('In a page of https://shop.example').waitFor();
+    await button('I have copied it').click();
+    const keyOf = async () => (await api.get('/v1/keys')).body.find((one: any) => one.name === name);
+    expect(await keyOf()).toMatchObject({
+      scopes: ['queries:execute'],
+      limits: {
+        queryIds: [queryId],
+        origins: ['https://shop.example'],
+        context: { region: 'north' },
+        ratePerMinute: 60,
+        maxRows: 1000,
+      },
+    });
+    await button(`Actions for ${name}`).click();
+    await page.getByRole('menuitem', { name: 'Rotate' }).click();
+    await button('Make the new key').click();
+    await page.getByText('The new key, shown only now').waitFor();
+    await button('I have copied it').click();
+    await button(`Actions for ${name}`).first().click();
+    await page.getByRole('menuitem', { name: 'Revoke' }).click();
+    await button('Revoke key').click();
+    await page.getByText('Revoked').waitFor();
+  });
+
+  it('teaches a classifier by typing and by file, asks it, forgets a class', async () => {
+    const { page } = shared;
+    await goTo('new-classifier');
+    await page.getByLabel('Name', { exact: true }).fill(`mail ${unique()}`);
+    await button('Create classifier').click();
+    await page.getByLabel('Label').fill('refund');
+    await page.getByLabel('Text', { exact: true }).fill('I want my money back');
+    await button('Train').first().click();
+    await page.getByText('Learnt an example').waitFor();
+    const lines = Array.from({ length: 1_200 }, (_, i) => `delivery,"where, is parcel ${i}"`);
+    const file = {
+      name: 'mail.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from(`label,text\n${lines.join('\n')}\n`),
+    };
+    await page.locator('input[type=file]').setInputFiles(file);
+    await button('Train 1,200 examples').click();
+    await page.getByText('1,200 of 1,200 learnt').waitFor({ timeout: 20_000 });
+    await page.getByRole('tab', { name: 'Predict' }).click();
+    await page.getByLabel('Text', { exact: true }).fill('where is it');
+    await button('Predict').click();
+    await page.locator('.big-word', { hasText: 'delivery' }).waitFor();
+    await page.getByRole('tab', { name: 'Evaluation' }).click();
+    await page.getByText('Accuracy').waitFor();
+    await page.getByRole('tab', { name: 'Classes' }).click();
+    await button('Actions for refund').click();
+    await page.getByRole('menuitem', { name: 'Delete class' }).click();
+    await button('Delete class').click();
+    await button('Actions for refund').waitFor({ state: 'detached' });
+  });
+
+  it('summarises several texts, and marks the sentences where they stand', async () => {
+    const { page } = shared;
+    await goTo('summary');
+    await page
+      .getByLabel('Text', { exact: true })
+      .fill('The cat sat. The dog ran to the house. The house was on fire. Dogs like a house.');
+    await button('Add a text').click();
+    await page.getByLabel('Text 2').fill('The house burnt down. It rained later.');
+    await page.getByLabel('Sentences').fill('2');
+    await button('Summarise').click();
+    await page.locator('.marked mark').first().waitFor();
+    expect(await page.locator('.marked').count()).toBe(2);
+  });
+
+  it('renames, archives and deletes hubs', async () => {
+    const { page } = shared;
+    const label = `old ${unique()}`;
+    await api.ok(api.post('/v1/hubs', { label }));
+    await page.goto(`${page.url().split('#')[0]}#/hubs`);
+    await page.reload();
+    const act = async (name: string, item: string) => {
+      await button(`Actions for ${name}`).click();
+      await page.getByRole('menuitem', { name: item }).click();
+    };
+    await act(label, 'Rename');
+    await page.getByLabel('Name', { exact: true }).fill(`${label} 2`);
+    await button('Rename').click();
+    await act(`${label} 2`, 'Archive');
+    await page.getByText('Archived (').click();
+    await act(`${label} 2`, 'Delete');
+    await page.getByLabel('Type “').fill(`${label} 2`);
+    await button('Delete hub and everything in it').click();
+    await button(`Actions for ${label} 2`).waitFor({ state: 'detached' });
+  });
+
+  it('finds by name, and says who did what', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const label = `findable ${unique()}`;
+    await api.ok(api.post('/v1/queries', { hubId, sourceId, label, query: 'SELECT 1 AS a' }));
+    await goTo();
+    await page.reload();
+    await page.getByRole('treeitem', { name: label }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Search' }).fill(label.slice(0, 14));
+    await page.keyboard.press('Enter');
+    await page.locator('h1', { hasText: label }).waitFor();
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.locator('td', { hasText: 'query.create' }).first().waitFor();
+  });
+});

@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { cells, ended, executablePath, fillSource, useConsole } from '../support/console.ts';
+import { api, createSource, database, engines } from '../support/hub.ts';
+
+const names: Record<string, string> = {
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL',
+  mariadb: 'MariaDB',
+  mongodb: 'MongoDB',
+};
+const sqlEngines = engines.filter((one) => ['postgres', 'mysql', 'mariadb'].includes(one));
+const unique = () => randomBytes(4).toString('hex');
+
+describe.skipIf(executablePath === undefined)('queries in the console (needs Chromium)', () => {
+  const { shared, goTo, button } = useConsole();
+
+  it.each(sqlEngines)('leads from a new hub to a snippet, on %s', async (engine) => {
+    const { page } = shared;
+    const label = `shop ${unique()}`;
+    await page.goto(`${page.url().split('#')[0]}#/hubs`);
+    await button('New hub').click();
+    await page.getByLabel('Name', { exact: true }).fill(label);
+    await button('Create hub').click();
+    await page.getByRole('link', { name: 'Connect a source' }).click();
+    await fillSource(page, engine, names);
+    await page.getByLabel('Password').fill('not the password');
+    await button('Test and save').click();
+    await page.locator('.problem', { hasText: 'SOURCE_AUTH' }).waitFor();
+    await page.getByLabel('Password').fill(database(engine).password);
+    await button('Test and save').click();
+    await page.locator('h1', { hasText: `a ${engine} source` }).waitFor();
+    // A source that failed its test left nothing behind.
+    await expect
+      .poll(() => page.getByRole('tree', { name: 'Sources' }).getByRole('treeitem').count())
+      .toBe(1);
+    await page.getByLabel('Search tables and columns').fill('sales');
+    const table = page.locator('details.table', { hasText: 'sales' }).first();
+    await table.waitFor();
+    if ((await table.getAttribute('open')) === null) await table.locator('summary').click();
+    await page.getByRole('link', { name: 'Query this table' }).first().click();
+    await page.getByLabel('Name', { exact: true }).fill('By region');
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('SELECT region, note FROM sales WHERE region = :region');
+    await button('Create query').click();
+    await page.locator('h1', { hasText: 'By region' }).waitFor();
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await button(/^Run/).click();
+    await ended(page, 'done');
+    expect((await cells(page))[0]?.[0]).toBe('south');
+    await button('Use it').click();
+    await page.getByRole('tab', { name: 'Python' }).click();
+    await page.locator('.copy-block pre', { hasText: '{\\"region\\":\\"south\\"}' }).waitFor();
+  });
+
+  it('completes tables and columns, saves and runs what was edited', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const body = { hubId, sourceId, label: `edited ${unique()}`, query: 'SELECT 1 AS one' };
+    const { config } = await api.ok(api.post('/v1/queries', body));
+    await goTo('query', config.query.queryId);
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('SELECT note FROM sal');
+    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sales' }).waitFor();
+    // The editor takes no completion that has only just appeared.
+    await page.waitForTimeout(150);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(' WHERE reg');
+    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'region' }).waitFor();
+    await page.waitForTimeout(150);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(' = :region');
+    await button(/^Save and run/).waitFor();
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await page.keyboard.press('Control+Enter');
+    await ended(page, 'done');
+    const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
+    expect(stored).toBe('SELECT note FROM sales WHERE region = :region');
+    await button('Declare region').click();
+    await page.getByLabel('Type').selectOption('string');
+    await page.getByLabel('Default').fill('north');
+    await button('Apply').click();
+    await button('Save').click();
+    await page.getByText('not saved').waitFor({ state: 'detached' });
+    const { context } = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config;
+    expect(context).toEqual([{ key: 'region', type: 'string', value: 'north' }]);
+    await page.getByRole('tab', { name: 'Runs' }).click();
+    await page.getByRole('button', { name: 'Use these values' }).first().waitFor();
+    await page.getByRole('tab', { name: 'Contract' }).click();
+    await page.locator('.facts td', { hasText: 'note' }).first().waitFor();
+  });
+
+  it('asks before it writes, and shows a dry run as what it is', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'UPDATE sales SET note = note WHERE region = :region';
+    const body = { hubId, sourceId, label: `write ${unique()}`, query, command: 'UPDATE' };
+    const { config } = await api.ok(api.post('/v1/queries', body));
+    await goTo('query', config.query.queryId);
+    await page.getByText(/writes: UPDATE/).waitFor();
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await button(/^Run …/).click();
+    await button('Dry run').click();
+    await page.getByText('nothing of it was kept').waitFor();
+    await page.getByText('would be affected.').waitFor();
+    await button(/^Run …/).click();
+    await button('Run UPDATE').click();
+    await page.getByText(/rows? affected\./).waitFor();
+    expect(await page.getByText('nothing of it was kept').count()).toBe(0);
+  });
+
+  it('draws a chart, and JSON', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT 1 AS x, 10 AS y UNION ALL SELECT 2, 30 UNION ALL SELECT 3, 20';
+    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'chart', query }));
+    await goTo('query', config.query.queryId);
+    await button(/^Run/).click();
+    await ended(page, 'done');
+    await button('Chart').click();
+    await page.locator('.chart canvas').waitFor();
+    await button('JSON').click();
+    await page.locator('.json', { hasText: '{"x":1,"y":10}' }).waitFor();
+  });
+
+  it('makes folders, and moves by pointer and by keys', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const label = `moved ${unique()}`;
+    const { config } = await api.ok(
+      api.post('/v1/queries', { hubId, sourceId, label, query: 'SELECT 1 AS a' }),
+    );
+    const folders = [`from ${unique()}`, `to ${unique()}`];
+    const parentOf = async () =>
+      (await api.get(`/v1/queries/${config.query.queryId}`)).body.meta.parentNodeId;
+    await goTo('query', config.query.queryId);
+    for (const folder of folders) {
+      await button('Add to Queries').click();
+      await page.getByRole('menuitem', { name: 'New folder' }).click();
+      await page.getByLabel('Name', { exact: true }).fill(folder);
+      await button('Create folder').click();
+      await page.getByRole('treeitem', { name: folder }).waitFor();
+    }
+    const [, target = ''] = folders;
+    const before = await parentOf();
+    await page.getByRole('treeitem', { name: label }).dragTo(page.getByRole('treeitem', { name: target }));
+    await expect.poll(parentOf).not.toBe(before);
+    const inTarget = await parentOf();
+    await page.getByRole('treeitem', { name: label }).focus();
+    await page.keyboard.press('m');
+    await page.getByLabel('To', { exact: true }).selectOption({ label: `Queries / ${folders[0]}` });
+    await button('Move').click();
+    await expect.poll(parentOf).not.toBe(inTarget);
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('treeitem', { name: label }).focus();
+    await page.keyboard.press('F2');
+    await page.getByLabel('Name', { exact: true }).fill(`${label} again`);
+    await button('Rename').click();
+    await page.getByRole('treeitem', { name: `${label} again` }).waitFor();
+  });
+});

@@ -1,0 +1,111 @@
+/** The console in a real Chromium. */
+
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
+import { findChromium } from '../../tools/databases/chromium.ts';
+import { api, database } from './hub.ts';
+
+export const executablePath = await findChromium({ say: (line) => console.log(line) });
+
+/** Markup that runs in a page that takes a text for markup. */
+export const hostile = '<img src=x onerror=globalThis.taken=1>';
+
+const args = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+  ...['--disable-component-update', '--disable-sync'],
+];
+
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: executablePath as string, args });
+
+export interface Tab {
+  page: Page;
+  /** What the browser complained of, violations of the content security policy among it. */
+  complaints: string[];
+  /** Addresses outside of the hub that were asked for. */
+  strays: string[];
+}
+
+export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Tab> {
+  const context = await browser.newContext({ colorScheme: 'light', ...options });
+  const page = await context.newPage();
+  // A step that waits longer has failed, and says which one it was.
+  page.setDefaultTimeout(8_000);
+  const tab: Tab = { page, complaints: [], strays: [] };
+  page.on('pageerror', (err) => tab.complaints.push(String(err)));
+  page.on('console', (message) => {
+    const text = message.text();
+    if (['error', 'warning'].includes(message.type()) && !text.startsWith('Failed to load resource'))
+      tab.complaints.push(text);
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(inject('hub').url) && !/^(data|blob):/.test(url)) tab.strays.push(url);
+  });
+  await page.goto(inject('hub').url);
+  return tab;
+}
+
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('.frame').waitFor();
+}
+
+export const makeKey = async (scopes: string[], limits: object): Promise<string> =>
+  (await api.ok(api.post('/v1/keys', { name: 'console', scopes, limits }))).key;
+
+/** In the tree at the left. */
+export const choose = (page: Page, label: string) =>
+  page.getByRole('treeitem', { name: label, exact: true }).click();
+
+/** Waits for a run to end so. */
+export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled') =>
+  page.locator(`.figures[data-status=${status}]`).waitFor();
+
+export async function fillSource(page: Page, engine: string, names: Record<string, string>): Promise<void> {
+  const { host, port, user, password, database: name } = database(engine);
+  await page.getByLabel('Name', { exact: true }).fill(`a ${engine} source`);
+  await page.getByLabel('Engine').selectOption({ label: names[engine] ?? engine });
+  await page.getByLabel('Host').fill(host);
+  await page.getByLabel('Port').fill(String(port));
+  await page.getByLabel('Database', { exact: true }).fill(name);
+  await page.getByLabel('User').fill(user);
+  await page.getByLabel('Password').fill(password);
+}
+
+/** The cells in sight, row by row. */
+export const cells = (page: Page) =>
+  page
+    .locator('.grid-row:not([hidden])')
+    .evaluateAll((rows) =>
+      rows.map((row) => [...row.querySelectorAll('.grid-cell')].map((cell) => cell.textContent)),
+    );
+
+/** A signed-in tab for each test, with a key of the whole account and a hub of the file's own. */
+export function useConsole(options: BrowserContextOptions = {}) {
+  const shared = { hubId: '', key: '', page: undefined as unknown as Page };
+  let browser: Browser;
+  let tab: Tab;
+  beforeAll(async () => {
+    shared.hubId = (await api.ok(api.post('/v1/hubs', { label: 'console' }))).hubId;
+    shared.key = await makeKey(['*'], {});
+    browser = await openBrowser();
+  });
+  afterAll(() => browser?.close());
+  beforeEach(async () => {
+    tab = await openTab(browser, { viewport: { width: 1280, height: 900 }, ...options });
+    shared.page = tab.page;
+    await signIn(tab.page, shared.key);
+  });
+  afterEach(async () => {
+    expect([tab.complaints, tab.strays]).toEqual([[], []]);
+    await tab.page.context().close();
+  });
+  return {
+    shared,
+    goTo: (...to: string[]) =>
+      shared.page.evaluate(`location.hash = '#/hub/${[shared.hubId, ...to].join('/')}'`),
+    button: (name: string | RegExp) => shared.page.getByRole('button', { name, exact: true }),
+  };
+}
