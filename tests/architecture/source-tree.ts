@@ -36,9 +36,9 @@ type Node = any;
 export function readSourceTree(): Map<string, SourceFile> {
   const paths = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /\.(ts|mjs|js)$/.test(entry.name))
+      .filter((entry) => entry.isFile() && /\.(tsx?|mjs|js)$/.test(entry.name))
       .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-      .filter((path) => !/(^|\/)(node_modules|gen|\.[^/]+)\//.test(path)),
+      .filter((path) => !/(^|\/)(node_modules|gen|dist|\.[^/]+)\//.test(path)),
   );
   return new Map(paths.map((path) => [path, readSource(path, readFileSync(join(root, path), 'utf8'))]));
 }

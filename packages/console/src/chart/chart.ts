@@ -51,7 +51,7 @@ export function drawChart({ host, kind, x, series }: ChartOptions): () => void {
         ...axis,
         ...(x.kind === 'label'
           ? {
-              splits: (_: UPlot, __: number, from: number, to: number) =>
+              splits: (...[, , from, to]: [UPlot, number, number, number]) =>
                 ticks(from, to, host.clientWidth / 90),
               values: (_: UPlot, at: number[]) => at.map((i) => cut(x.labels[i] ?? '')),
             }

@@ -10,9 +10,9 @@ import { Loading, PageHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { go, linkTo, route } from '../shell/route.ts';
 import { category, hubId, loadTree, sources, walk } from '../shell/workspace.ts';
+import { namesIn } from '../variables/variables.ts';
 import { CodeEditor } from './code-editor.tsx';
 import { commandOf } from './commands.ts';
-import { namesIn } from './variables.ts';
 
 const starts: Record<string, string> = {
   postgres: 'SELECT *\nFROM ',

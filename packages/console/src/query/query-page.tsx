@@ -9,6 +9,8 @@ import { Icon } from '../parts/icons.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { Loading, PageHead, Tabs } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
+import { RunById } from '../run/run-by-id.tsx';
+import { RunsView } from '../run/runs-view.tsx';
 import { modifier } from '../shell/bar.tsx';
 import { go, guardLeaving, route } from '../shell/route.ts';
 import { type Asked, TreeDialog } from '../shell/tree-dialogs.tsx';
@@ -16,8 +18,6 @@ import { findNode, hubId } from '../shell/workspace.ts';
 import { reads } from './commands.ts';
 import { ContractView } from './contract-view.tsx';
 import { QueryWorkbench, useRun } from './query-workbench.tsx';
-import { RunById } from './run-by-id.tsx';
-import { RunsView } from './runs-view.tsx';
 import { UseDialog } from './use-dialog.tsx';
 import { type QueryWork, workOf } from './work.ts';
 

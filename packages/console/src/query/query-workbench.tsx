@@ -7,16 +7,16 @@ import type { Problem } from '../api/types.ts';
 import type { Fault } from '../editor/protocol.ts';
 import { bytes } from '../parts/format.ts';
 import { notify } from '../parts/notice.tsx';
+import { type DownloadFormat, download, saveShown } from '../run/downloads.ts';
+import { Results } from '../run/results.tsx';
+import { WriteDialog } from '../run/write-dialog.tsx';
 import { modifier } from '../shell/bar.tsx';
 import { sources } from '../shell/workspace.ts';
+import { namesIn } from '../variables/variables.ts';
+import { VariablesPanel } from '../variables/variables-panel.tsx';
 import { CodeEditor } from './code-editor.tsx';
 import { canDryRun, reads } from './commands.ts';
-import { type DownloadFormat, download, saveShown } from './downloads.ts';
-import { Results } from './results.tsx';
-import { namesIn } from './variables.ts';
-import { VariablesPanel } from './variables-panel.tsx';
 import type { QueryWork } from './work.ts';
-import { WriteDialog } from './write-dialog.tsx';
 
 export interface RunActions {
   saving: boolean;

@@ -4,9 +4,9 @@ import { batch, computed, signal } from '@preact/signals';
 import { call, callJson, part } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
 import type { Query, Signature, Variable } from '../api/types.ts';
+import { Runner } from '../run/run.ts';
+import { fieldsOf, sentOf, type Values } from '../variables/variables.ts';
 import { commandOf } from './commands.ts';
-import { Runner } from './run.ts';
-import { fieldsOf, sentOf, type Values } from './variables.ts';
 
 export interface Draft {
   text: string;

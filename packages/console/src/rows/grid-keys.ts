@@ -1,7 +1,20 @@
 /** Moving, selecting and copying in the grid: by keys and by pointer. */
 
-import type { Grid } from './grid.ts';
+import type { RowStore } from './row-store.ts';
 import { textOf } from './scan.ts';
+
+/** What the keys need of the grid that they move in. */
+export interface GridSurface {
+  readonly id: string;
+  readonly element: HTMLElement;
+  readonly store: RowStore;
+  readonly lefts: number[];
+  readonly widths: number[];
+  readonly rowHeight: number;
+  readonly options: { onOpen(row: number, column: number): void };
+  draw(): void;
+  sortBy(column: number): void;
+}
 
 interface Place {
   row: number;
@@ -13,13 +26,13 @@ const clamp = (value: number, max: number) => Math.max(0, Math.min(value, max));
 const copiedCellsMax = 200_000;
 
 export class GridKeys {
-  readonly #grid: Grid;
+  readonly #grid: GridSurface;
   active: Place = { row: 0, column: 0 };
   /** The other corner of the selection. */
   #anchor: Place = { row: 0, column: 0 };
   #used = false;
 
-  constructor(grid: Grid) {
+  constructor(grid: GridSurface) {
     this.#grid = grid;
     const { element } = grid;
     element.addEventListener('keydown', (event) => this.#keydown(event));

@@ -13,7 +13,7 @@ import { Loading } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { NewQuery } from '../query/new-query.tsx';
 import { QueryPage } from '../query/query-page.tsx';
-import { RunById } from '../query/run-by-id.tsx';
+import { RunById } from '../run/run-by-id.tsx';
 import { NewSource } from '../source/new-source.tsx';
 import { SourcePage } from '../source/source-page.tsx';
 import { SummaryPage } from '../summary/summary-page.tsx';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fieldsOf, namesIn, sentOf, type Values } from '../../src/query/variables.ts';
+import { fieldsOf, namesIn, sentOf, type Values } from '../../src/variables/variables.ts';
 
 it.each([
   ["SELECT ':no', x::text FROM t WHERE a = :a -- :no\n AND b = {{ b }} AND a = :a", 'postgres', ['a', 'b']],

@@ -1,8 +1,8 @@
 /** The runs of this tab. */
 
 import { count, duration } from '../parts/format.ts';
+import type { QueryWork } from '../query/work.ts';
 import type { PastRun } from './run.ts';
-import type { QueryWork } from './work.ts';
 
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const words: Record<PastRun['status'], string> = {

@@ -5,7 +5,7 @@ import { call, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
 import { RowStore } from '../rows/row-store.ts';
 import { readLines } from '../rows/stream.ts';
-import type { Values } from './variables.ts';
+import type { Values } from '../variables/variables.ts';
 
 /** The page keeps this much; a download has no such bound. */
 export const shownRowsMax = 100_000;

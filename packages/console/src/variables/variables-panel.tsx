@@ -4,9 +4,9 @@ import { useId, useState } from 'preact/hooks';
 import { toText } from '../api/exact.ts';
 import { Chips } from '../parts/chips.tsx';
 import { Icon } from '../parts/icons.tsx';
+import type { QueryWork } from '../query/work.ts';
 import { VariableDialog } from './variable-dialog.tsx';
 import { defaultText, isBooleanType, isJsonType, type Value, type VariableField } from './variables.ts';
-import type { QueryWork } from './work.ts';
 
 export function VariablesPanel({
   work,

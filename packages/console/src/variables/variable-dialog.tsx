@@ -5,9 +5,9 @@ import { parseExact, toText } from '../api/exact.ts';
 import type { Variable } from '../api/types.ts';
 import { FormDialog } from '../parts/dialog.tsx';
 import { Choice, Field, Tick } from '../parts/field.tsx';
+import type { QueryWork } from '../query/work.ts';
 import { isNumberText } from '../rows/scan.ts';
 import { variableTypes } from './variables.ts';
-import type { QueryWork } from './work.ts';
 
 const isText = (type: string) => ['', 'string', 'date', 'timestamp', 'uuid'].includes(type);
 
