@@ -96,9 +96,9 @@ export const openWork: Record<Rule, string[]> = {
     'tests/support/api.ts#call',
   ],
   moduleState: [
-    'packages/executor-session/src/codec.ts#read',
-    'packages/executor-session/src/codec.ts#spare',
-    'packages/executor-session/src/codec.ts#written',
+    'packages/executor-session/src/codec.ts#decodedPrincipals',
+    'packages/executor-session/src/codec.ts#encodedPrincipals',
+    'packages/executor-session/src/codec.ts#sharedWriter',
     'packages/executor-session/src/session-server.ts#deadlines',
     'packages/service-kit/src/call/request-id.ts#used',
     'packages/service-kit/src/process/heap.ts#collectYoung',
