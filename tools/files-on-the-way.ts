@@ -70,7 +70,8 @@ const hub = await openHub({
   DATAHUB_LOG_LEVEL: 'warn',
 });
 const key = (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
-const demo = await startDemo({ url: hub.url, key, dataDir });
+const starting = await startDemo({ url: hub.url, key, dataDir });
+const demo = await starting.ready;
 const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
 const post = (path: string, body: object) => () =>
   fetch(`${hub.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -92,7 +93,7 @@ try {
   for (const request of requests) print(request.name, await filesOf(request));
 } finally {
   session.disconnect();
-  await demo.close();
+  await starting.close();
   await hub.close();
   await rm(dataDir, { recursive: true });
 }

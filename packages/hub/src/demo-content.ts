@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
 
 export interface Demo {
-  queryId: string;
-  classifierId: string;
+  /** Resolves when the demo can be used. */
+  ready: Promise<{ queryId: string; classifierId: string }>;
+  /** Works while the demo starts, too. */
   close(): Promise<void>;
 }
 
@@ -24,6 +25,8 @@ type Post = <T>(path: string, body: object) => Promise<T>;
 
 const childPath = fileURLToPath(new URL('demo-database.ts', import.meta.url));
 const startTimeoutMs = 60_000;
+/** A database that still creates its files finishes that first: a directory that is half made cannot be opened again. */
+const stopTimeoutMs = 30_000;
 
 export async function startDemo(hub: { url: string; key: string; dataDir: string }): Promise<Demo> {
   const memory = join(hub.dataDir, 'demo.json');
@@ -33,10 +36,14 @@ export async function startDemo(hub: { url: string; key: string; dataDir: string
   );
   const port = before?.port ?? (await freePort());
   const database = fork(childPath, [join(hub.dataDir, 'demo-database'), String(port)], { stdio: 'inherit' });
-  await untilReady(database);
-  const made = before ?? (await makeContent(createPost(hub), port));
-  if (before === undefined) await writeFile(memory, JSON.stringify(made), { mode: 0o600 });
-  return { ...made, close: () => stop(database) };
+  const fill = async () => {
+    await untilReady(database);
+    if (before !== undefined) return before;
+    const made = await makeContent(createPost(hub), port);
+    await writeFile(memory, JSON.stringify(made), { mode: 0o600 });
+    return made;
+  };
+  return { ready: fill(), close: () => stop(database) };
 }
 
 async function untilReady(database: ChildProcess): Promise<void> {
@@ -49,10 +56,12 @@ async function untilReady(database: ChildProcess): Promise<void> {
 }
 
 async function stop(database: ChildProcess): Promise<void> {
-  if (database.exitCode !== null) return;
+  if (database.exitCode !== null || database.signalCode !== null) return;
   const ended = once(database, 'exit');
   database.kill('SIGTERM');
+  const cut = setTimeout(() => database.kill('SIGKILL'), stopTimeoutMs);
   await ended;
+  clearTimeout(cut);
 }
 
 function createPost({ url, key }: { url: string; key: string }): Post {

@@ -8,8 +8,20 @@ import { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 
 const [, , dataDir, port] = process.argv;
-const db = await PGlite.create({ ...(dataDir === undefined ? {} : { dataDir }) });
+const opening = PGlite.create({ ...(dataDir === undefined ? {} : { dataDir }) });
+let server: PGLiteSocketServer | undefined;
 
+const stop = async () => {
+  await server?.stop();
+  await (await opening).close();
+  process.exit(0);
+};
+process.on('SIGTERM', stop);
+// Ctrl-C reaches the hub too, which then stops this process.
+process.on('SIGINT', () => {});
+process.on('disconnect', stop);
+
+const db = await opening;
 await db.exec(`
   CREATE TABLE IF NOT EXISTS orders (
     id bigint PRIMARY KEY, region text NOT NULL, product text NOT NULL,
@@ -23,16 +35,7 @@ await db.exec(`
   ON CONFLICT DO NOTHING;
 `);
 
-const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: Number(port) });
+server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: Number(port) });
 await server.start();
-process.send?.('ready');
-
-const stop = async () => {
-  await server.stop();
-  await db.close();
-  process.exit(0);
-};
-process.on('SIGTERM', stop);
-process.on('SIGINT', () => {});
-// The hub that started this process is gone: nobody needs the demo any more.
-process.on('disconnect', stop);
+// The callback takes the error of a parent that has exited.
+process.send?.('ready', undefined, undefined, () => {});

@@ -3,8 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runProcess } from '@datahub/service-kit/process/lifecycle';
-import { openHub } from './compose.ts';
-import { startDemo } from './demo-content.ts';
+import { describeStartFailure } from '@datahub/service-kit/process/start-failure';
+import { type Hub, openHub } from './compose.ts';
+import { type Demo, startDemo } from './demo-content.ts';
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -16,14 +17,43 @@ async function start() {
   if (hub.madeKey !== undefined) {
     say(`Your API key, shown this once and kept in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`);
   }
-  if (!hub.demo) return hub;
-  const keyFile = join(hub.dataDir, 'api-key');
+  const demo = hub.demo ? await addDemo(hub) : undefined;
+  return {
+    stopLog: hub.stopLog,
+    close: async () => {
+      await demo?.close();
+      await hub.close();
+    },
+  };
+}
+
+/** The demo's database takes seconds to start. The hub serves meanwhile, and a signal stops both. */
+async function addDemo({ url, dataDir }: Hub): Promise<Demo> {
+  const keyFile = join(dataDir, 'api-key');
   const given = process.env.DATAHUB_API_KEY?.trim();
   const key = given || (await readFile(keyFile, 'utf8')).trim();
-  // Terminals and logs are kept: only where the key lies is shown again.
-  const shownKey = given ? '$DATAHUB_API_KEY' : `$(cat '${keyFile}')`;
   say('Starting the demo database …');
-  const demo = await startDemo({ url, key, dataDir: hub.dataDir });
+  const demo = await startDemo({ url, key, dataDir });
+  let closing = false;
+  demo.ready.then(
+    // Terminals and logs are kept: only the key's place is shown again.
+    (made) => showDemo(made, url, given ? '$DATAHUB_API_KEY' : `$(cat '${keyFile}')`),
+    (err) => {
+      if (closing) return;
+      const reason = describeStartFailure(err);
+      process.stderr.write(
+        `The demo did not start. The hub runs without it; DATAHUB_DEMO=0 leaves it out.\n${reason}\n`,
+      );
+    },
+  );
+  const close = () => {
+    closing = true;
+    return demo.close();
+  };
+  return { ...demo, close };
+}
+
+function showDemo(demo: Awaited<Demo['ready']>, url: string, shownKey: string): void {
   say('Try it:\n');
   say(`    curl -s ${url}/v1/queries/execute -H "x-service-api-key: ${shownKey}" \\`);
   say(`      -H 'content-type: application/json' \\`);
@@ -32,13 +62,6 @@ async function start() {
     `    curl -s ${url}/v1/classifiers/${demo.classifierId}/predict -H "x-service-api-key: ${shownKey}" \\`,
   );
   say(`      -H 'content-type: application/json' -d '{"context":"my parcel has not arrived"}'\n`);
-  return {
-    stopLog: hub.stopLog,
-    close: async () => {
-      await demo.close();
-      await hub.close();
-    },
-  };
 }
 
 await runProcess({ start });
