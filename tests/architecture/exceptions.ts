@@ -36,7 +36,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/catalog/src',
     'services/executor/src/engines/mysql',
     'services/gateway/src/routes',
-    'services/ml/src/summaries/extractive',
     'tests/support',
   ],
   functionLength: [
@@ -76,7 +75,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/gateway/src/telemetry/events.ts#createGatewayEvents',
     'services/gateway/src/telemetry/usage-counter.ts#createUsage',
     'services/ml/src/rpc/classifiers.ts#createClassifierCalls',
-    'services/ml/src/summaries/extractive/worker-pool.ts#createExtractiveSummarizer',
   ],
   parameters: [
     'bench/store.ts#table',
@@ -92,7 +90,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/gateway/src/edge/edge.ts#anonymous',
     'services/gateway/src/edge/pipeline-file.ts#anonymous',
     'services/gateway/src/http/idempotency.ts#finish',
-    'services/ml/src/summaries/extractive/segment.ts#endsSentence',
     'tests/support/api.ts#call',
   ],
   moduleState: [
@@ -113,7 +110,5 @@ export const openWork: Record<Rule, string[]> = {
     'packages/document-store/src/mongodb/collection.ts ↔ packages/document-store/src/mongodb/writes.ts',
     'packages/statement/src/mongodb/command.ts ↔ packages/statement/src/sql/compile.ts ↔ packages/statement/src/sql/mysql-values.ts',
     'packages/statement/src/mongodb/extended-json.ts ↔ packages/statement/src/mongodb/template.ts',
-    'services/ml/src/classifiers/classifier-deps.ts ↔ services/ml/src/classifiers/classifier-log.ts',
-    'services/ml/src/summaries/extractive/segment.ts ↔ services/ml/src/summaries/extractive/split-long.ts',
   ],
 };

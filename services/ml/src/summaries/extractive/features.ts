@@ -1,36 +1,35 @@
-/** What the choice of sentences needs to know of them, as numbers in flat arrays. */
+/** The features by which sentences are selected, as numbers in flat arrays. */
 
-import { type Part, partOf } from './sentence-cues.ts';
+import { cuesOf, type SentenceCues } from './sentence-cues.ts';
 import type { Piece } from './sentences.ts';
-import { createStemmer } from './stem.ts';
 import { stopWordsOf } from './stop-words.ts';
-import { countWords, createWordReader, isHan } from './word-reader.ts';
+import { countWords, createStemmer, createWordReader, isHan } from './words.ts';
 
-export interface Sentence extends Piece, Part {
+export interface Sentence extends Piece, SentenceCues {
   words: number;
-  /** Content words, each once, ascending; and how often each stands in the sentence. */
+  /** Ids of the distinct content words, ascending, and their counts in the sentence. */
   terms: Int32Array;
   counts: Float64Array;
-  /** Pairs of neighbouring content words, each once. */
+  /** Ids of the distinct pairs of neighbouring content words. */
   pairs: Int32Array;
-  /** Pairs that the sentence itself holds again. */
-  pairsAgain: number;
+  /** Pairs that repeat one in the same sentence. */
+  repeatedPairs: number;
 }
 
 export interface Features {
   sentences: Sentence[];
-  /** Number of sentences that hold a term or pair. */
+  /** Number of sentences with the term or pair, by id. */
   termFrequency: Int32Array;
   pairFrequency: Int32Array;
-  /** Read when asked for: one text alone is weighed without them. */
+  /** Computed on demand, because a single text is summarized without phrases. */
   readPhrases(): Phrases;
 }
 
-/** Pairs of neighbouring words, small words among them ("is very", "very clear"): how a thing is usually put. */
+/** Pairs of neighbouring words including stop words ("is very", "very clear"): common ways to say something. */
 export interface Phrases {
-  /** For each sentence, each once. */
+  /** Ids of the distinct phrases of each sentence. */
   ids: Int32Array[];
-  /** Number of sentences that hold a phrase. */
+  /** Number of sentences with the phrase, by id. */
   frequency: Int32Array;
 }
 
@@ -51,11 +50,11 @@ export function readFeatures(pieces: readonly Piece[], language: string): Featur
     return {
       ...piece,
       words: Math.max(1, countWords(piece.text)),
-      ...partOf(piece.text),
+      ...cuesOf(piece.text),
       terms: distinct,
       counts: Float64Array.from(distinct, (term) => counts.get(term) ?? 0),
       pairs: neighbours,
-      pairsAgain: Math.max(0, content.length - 1) - neighbours.length,
+      repeatedPairs: Math.max(0, content.length - 1) - neighbours.length,
     };
   });
   return {
@@ -72,7 +71,7 @@ export function readFeatures(pieces: readonly Piece[], language: string): Featur
   };
 }
 
-/** Word pairs as what to cover, after Gillick and Favre, A Scalable Global Model for Summarization, 2009. */
+/** Word pairs as the concepts that a summary covers: Gillick and Favre, A Scalable Global Model for Summarization, 2009. */
 function phrasesOf(sentences: readonly (readonly number[])[]): Phrases {
   const phrases = createIndex<number>();
   const ids = sentences.map((words) => pairsOf(words, phrases));
@@ -87,7 +86,7 @@ function pairsOf(words: readonly number[], index: Index<number>): Int32Array {
   return Int32Array.from(pairs);
 }
 
-/** Characters of a script without spaces say little alone: neighbours are joined in twos. */
+/** The content words. A single Han or kana character carries little meaning, so neighbours are joined in pairs. */
 function contentOf(words: readonly string[], stops: ReadonlySet<string>, language: string): string[] {
   const content: string[] = [];
   const shortMax = language === 'und' ? 2 : 1;
@@ -102,15 +101,15 @@ function contentOf(words: readonly string[], stops: ReadonlySet<string>, languag
   return content;
 }
 
-/** One id for all words of a stem; a word is stemmed once. */
+/** Words with the same stem share an id. Each distinct word is stemmed once. */
 function createStemIndex(language: string): Index<string> {
   const stem = createStemmer(language);
   const stems = createIndex<string>();
   const ids = new Map<string, number>();
   return {
     idOf: (word) => {
-      const held = ids.get(word);
-      if (held !== undefined) return held;
+      const known = ids.get(word);
+      if (known !== undefined) return known;
       const id = stems.idOf(stem(word));
       ids.set(word, id);
       return id;
@@ -128,8 +127,8 @@ function createIndex<K>(): Index<K> {
   const ids = new Map<K, number>();
   return {
     idOf: (key: K): number => {
-      const held = ids.get(key);
-      if (held !== undefined) return held;
+      const known = ids.get(key);
+      if (known !== undefined) return known;
       ids.set(key, ids.size);
       return ids.size - 1;
     },

@@ -1,47 +1,47 @@
 /**
- * The worth of a sentence beside those already chosen: likeness to the whole text (centroid of the other sentences,
- * after Radev et al. 2004), new words, word pairs and phrases weighed by how many sentences hold them, with falling
- * returns (submodular coverage, after Lin and Bilmes 2011), less its likeness to the closest chosen one (maximal
- * marginal relevance, Carbonell and Goldstein 1998). Linear in the words of the text; the worth never rises while
- * sentences are chosen, which the choice relies on.
+ * Scores a sentence, given those already selected: its similarity to the whole text (centroid of the other sentences, after
+ * Radev et al. 2004), plus its new words, word pairs and phrases, weighted by the number of sentences that have them, with
+ * diminishing returns (submodular coverage, after Lin and Bilmes 2011), minus its similarity to the most similar selected
+ * sentence (maximal marginal relevance, Carbonell and Goldstein 1998). Takes time linear in the words of the text. The
+ * selection relies on this: a score never rises while sentences are selected.
  */
 
 import type { Features, Sentence } from './features.ts';
-import type { Method } from './weights.ts';
+import type { Weights } from './weights.ts';
 
 export interface Scorer {
-  /** The worth now; -Infinity, for good, when it would say again what is chosen. */
+  /** The current score. -Infinity, now and later, if the sentence repeats selected ones. */
   score(sentence: number): number;
-  choose(sentence: number): void;
+  select(sentence: number): void;
 }
 
 const pairWeight = 0.5;
-/** What each further time of a word is worth beside the time before. */
-const againFactor = 0.3;
+/** The gain of each repetition of a word, relative to the one before. */
+const repetitionFactor = 0.3;
 const questionFactor = 0.6;
-/** The bonus of the first sentence is halved after this many. */
+/** The lead bonus is halved after this many sentences. */
 const leadPlaces = 3;
-const likenessWeight = 0.3;
-const likenessMax = 0.6;
-/** A sentence is held against this many chosen ones, so that a summary of thousands is not quadratic. */
+const similarityWeight = 0.3;
+const similarityMax = 0.6;
+/** A sentence is compared with at most this many selected ones, so a summary of thousands doesn't take quadratic time. */
 const comparedMax = 256;
-/** Word pairs of a summary that may stand in it already: a share, and more of it where much of the text is kept. */
+/** The share of repeated word pairs that a summary may have. It grows with the share of the text that is kept. */
 const repeatedShare = 0.05;
 const repeatedShareOfKept = 0.2;
 const none = new Int32Array();
 
-export function createScorer(features: Features, method: Method, wordsMax: number): Scorer {
+export function createScorer(features: Features, weights: Weights, wordsMax: number): Scorer {
   const { sentences } = features;
-  const vectors = unitVectors(features, method.rarity);
-  const salience = saliences(features, vectors, method);
+  const vectors = unitVectors(features, weights.rarity);
+  const salience = saliences(features, vectors, weights);
   const salienceMax = highest(salience);
   const termsCovered = new Int32Array(features.termFrequency.length);
   const pairsCovered = new Int32Array(features.pairFrequency.length);
-  const phrases = method.phrases > 0 ? features.readPhrases() : undefined;
+  const phrases = weights.phrases > 0 ? features.readPhrases() : undefined;
   const phrasesCovered = new Int32Array(phrases?.frequency.length ?? 0);
-  const likeness = new Float64Array(sentences.length);
+  const similarity = new Float64Array(sentences.length);
   const compared = new Int32Array(sentences.length);
-  const chosen: number[] = [];
+  const selected: number[] = [];
   const repeatedMax = repeatedPairsMax(sentences, wordsMax);
   let repeated = 0;
 
@@ -49,19 +49,19 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
     let gain = coverageGain(sentence.terms, features.termFrequency, termsCovered);
     gain += pairWeight * coverageGain(sentence.pairs, features.pairFrequency, pairsCovered);
     if (phrases !== undefined) {
-      gain += method.phrases * coverageGain(phrases.ids[i] ?? none, phrases.frequency, phrasesCovered);
+      gain += weights.phrases * coverageGain(phrases.ids[i] ?? none, phrases.frequency, phrasesCovered);
     }
-    return (gain / sentence.words ** method.brevity) * partFactor(sentence, method);
+    return (gain / sentence.words ** weights.brevity) * cueFactor(sentence, weights);
   };
   const gainMax = highest(Float64Array.from(sentences, gainOf));
 
-  const likenessOf = (i: number): number => {
-    let most = likeness[i] ?? 0;
-    const until = Math.min(chosen.length, comparedMax);
+  const similarityOf = (i: number): number => {
+    let most = similarity[i] ?? 0;
+    const until = Math.min(selected.length, comparedMax);
     for (let at = compared[i] ?? 0; at < until; at += 1) {
-      most = Math.max(most, dot(sentences, vectors, [i, chosen[at] ?? 0]));
+      most = Math.max(most, dot(sentences, vectors, [i, selected[at] ?? 0]));
     }
-    likeness[i] = most;
+    similarity[i] = most;
     compared[i] = until;
     return most;
   };
@@ -69,37 +69,37 @@ export function createScorer(features: Features, method: Method, wordsMax: numbe
   return {
     score: (i) => {
       const sentence = sentences[i];
-      if (sentence === undefined || likenessOf(i) > likenessMax) return -Infinity;
-      if (repeated + repeatedPairs(sentence, pairsCovered) > repeatedMax) return -Infinity;
-      const lead = 1 + method.lead / (1 + sentence.position / leadPlaces);
-      const likeAll = (method.salience * (salience[i] ?? 0)) / salienceMax;
-      const brings = ((1 - method.salience) * gainOf(sentence, i)) / gainMax;
-      return lead * (likeAll + brings) - likenessWeight * (likeness[i] ?? 0);
+      if (sentence === undefined || similarityOf(i) > similarityMax) return -Infinity;
+      if (repeated + countRepeated(sentence, pairsCovered) > repeatedMax) return -Infinity;
+      const lead = 1 + weights.lead / (1 + sentence.position / leadPlaces);
+      const relevance = (weights.salience * (salience[i] ?? 0)) / salienceMax;
+      const novelty = ((1 - weights.salience) * gainOf(sentence, i)) / gainMax;
+      return lead * (relevance + novelty) - similarityWeight * (similarity[i] ?? 0);
     },
-    choose: (i) => {
+    select: (i) => {
       const sentence = sentences[i];
       if (sentence === undefined) return;
-      repeated += repeatedPairs(sentence, pairsCovered);
+      repeated += countRepeated(sentence, pairsCovered);
       for (const term of sentence.terms) termsCovered[term] = (termsCovered[term] ?? 0) + 1;
       for (const pair of sentence.pairs) pairsCovered[pair] = (pairsCovered[pair] ?? 0) + 1;
       for (const phrase of phrases?.ids[i] ?? none) {
         phrasesCovered[phrase] = (phrasesCovered[phrase] ?? 0) + 1;
       }
-      chosen.push(i);
+      selected.push(i);
     },
   };
 }
 
-/** Terms weighed by their count in the sentence and their rarity in the text, to unit length. */
+/** Unit vectors of the terms of each sentence, weighted by their count in the sentence and their rarity in the text. */
 function unitVectors({ sentences, termFrequency }: Features, rarity: number): Float64Array[] {
-  const weights = Float64Array.from(termFrequency, (held) =>
-    Math.max(0.05, Math.log((sentences.length + 1) / (held + 0.5)) ** rarity || 0),
+  const termWeights = Float64Array.from(termFrequency, (frequency) =>
+    Math.max(0.05, Math.log((sentences.length + 1) / (frequency + 0.5)) ** rarity || 0),
   );
   return sentences.map(({ terms, counts }) => {
     const vector = new Float64Array(terms.length);
     let squares = 0;
     for (let at = 0; at < terms.length; at += 1) {
-      const weight = (1 + Math.log(counts[at] ?? 1)) * (weights[terms[at] ?? 0] ?? 0);
+      const weight = (1 + Math.log(counts[at] ?? 1)) * (termWeights[terms[at] ?? 0] ?? 0);
       vector[at] = weight;
       squares += weight * weight;
     }
@@ -111,7 +111,7 @@ function unitVectors({ sentences, termFrequency }: Features, rarity: number): Fl
 function saliences(
   { sentences, termFrequency }: Features,
   vectors: Float64Array[],
-  method: Method,
+  weights: Weights,
 ): Float64Array {
   const centroid = new Float64Array(termFrequency.length);
   sentences.forEach(({ terms }, i) => {
@@ -126,26 +126,26 @@ function saliences(
       const weight = vectors[i]?.[at] ?? 0;
       sum += weight * ((centroid[term] ?? 0) - weight);
     });
-    return sum * Math.min(1, words / method.wordsFull) * partFactor(sentence, method);
+    return sum * Math.min(1, words / weights.wordsFull) * cueFactor(sentence, weights);
   });
 }
 
-function partFactor({ question, speech, cue }: Sentence, method: Method): number {
-  return (question ? questionFactor : 1) * (speech ? method.speech : 1) * (cue ? method.cue : 1);
+function cueFactor({ question, speech, cue }: Sentence, weights: Weights): number {
+  return (question ? questionFactor : 1) * (speech ? weights.speech : 1) * (cue ? weights.cue : 1);
 }
 
-/** What only one sentence says brings nothing. */
+/** Content of a single sentence gains nothing. */
 function coverageGain(ids: Int32Array, frequency: Int32Array, covered: Int32Array): number {
   let gain = 0;
   for (const id of ids) {
-    const held = frequency[id] ?? 0;
-    if (held > 1) gain += held * againFactor ** (covered[id] ?? 0);
+    const sentences = frequency[id] ?? 0;
+    if (sentences > 1) gain += sentences * repetitionFactor ** (covered[id] ?? 0);
   }
   return gain;
 }
 
-function repeatedPairs({ pairs, pairsAgain }: Sentence, covered: Int32Array): number {
-  let count = pairsAgain;
+function countRepeated({ pairs, repeatedPairs }: Sentence, covered: Int32Array): number {
+  let count = repeatedPairs;
   for (const pair of pairs) if ((covered[pair] ?? 0) > 0) count += 1;
   return count;
 }
@@ -161,7 +161,7 @@ function repeatedPairsMax(sentences: readonly Sentence[], wordsMax: number): num
   return Math.max(1, (repeatedShare + repeatedShareOfKept * kept) * pairs * kept);
 }
 
-/** Terms ascend, so that two sentences are compared in one walk. */
+/** The cosine similarity of two sentences. Their terms ascend, so one pass over both is enough. */
 function dot(
   sentences: readonly Sentence[],
   vectors: readonly Float64Array[],

@@ -1,20 +1,10 @@
 /**
- * Sentences of a text in any language, in one pass over its characters. Rules and not `Intl.Segmenter`: its sentence
- * rules break after "Dr.", "z. B." and "J. K.", never before a lower-case letter (whole texts come lower-cased), and
- * know no sentence in Thai.
+ * Splits text in any language into sentences, in one pass over its characters. `Intl.Segmenter` is not used: it splits
+ * after "Dr.", "z. B." and "J. K.", never before a lower-case letter (some texts are all lower case), and not at all in
+ * Thai.
  */
 
 import { abbreviations, endingAbbreviations, shortWords } from './abbreviations.ts';
-import {
-  isClosing,
-  isDigit,
-  isOpening,
-  isSpace,
-  isTerminator,
-  isThai,
-  isWideTerminator,
-} from './characters.ts';
-import { cutRunaway } from './split-long.ts';
 
 export interface Span {
   start: number;
@@ -22,16 +12,20 @@ export interface Span {
 }
 
 export interface SegmentOptions {
-  /** True where "3." before a word is an ordinal, as in German. */
+  /** "3." before a word is an ordinal, as in German. */
   ordinals?: boolean;
 }
 
-/** A line shorter than this was not wrapped by an editor: its end means something. */
+/** An editor doesn't wrap a shorter line, so its end may end a sentence. */
 const wrappedLineMin = 50;
-/** Thai marks the end of a sentence with a space only; shorter pieces are phrases of a list. */
+/** In Thai only a space ends a sentence. A shorter piece is a phrase in a list. */
 const thaiSentenceMin = 40;
 
-/** Trimmed spans in text order; each holds a letter or digit, unless the whole text has none. */
+/** No author writes a longer sentence. */
+const sentenceMax = 1_000;
+const pieceTarget = 200;
+
+/** Trimmed spans in text order. Each contains a letter or digit, unless the whole text has none. */
 export function splitSentences(text: string, options: SegmentOptions = {}): Span[] {
   const spans: Span[] = [];
   let start = 0;
@@ -44,21 +38,21 @@ export function splitSentences(text: string, options: SegmentOptions = {}): Span
     const code = text.charCodeAt(at);
     if (isTerminator(code)) {
       const mark = readMark(text, at);
-      if (endsSentence(text, start, mark, options)) cut(mark.end);
+      if (endsSentence(text, start, { mark, options })) cut(mark.end);
       at = mark.end;
     } else if (isSpace(code)) {
-      const gap = readGap(text, at);
-      if (gapEndsSentence(text, start, gap)) cut(gap.end);
-      at = gap.end;
+      const space = readSpace(text, at);
+      if (spaceEndsSentence(text, start, space)) cut(space.end);
+      at = space.end;
     } else {
       at += 1;
     }
   }
   cut(text.length);
-  return spans.flatMap((span) => cutRunaway(text, span));
+  return spans.flatMap((span) => splitLong(text, span));
 }
 
-/** A lone mark without a word stays with the sentence before it; a longer row of marks (a rule, stars) says nothing. */
+/** Up to three marks without a word belong to the sentence before them. More of them (a rule, asterisks) are dropped. */
 function addSpan(text: string, { start, end }: Span, spans: Span[]): void {
   let from = start;
   let to = end;
@@ -79,7 +73,7 @@ function addSpan(text: string, { start, end }: Span, spans: Span[]): void {
 
 interface Mark {
   start: number;
-  /** After the closing quotes and brackets that belong to it. */
+  /** After the closing quotation marks and brackets. */
   end: number;
   /** One full stop, which may belong to an abbreviation. */
   single: boolean;
@@ -100,17 +94,21 @@ function readMark(text: string, start: number): Mark {
   return { start, end, single, wide, closed: end > marks };
 }
 
-function endsSentence(text: string, start: number, mark: Mark, options: SegmentOptions): boolean {
+function endsSentence(
+  text: string,
+  start: number,
+  { mark, options }: { mark: Mark; options: SegmentOptions },
+): boolean {
   if (mark.wide || mark.end >= text.length) return true;
   const next = nextLetter(text, mark.end);
   const lower = /\p{Ll}/u.test(next);
-  if (!isSpace(text.charCodeAt(mark.end))) return gluedSentence(text, mark, next);
+  if (!isSpace(text.charCodeAt(mark.end))) return lacksSpace(text, mark, next);
   if (!mark.single) return !(lower && (mark.closed || text[mark.start] === '.' || text[mark.start] === '…'));
   return stopEndsSentence(text, start, { mark, lower, options });
 }
 
-/** "great!The", "done.The": the space was forgotten. Not "3.5", "U.S", "node.js" or "Data.NET". */
-function gluedSentence(text: string, mark: Mark, next: string): boolean {
+/** "great!The" and "done.The" lack a space. "3.5", "U.S", "node.js" and "Data.NET" do not. */
+function lacksSpace(text: string, mark: Mark, next: string): boolean {
   if (mark.closed || !/\p{Lu}/u.test(next) || isOpening(text.charCodeAt(mark.end))) return false;
   return (
     /\p{Ll}{2}$/u.test(text.slice(Math.max(0, mark.start - 4), mark.start)) &&
@@ -138,7 +136,7 @@ function stopEndsSentence(text: string, start: number, { mark, lower, options }:
   return /\p{L}{3}$/u.test(word) || !/\p{L}$/u.test(word) || shortWords.has(folded);
 }
 
-/** The run before the mark without opening marks, at most 24 characters of it, and whether it begins the sentence. */
+/** The last 24 characters at most of the word before the mark, without opening marks, and whether it starts the sentence. */
 function wordBefore(text: string, start: number, end: number): { word: string; first: boolean } {
   let from = end;
   while (from > start && end - from < 24 && !isSpace(text.charCodeAt(from - 1))) from -= 1;
@@ -154,11 +152,11 @@ function nextLetter(text: string, at: number): string {
   return next < text.length ? String.fromCodePoint(text.codePointAt(next) ?? 0) : '';
 }
 
-interface Gap extends Span {
+interface Space extends Span {
   lines: number;
 }
 
-function readGap(text: string, start: number): Gap {
+function readSpace(text: string, start: number): Space {
   let end = start;
   let lines = 0;
   while (end < text.length && isSpace(text.charCodeAt(end))) {
@@ -170,17 +168,68 @@ function readGap(text: string, start: number): Gap {
   return { start, end, lines };
 }
 
-function gapEndsSentence(text: string, start: number, gap: Gap): boolean {
-  if (gap.lines > 1) return true;
-  if (gap.lines === 0) return thaiGapEnds(text, start, gap);
-  if (/^(?:[-*•–—·◦▪]\s|\p{N}{1,3}[.)]\s|[a-z]\)\s)/u.test(text.slice(gap.end, gap.end + 6))) return true;
+function spaceEndsSentence(text: string, start: number, space: Space): boolean {
+  if (space.lines > 1) return true;
+  if (space.lines === 0) return thaiSpaceEnds(text, start, space);
+  if (/^(?:[-*•–—·◦▪]\s|\p{N}{1,3}[.)]\s|[a-z]\)\s)/u.test(text.slice(space.end, space.end + 6))) return true;
   const line =
-    gap.start - Math.max(start, text.lastIndexOf('\n', gap.start - 1) + 1, gap.start - wrappedLineMin);
-  return line < wrappedLineMin && !/\p{Ll}/u.test(nextLetter(text, gap.end));
+    space.start - Math.max(start, text.lastIndexOf('\n', space.start - 1) + 1, space.start - wrappedLineMin);
+  return line < wrappedLineMin && !/\p{Ll}/u.test(nextLetter(text, space.end));
 }
 
-function thaiGapEnds(text: string, start: number, gap: Gap): boolean {
-  if (!isThai(text.charCodeAt(gap.start - 1)) || gap.start - start < thaiSentenceMin) return false;
-  const next = text.charCodeAt(gap.end);
+function thaiSpaceEnds(text: string, start: number, space: Space): boolean {
+  if (!isThai(text.charCodeAt(space.start - 1)) || space.start - start < thaiSentenceMin) return false;
+  const next = text.charCodeAt(space.end);
   return isThai(next) || isDigit(next) || isOpening(next);
 }
+
+/**
+ * Splits a long span between words, because a page without punctuation would otherwise be one sentence. A run without
+ * spaces stays whole.
+ */
+function splitLong(text: string, span: Span): Span[] {
+  if (span.end - span.start <= sentenceMax) return [span];
+  const pieces: Span[] = [];
+  let start = span.start;
+  for (let at = start + pieceTarget; at < span.end - pieceTarget / 2; at += 1) {
+    if (!isSpace(text.charCodeAt(at))) continue;
+    pieces.push({ start, end: at });
+    while (isSpace(text.charCodeAt(at))) at += 1;
+    start = at;
+    at += pieceTarget;
+  }
+  pieces.push({ start, end: span.end });
+  return pieces;
+}
+
+const set = (characters: string) => new Set(Array.from(characters, (character) => character.charCodeAt(0)));
+
+const terminators = set('.!?…。！？｡؟۔।॥։።៕។။⁇⁈⁉‼');
+/** These end a sentence even if no space follows. */
+const wideTerminators = set('。！？｡؟۔।॥።។៕။');
+const closing = set('"\'”’»)]}」』）》】〉›');
+const opening = set('"\'“‘„«([{「『（《【〈‹‚¿¡');
+
+const isTerminator = (code: number) =>
+  code === 0x2e || code === 0x21 || code === 0x3f ? true : code > 0x7f && terminators.has(code);
+const isWideTerminator = (code: number) => code > 0x7f && wideTerminators.has(code);
+const isClosing = (code: number) => closing.has(code);
+const isOpening = (code: number) => opening.has(code);
+
+const isSpace = (code: number) =>
+  code === 0x20 ||
+  (code >= 0x09 && code <= 0x0d) ||
+  code === 0xa0 ||
+  code === 0x1680 ||
+  (code >= 0x2000 && code <= 0x200a) ||
+  code === 0x2028 ||
+  code === 0x2029 ||
+  code === 0x202f ||
+  code === 0x205f ||
+  code === 0x3000 ||
+  code === 0xfeff;
+
+const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
+
+/** Thai and Lao. */
+const isThai = (code: number) => code >= 0x0e00 && code <= 0x0eff;

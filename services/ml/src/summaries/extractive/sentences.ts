@@ -1,14 +1,14 @@
-/** The sentences of all documents in text order, each once; and how chosen ones are put together again. */
+/** Splits documents into distinct sentences in text order, and joins selected sentences to a summary. */
 
 import { splitSentences } from './segment.ts';
 
 export interface Piece {
-  /** As it stands in the passage. */
+  /** Verbatim. */
   text: string;
   document: number;
-  /** Place among the sentences of its document, from 0. */
+  /** Index among the sentences of its document. */
   position: number;
-  /** Number of the passage over all documents, and the span in it. */
+  /** Index of the passage among those of all documents, and the span in it. */
   passage: number;
   start: number;
   end: number;
@@ -16,7 +16,7 @@ export interface Piece {
 
 const ordinalLanguages: ReadonlySet<string> = new Set('de da nb nn no fi cs sk pl hu'.split(' '));
 
-/** A sentence that says again, letter for letter but for case and marks, what an earlier one says is left out. */
+/** Leaves out a sentence that differs from an earlier one in case and punctuation only. */
 export function readPieces(documents: readonly (readonly string[])[], language: string): Piece[] {
   const ordinals = ordinalLanguages.has(language);
   const seen = new Set<string>();
@@ -44,8 +44,8 @@ export function readPieces(documents: readonly (readonly string[])[], language: 
 }
 
 /**
- * One space between sentences, none where the text itself has none; a new line after one that ends without a mark, such
- * as a headline or an item of a list, or it would run into the next.
+ * Joins with a space, or without one where the text has none. A sentence without a final mark, such as a headline or a list
+ * item, is followed by a newline.
  */
 export function joinPieces(pieces: readonly Piece[]): string {
   let joined = '';

@@ -1,6 +1,6 @@
-/** Words that carry no content of their own, per language; and the guess of a language by them. */
+/** Stop words per language, and detection of the language of a text by them. */
 
-import { createWordReader } from './word-reader.ts';
+import { createWordReader } from './words.ts';
 
 const lists: Record<string, string> = {
   en: "a about above after again against all also although am an and any are aren't as at be because been before being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either else ever every few for from further had hadn't has hasn't have haven't having he he's her here hers herself him himself his how however i i'd i'll i'm i've if in into is isn't it it's its itself just let let's like many may me might more most much must my myself neither no nor not of off often on once one only or other others our ours ourselves out over own per rather said same say says shall she she's should shouldn't since so some such than that that's the their theirs them themselves then there there's these they they're they've this those though through thus to too under until up upon us very was wasn't we we're we've were weren't what when where whether which while who whom whose why will with within without won't would wouldn't yet you you're you've your yours yourself",
@@ -27,12 +27,12 @@ const none: ReadonlySet<string> = new Set();
 /** Empty for a language without a list. */
 export const stopWordsOf = (language: string): ReadonlySet<string> => sets.get(language) ?? none;
 
-/** Share of the words that the winning list must know: running text has a third or more. */
+/** The share of stop words that a text must have to be in a language. Prose has a third or more. */
 const hitsMin = 0.12;
 const sampleCharactersMax = 10_000;
 const samplePassageMax = 1_000;
 
-/** The primary language of a tag; without one, the language whose small words the texts use most, or `und`. */
+/** The primary language of the tag. Without a tag, the language whose stop words are the most frequent, or `und`. */
 export function languageOf(documents: readonly (readonly string[])[], tag: string | undefined): string {
   if (tag !== undefined) return tag.toLowerCase().split(/[-_]/)[0] ?? 'und';
   let sample = '';
@@ -40,10 +40,10 @@ export function languageOf(documents: readonly (readonly string[])[], tag: strin
     if (sample.length > sampleCharactersMax) break;
     sample += ` ${passage.slice(0, samplePassageMax)}`;
   }
-  return guessLanguage(createWordReader().read(sample));
+  return detectLanguage(createWordReader().read(sample));
 }
 
-function guessLanguage(words: readonly string[]): string {
+function detectLanguage(words: readonly string[]): string {
   let best = 'und';
   let most = Math.max(1, hitsMin * words.length);
   for (const [language, list] of sets) {

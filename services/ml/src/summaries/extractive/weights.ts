@@ -1,28 +1,28 @@
-/** How sentences are weighed, by the shape of the input. */
+/** The weights of the scorer. They depend on the form of the input: one text, several texts, or many short opinions. */
 
 import type { Sentence } from './features.ts';
 
-export interface Method {
-  /** Exponent of a term's rarity. 0: what most sentences say wins, whatever it is. */
+export interface Weights {
+  /** Exponent of the rarity of a term. With 0, the terms of most sentences win. */
   rarity: number;
-  /** Weight of being like the rest of the text; the weight of the new words that a sentence brings is the rest to 1. */
+  /** Weight of the similarity to the rest of the text. The remainder to 1 is the weight of the new content. */
   salience: number;
-  /** Exponent of the length that new words are divided by: 0 favours long sentences, 1 short ones. */
+  /** Exponent of the length by which new content is divided: 0 favours long sentences, 1 short ones. */
   brevity: number;
-  /** Weight of a phrase beside a word's: words that several authors choose alike sum them up, one author's are habit. */
+  /** Weight of a phrase, where a word weighs 1. A phrase that several authors share is representative of the texts. */
   phrases: number;
-  /** Sentences shorter than this many words count for less. */
+  /** Shorter sentences, in words, lose salience. */
   wordsFull: number;
-  /** Bonus for the first sentence of the text, falling with the place. */
+  /** Bonus of the first sentence of a text. It decreases with the position. */
   lead: number;
-  /** Factor of what somebody said. */
+  /** Factor of sentences with quoted speech. */
   speech: number;
-  /** Factor of sentences in which the authors tell what they did. */
+  /** Factor of sentences in which the authors describe their work. */
   cue: number;
 }
 
-/** Several texts on one matter, such as reviews. */
-const severalTexts: Method = {
+/** Several texts about one subject, such as reviews. */
+const severalTexts: Weights = {
   rarity: 0.5,
   salience: 0.5,
   brevity: 0.8,
@@ -32,14 +32,14 @@ const severalTexts: Method = {
   speech: 1,
   cue: 1,
 };
-/** Many opinions of a sentence or two: what is said most often matters. */
-const manyOpinions: Method = { ...severalTexts, rarity: 0, brevity: 0.5, phrases: 4, wordsFull: 5 };
+/** Many opinions of one or two sentences: the most frequent statements win. */
+const manyOpinions: Weights = { ...severalTexts, rarity: 0, brevity: 0.5, phrases: 4, wordsFull: 5 };
 
 const opinionsMin = 20;
 const opinionSentencesMax = 2;
 
-/** Opinions may come as documents or as the passages of one: their number and shortness tell them. */
-export function methodFor(sentences: readonly Sentence[], kept: number): Method {
+/** `kept` is the share of the words that the summary keeps. Opinions can be documents or passages of one document. */
+export function weightsFor(sentences: readonly Sentence[], kept: number): Weights {
   const passages = new Set(sentences.map(({ passage }) => passage)).size;
   if (passages >= opinionsMin && sentences.length <= passages * opinionSentencesMax) return manyOpinions;
   const documents = new Set(sentences.map(({ document }) => document)).size;
@@ -47,10 +47,10 @@ export function methodFor(sentences: readonly Sentence[], kept: number): Method 
 }
 
 /**
- * One text begins with what matters and goes on to what people said of it: the less of it is kept (all of that below a
- * sixth, nothing above a third), the more this counts. The rarity of a word in a few sentences says little of it.
+ * A text starts with the important facts, and reactions follow. Lead and speech therefore count more the shorter the
+ * summary is: fully below a sixth of the text, not at all above a third. Rarity counts less in a text of few sentences.
  */
-function oneText(sentences: number, kept: number): Method {
+function oneText(sentences: number, kept: number): Weights {
   const terse = Math.min(1, Math.max(0, 2 - 6 * kept));
   return {
     rarity: (0.5 * sentences) / (sentences + 30),

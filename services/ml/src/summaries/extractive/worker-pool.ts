@@ -1,34 +1,44 @@
 /**
- * Summaries off the event loop: a few threads behind a bounded queue, each answer within a time limit. Accounts take
- * turns, and with two threads or more long texts never have all of them: a short text waits for short ones only.
+ * Summaries in worker threads, outside the event loop: a bounded queue, and a time limit for each call. Accounts take turns.
+ * With two threads or more, long texts never use all of them, so a short text only waits for short ones.
  */
 
 import { Worker } from 'node:worker_threads';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createJobQueue, type QueuedJob } from '../../scheduling/job-queue.ts';
-import type { Summarizer, SummaryRequest } from '../summarizer.ts';
+import { createJobQueue, type JobQueue, type QueuedJob } from '../../scheduling/job-queue.ts';
+import { cancelled } from '../../scheduling/time-slices.ts';
+import type { Summarizer, Summary, SummaryCaller, SummaryRequest } from '../summarizer.ts';
 import { summarize } from './summarize.ts';
 import { checkRequest } from './validate.ts';
 import type { Answer, Task } from './worker-messages.ts';
 
 export interface ExtractiveOptions {
   threads: number;
-  /** From the call to its answer, waiting included; beyond it UNAVAILABLE, and the thread is ended. */
+  /** For a call, including the time in the queue. After it the call rejects with UNAVAILABLE, and its thread is terminated. */
   timeoutMs: number;
-  /** Calls of one account that wait for a thread; beyond it RATE_LIMITED at once. */
+  /** Queued calls of one account. Further ones reject with RATE_LIMITED. */
   accountQueueMax?: number;
-  /** Memory of one thread; a text that needs more fails alone. */
+  /** Heap of one thread. Only the text that needs more fails. */
   threadMemoryMb?: number;
 }
 
-/** Texts up to this length take a millisecond or two: less than the way to a thread and back. */
+/** Up to this length a summary takes a millisecond or two: less than the round trip to a thread. */
 const inlineCharactersMax = 6_000;
-/** Texts over this length take more than some tenths of a second. */
+/** Longer texts take more than some tenths of a second. */
 const longCharacters = 200_000;
 const accountQueueMaxDefault = 16;
-/** Twice what the longest texts need; the largest request and this fit beside each other into the chart's limit. */
+/** Twice what the longest texts need. The largest request fits beside it into the memory limit of the Helm chart. */
 const threadMemoryMbDefault = 384;
 const retryAfterMs = 1_000;
+
+/** Threads start with the first long text, and do not keep the process alive. `close` rejects the calls in progress. */
+export function createExtractiveSummarizer(options: ExtractiveOptions): Summarizer {
+  const pool = new WorkerPool(options);
+  return {
+    summarize: (request, caller) => pool.summarize(request, caller),
+    close: () => pool.close(),
+  };
+}
 
 interface Job extends QueuedJob {
   task: Task;
@@ -40,77 +50,48 @@ interface Thread {
   job: Job | undefined;
 }
 
-/** Threads start at the first long text and do not keep the process alive. `close` fails what is under way. */
-export function createExtractiveSummarizer(options: ExtractiveOptions): Summarizer {
-  const threads = new Set<Thread>();
-  const waiting = createJobQueue<Job>(options.accountQueueMax ?? accountQueueMaxDefault);
-  const longMax = Math.max(1, options.threads - 1);
-  let closed = false;
+class WorkerPool {
+  readonly #options: ExtractiveOptions;
+  readonly #queue: JobQueue<Job>;
+  readonly #threads = new Set<Thread>();
+  readonly #longMax: number;
+  #isClosed = false;
 
-  const start = (): Thread => {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: options.threadMemoryMb ?? threadMemoryMbDefault },
-    });
-    const thread: Thread = { worker, job: undefined };
-    worker.on('message', (answer: Answer) => finish(thread, answer));
-    worker.on('error', (err) => lose(thread, err));
-    worker.on('exit', () => lose(thread, undefined));
-    worker.unref();
-    threads.add(thread);
-    return thread;
-  };
+  constructor(options: ExtractiveOptions) {
+    this.#options = options;
+    this.#queue = createJobQueue<Job>(options.accountQueueMax ?? accountQueueMaxDefault);
+    this.#longMax = Math.max(1, options.threads - 1);
+  }
 
-  const finish = (thread: Thread, answer: Answer) => {
-    const { job } = thread;
-    thread.job = undefined;
-    job?.settle(answer);
-    advance();
-  };
+  async summarize(
+    { documents, ...rest }: SummaryRequest,
+    { accountId, signal }: SummaryCaller,
+  ): Promise<Summary> {
+    const characters = checkRequest(documents, rest);
+    if (this.#isClosed) throw stopping();
+    signal.throwIfAborted();
+    if (characters <= inlineCharactersMax) return toSummary(summarize(documents, rest));
+    const task = { documents, options: optionsOf(rest) };
+    return toSummary(await this.#run({ accountId, isLong: characters > longCharacters, task }, signal));
+  }
 
-  /** A thread that ended by itself, most likely for want of memory; the next call starts another. */
-  const lose = (thread: Thread, cause: unknown) => {
-    if (!threads.delete(thread)) return;
-    thread.job?.settle(unavailable('The texts could not be summed up. Send fewer or shorter texts.', cause));
-    advance();
-  };
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const ending = [...this.#threads];
+    this.#threads.clear();
+    for (const job of [...this.#queue.drain(), ...ending.map(({ job }) => job)]) job?.settle(stopping());
+    await Promise.all(ending.map(({ worker }) => worker.terminate()));
+  }
 
-  const advance = () => {
-    while (hasRoom()) {
-      const job = waiting.take({ allowsLong: longRunning() < longMax });
-      if (job === undefined) return;
-      const thread = idle() ?? start();
-      thread.job = job;
-      thread.worker.postMessage(job.task);
-    }
-  };
-  const longRunning = () => [...threads].filter(({ job }) => job?.isLong).length;
-  const hasRoom = () => !closed && (threads.size < options.threads || idle() !== undefined);
-
-  const idle = (): Thread | undefined => {
-    for (const thread of threads) if (thread.job === undefined) return thread;
-    return undefined;
-  };
-
-  /** Ends the thread that works on the job: it cannot be interrupted otherwise. */
-  const abandon = (job: Job) => {
-    waiting.delete(job);
-    for (const thread of threads) {
-      if (thread.job !== job) continue;
-      threads.delete(thread);
-      void thread.worker.terminate();
-    }
-    advance();
-  };
-
-  const run = (queued: QueuedJob & { task: Task }, signal: AbortSignal): Promise<string> =>
-    new Promise((resolve, reject) => {
-      const giveUp = (error: HubError) => {
+  #run(queued: QueuedJob & { task: Task }, signal: AbortSignal): Promise<string> {
+    const { timeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const abort = (error: HubError) => {
         job.settle(error);
-        abandon(job);
+        this.#abandon(job);
       };
-      const onAbort = () =>
-        giveUp(new HubError('CANCELLED', 'The caller went away.', { cause: signal.reason }));
-      const timer = setTimeout(() => giveUp(tooLate(options.timeoutMs)), options.timeoutMs);
+      const onAbort = () => abort(cancelled(signal));
+      const timer = setTimeout(() => abort(timedOut(timeoutMs)), timeoutMs);
       const job: Job = {
         ...queued,
         settle: (outcome) => {
@@ -122,31 +103,75 @@ export function createExtractiveSummarizer(options: ExtractiveOptions): Summariz
         },
       };
       signal.addEventListener('abort', onAbort);
-      if (waiting.add(job)) advance();
-      else job.settle(tooMany());
+      if (this.#queue.add(job)) this.#startNext();
+      else job.settle(queueFull());
     });
+  }
 
-  return {
-    summarize: async ({ documents, ...rest }, { accountId, signal }) => {
-      const characters = checkRequest(documents, rest);
-      if (closed) throw unavailable('The service is stopping. Try again.');
-      signal.throwIfAborted();
-      if (characters <= inlineCharactersMax) return extractive(summarize(documents, rest));
-      const task = { documents, options: optionsOf(rest) };
-      return extractive(await run({ accountId, isLong: characters > longCharacters, task }, signal));
-    },
-    close: async () => {
-      closed = true;
-      const stopping = unavailable('The service is stopping. Try again.');
-      const ending = [...threads];
-      threads.clear();
-      for (const job of [...waiting.drain(), ...ending.map(({ job }) => job)]) job?.settle(stopping);
-      await Promise.all(ending.map(({ worker }) => worker.terminate()));
-    },
-  };
+  /** Starts queued jobs while there is a free thread. */
+  #startNext(): void {
+    while (!this.#isClosed) {
+      const idle = this.#idle();
+      if (idle === undefined && this.#threads.size >= this.#options.threads) return;
+      const job = this.#queue.take({ allowsLong: this.#countLong() < this.#longMax });
+      if (job === undefined) return;
+      const thread = idle ?? this.#startThread();
+      thread.job = job;
+      thread.worker.postMessage(job.task);
+    }
+  }
+
+  #idle(): Thread | undefined {
+    for (const thread of this.#threads) if (thread.job === undefined) return thread;
+    return undefined;
+  }
+
+  #countLong(): number {
+    let count = 0;
+    for (const { job } of this.#threads) if (job?.isLong) count++;
+    return count;
+  }
+
+  #startThread(): Thread {
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: this.#options.threadMemoryMb ?? threadMemoryMbDefault },
+    });
+    const thread: Thread = { worker, job: undefined };
+    worker.on('message', (answer: Answer) => this.#finish(thread, answer));
+    worker.on('error', (err) => this.#fail(thread, err));
+    worker.on('exit', () => this.#fail(thread, undefined));
+    worker.unref();
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  #finish(thread: Thread, answer: Answer): void {
+    const { job } = thread;
+    thread.job = undefined;
+    job?.settle(answer);
+    this.#startNext();
+  }
+
+  /** The thread ended, most likely because it ran out of memory. The next job starts another. */
+  #fail(thread: Thread, cause: unknown): void {
+    if (!this.#threads.delete(thread)) return;
+    thread.job?.settle(unavailable('The texts could not be summarized. Send fewer or shorter texts.', cause));
+    this.#startNext();
+  }
+
+  /** Removes the job from the queue, or terminates its thread: a running summary cannot be interrupted otherwise. */
+  #abandon(job: Job): void {
+    this.#queue.delete(job);
+    for (const thread of this.#threads) {
+      if (thread.job !== job) continue;
+      this.#threads.delete(thread);
+      void thread.worker.terminate();
+    }
+    this.#startNext();
+  }
 }
 
-const extractive = (generated: string) => ({ generated, generator: 'extractive' });
+const toSummary = (generated: string): Summary => ({ generated, generator: 'extractive' });
 
 const optionsOf = ({ sentences, maxWords, language }: Omit<SummaryRequest, 'documents'>) => ({
   sentences,
@@ -161,13 +186,16 @@ function unavailable(message: string, cause?: unknown): HubError {
   return new HubError('UNAVAILABLE', message, { cause, retryable: true, retryAfterMs });
 }
 
-const tooMany = () =>
-  new HubError('RATE_LIMITED', 'Too many summaries of this account are waiting. Wait for an earlier one.', {
-    retryable: true,
-    retryAfterMs,
-  });
+const stopping = () => unavailable('The service is stopping. Try again.');
 
-const tooLate = (timeoutMs: number) =>
+const queueFull = () =>
+  new HubError(
+    'RATE_LIMITED',
+    'Too many summaries of this account are in the queue. Try again after an earlier one has ended.',
+    { retryable: true, retryAfterMs },
+  );
+
+const timedOut = (timeoutMs: number) =>
   unavailable(
-    `The texts could not be summed up within ${timeoutMs} ms. Send fewer or shorter texts, or try again.`,
+    `The texts could not be summarized within ${timeoutMs} ms. Send fewer or shorter texts, or try again.`,
   );

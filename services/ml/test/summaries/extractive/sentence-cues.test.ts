@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { partOf } from '../../../src/summaries/extractive/sentence-cues.ts';
+import { cuesOf } from '../../../src/summaries/extractive/sentence-cues.ts';
 
 test.each([
   ['"We are glad," she said.', true],
@@ -8,7 +8,7 @@ test.each([
   ["The players' wages rose, and so did the club's debts.", false],
   ['The film "Harbour" opens next week in all the cinemas of the town.', false],
 ])('knows speech: %s', (text, speech) => {
-  expect(partOf(text).speech).toBe(speech);
+  expect(cuesOf(text).speech).toBe(speech);
 });
 
 test.each([
@@ -16,11 +16,11 @@ test.each([
   ['This paper tells how harbours grow.', true],
   ['Harbours grow, and nobody knows why.', false],
 ])('knows where authors tell what they did: %s', (text, cue) => {
-  expect(partOf(text).cue).toBe(cue);
+  expect(cuesOf(text).cue).toBe(cue);
 });
 
 test.each(['"', "'", ' “', 'we ', 'we aly', 'this '])('100 kB of %j take no time', (unit) => {
   const started = performance.now();
-  partOf(unit.repeat(100_000 / unit.length));
+  cuesOf(unit.repeat(100_000 / unit.length));
   expect(performance.now() - started).toBeLessThan(200);
 });

@@ -2,7 +2,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { summarize } from '../../../src/summaries/extractive/summarize.ts';
-import { countWords } from '../../../src/summaries/extractive/word-reader.ts';
+import { countWords } from '../../../src/summaries/extractive/words.ts';
 
 const article = [
   'The harbour of Lund will be closed for two years while its quay is rebuilt.',
