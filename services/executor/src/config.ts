@@ -5,8 +5,12 @@ import type { SettingsReader } from '@datahub/service-kit/process/settings';
 import { defaultRowBytesMax } from './engines/shared/bounds.ts';
 import type { ExecutionLimits } from './execution/prepare.ts';
 import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
-import { type ConnectionLimits, defaultConnectionLimits } from './pool/connection-budget.ts';
-import { defaultPoolSettings, type PoolSettings } from './pool/pool-types.ts';
+import {
+  type ConnectionLimits,
+  defaultConnectionLimits,
+  defaultPoolSettings,
+  type PoolSettings,
+} from './pool/pool-types.ts';
 
 export interface ExecutorConfig {
   addresses: AddressPolicySettings;

@@ -220,7 +220,7 @@ async function runOn(run: Execution, work: Work): Promise<void> {
   } catch (err) {
     if (!isStale(err, run, work.statement)) throw err;
     // The other idle connections are probably dead too. Close them, so that the retry opens a new one.
-    work.pool.dropIdle();
+    work.pool.closeIdle();
     await runOnce(run, work);
   }
 }

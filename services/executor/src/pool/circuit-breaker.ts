@@ -1,15 +1,15 @@
 /**
- * Keeps the executor from beating on a source that is down, and from trying passwords on somebody's database. It
- * guards new connections only; those already open are used as long as they live.
+ * A circuit breaker for each source: it stops connection attempts to a source that is down, and repeated log-ins with
+ * refused credentials. It guards new connections only; open ones stay in use.
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
 
 export interface BreakerSettings {
-  /** Failed connects within the window that open the circuit. */
+  /** Failed attempts within the window that open the circuit. */
   failuresMax: number;
   failureWindowMs: number;
-  /** How long an open circuit refuses at once, before one probe may try. */
+  /** How long an open circuit rejects attempts before it lets one probe through. */
   openMs: number;
   /** Refused log-ins within the window that pause the source. */
   loginFailuresMax: number;
@@ -30,15 +30,15 @@ export type BreakerState = 'closed' | 'open' | 'half-open';
 
 export interface Breaker {
   readonly state: BreakerState;
-  /** Undefined lets the attempt go; the caller must report how it ended. Else why it may not: SOURCE_BUSY, SOURCE_AUTH. */
+  /** Undefined if the attempt may start; the caller must then report how it ended. Otherwise SOURCE_BUSY or SOURCE_AUTH. */
   admit(): HubError | undefined;
   succeeded(): void;
   failed(err: unknown): void;
-  /** The attempt ended without telling anything of the source. */
+  /** The attempt ended without showing whether the source is up. */
   abandoned(): void;
 }
 
-/** `logins` is of the source's settings in this version. */
+/** `logins` belongs to this version of the source's settings. */
 export function createBreaker(
   settings: BreakerSettings,
   now: () => number,
@@ -77,7 +77,7 @@ export function createBreaker(
     },
     failed: (err) => {
       if (err instanceof HubError && err.code === 'SOURCE_AUTH') {
-        // The database answered, so it is up.
+        // The database responded, so it is up.
         openedAt = undefined;
         probing = false;
         logins.failed();
@@ -99,23 +99,23 @@ export interface LoginGuard {
 
 /** Refused log-ins of one source, whatever its settings. */
 export interface SourceLogins {
-  /** Settings of another version may be tried at once. */
+  /** Another version of the settings may be tried at once. */
   of(settingsVersion: string): LoginGuard;
-  /** False when it remembers nothing and may be dropped. */
-  readonly remembers: boolean;
+  /** False if no failure is recent: the object may be dropped. */
+  readonly hasFailures: boolean;
 }
 
 /**
- * The pause belongs to the version of the settings that was refused, so that a corrected password works at once. The
- * count goes on over versions: after a pause each version has one attempt, and changing the password over and over is
- * no way to try many.
+ * A pause applies to the version of the settings that was refused, so a corrected password works at once. Failures are
+ * counted across versions: after a pause each version has one attempt, so that changing the password again and again
+ * does not allow guessing it.
  */
 export function createSourceLogins(settings: BreakerSettings, now: () => number): SourceLogins {
   const failures = createWindow(settings.loginFailuresMax, settings.loginWindowMs);
   let paused = { version: '', until: 0 };
   return {
-    get remembers() {
-      return now() < paused.until || failures.holds(now());
+    get hasFailures() {
+      return now() < paused.until || failures.any(now());
     },
     of: (version) => ({
       admit: () => {
@@ -123,7 +123,7 @@ export function createSourceLogins(settings: BreakerSettings, now: () => number)
         if (leftMs <= 0) return undefined;
         return new HubError(
           'SOURCE_AUTH',
-          'The source refused the log-in several times, so the hub pauses before it tries again. Corrected settings are tried at once.',
+          'The source refused the log-in several times, so the hub pauses before the next attempt. Corrected settings are tried at once.',
           { stage: 'connect', retryable: true, retryAfterMs: leftMs },
         );
       },
@@ -138,7 +138,7 @@ export function createSourceLogins(settings: BreakerSettings, now: () => number)
 function circuitOpen(leftMs: number): HubError {
   return new HubError(
     'SOURCE_BUSY',
-    'The source could not be reached several times in a row, so the hub waits a moment before it tries again.',
+    'The source could not be reached several times in a row, so the hub pauses before the next attempt.',
     { stage: 'connect', retryable: true, retryAfterMs: Math.max(leftMs, 500) },
   );
 }
@@ -151,7 +151,7 @@ function createWindow(countMax: number, windowMs: number) {
       times = [...times.filter((time) => atMs - time < windowMs), atMs].slice(-countMax);
       return times.length >= countMax;
     },
-    holds: (atMs: number): boolean => times.some((time) => atMs - time < windowMs),
+    any: (atMs: number): boolean => times.some((time) => atMs - time < windowMs),
     clear: () => {
       times = [];
     },

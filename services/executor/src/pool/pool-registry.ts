@@ -1,4 +1,4 @@
-/** One pool for each source as it is set now, the budget they share, and the sweep that keeps them small. */
+/** One pool for each source, the connection budget that the pools share, and the sweep that closes idle connections. */
 
 import type { Connection } from '../engine.ts';
 import {
@@ -8,9 +8,16 @@ import {
   type LoginGuard,
   type SourceLogins,
 } from './circuit-breaker.ts';
-import { ConnectionBudget, type ConnectionLimits } from './connection-budget.ts';
 import { Pool } from './pool.ts';
-import type { PooledSource, PoolSettings, PoolStats } from './pool-types.ts';
+import type {
+  AccountUsage,
+  ConnectionBudget,
+  ConnectionLimits,
+  GrowingPool,
+  PooledSource,
+  PoolSettings,
+  PoolStats,
+} from './pool-types.ts';
 
 export interface PoolRegistryOptions<S extends PooledSource> {
   open(source: S, signal: AbortSignal): Promise<Connection>;
@@ -22,12 +29,10 @@ export interface PoolRegistryOptions<S extends PooledSource> {
 }
 
 export interface PoolRegistry<S extends PooledSource> {
-  /** The pool of the source as `source` sets it; the one of earlier settings drains. */
+  /** The pool for these settings of the source. A pool of earlier settings drains. */
   pool(source: S): Pool;
-  /** Lets a deleted or changed source's pool drain. */
-  retire(sourceId: string): void;
   readonly stats: PoolStats & { pools: number };
-  /** Waits `graceMs` for what runs, then cuts it. */
+  /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -44,21 +49,21 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
   const entries = new Map<string, Entry>();
   const draining = new Set<Pool>();
   const logins = new Map<string, SourceLogins>();
-  const budget = new ConnectionBudget(options.limits, (accountId) => closeIdlest(entries, accountId));
+  const budget = new FairBudget(options.limits, (accountId) => closeIdlest(entries, accountId));
   const timer = setInterval(() => sweep(), sweepEveryMs);
   let closed = false;
   timer.unref();
 
   const allPools = () => [...[...entries.values()].map(({ pool }) => pool), ...draining];
-  const retire = (sourceId: string) => {
+  const drain = (sourceId: string) => {
     const entry = entries.get(sourceId);
     if (entry === undefined) return;
     entries.delete(sourceId);
     draining.add(entry.pool);
-    void entry.pool.retire().then(() => draining.delete(entry.pool));
+    void entry.pool.drain().then(() => draining.delete(entry.pool));
   };
   const replace = (source: S): Pool => {
-    retire(source.sourceId);
+    drain(source.sourceId);
     const { accountId, sourceId, settingsVersion, version } = source;
     const pool = createPool(source, { ...options, budget, logins: loginsOf(sourceId).of(settingsVersion) });
     entries.set(sourceId, { accountId, settingsVersion, version, pool });
@@ -74,25 +79,24 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
     const unusedSince = options.now() - options.pool.idleTimeoutMs;
     for (const [sourceId, { pool }] of entries) {
       pool.sweep();
-      if (pool.empty && pool.usedAt < unusedSince) retire(sourceId);
+      if (pool.isEmpty && pool.usedAt < unusedSince) drain(sourceId);
     }
     for (const pool of draining) pool.sweep();
     for (const [sourceId, known] of logins) {
-      if (!entries.has(sourceId) && !known.remembers) logins.delete(sourceId);
+      if (!entries.has(sourceId) && !known.hasFailures) logins.delete(sourceId);
     }
-    budget.keep(new Set(allPools().map(({ share }) => share)));
+    budget.retain(new Set(allPools().map(({ usage }) => usage)));
   };
 
   return {
     pool: (source) => {
       const entry = entries.get(source.sourceId);
       if (entry === undefined || entry.accountId !== source.accountId) return replace(source);
-      // A definition that came late is served by the settings in force.
+      // An outdated definition uses the pool of the current settings.
       if (entry.settingsVersion === source.settingsVersion || source.version < entry.version)
         return entry.pool;
       return replace(source);
     },
-    retire,
     get stats() {
       return sumOfStats(allPools());
     },
@@ -106,7 +110,7 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
 
 function createPool<S extends PooledSource>(
   source: S,
-  options: PoolRegistryOptions<S> & { budget: ConnectionBudget; logins: LoginGuard },
+  options: PoolRegistryOptions<S> & { budget: FairBudget; logins: LoginGuard },
 ): Pool {
   const { pool, breaker, budget, logins, now, random } = options;
   const sizeMax = Math.min(source.pool.max ?? pool.sizeMax, options.limits.connectionsPerAccountMax);
@@ -120,7 +124,7 @@ function createPool<S extends PooledSource>(
     open: (signal) => options.open(source, signal),
     breaker: createBreaker(breaker, now, logins),
     budget,
-    share: budget.share(source.accountId),
+    usage: budget.usage(source.accountId),
     now,
     random,
   });
@@ -129,10 +133,10 @@ function createPool<S extends PooledSource>(
 function closeIdlest(entries: Map<string, Entry>, accountId: string | undefined): boolean {
   let oldest: Pool | undefined;
   for (const { pool } of entries.values()) {
-    if (accountId !== undefined && pool.share.accountId !== accountId) continue;
+    if (accountId !== undefined && pool.usage.accountId !== accountId) continue;
     if (pool.idleSince < (oldest?.idleSince ?? Number.POSITIVE_INFINITY)) oldest = pool;
   }
-  return oldest?.dropIdlest() ?? false;
+  return oldest?.closeIdlest() ?? false;
 }
 
 function sumOfStats(pools: readonly Pool[]): PoolStats & { pools: number } {
@@ -144,4 +148,83 @@ function sumOfStats(pools: readonly Pool[]): PoolStats & { pools: number } {
     sum.connecting += stats.connecting;
   }
   return sum;
+}
+
+/**
+ * Shares the connections of the process fairly among accounts: an account may open another one only while it has fewer
+ * busy connections than are left unused. Alone it gets half of all, beside one other such account a third, and some
+ * are always left for the next account. (Dynamic thresholds, Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998.)
+ */
+export class FairBudget implements ConnectionBudget {
+  readonly limits: ConnectionLimits;
+  open = 0;
+  busy = 0;
+  private readonly usages = new Map<string, AccountUsage>();
+  private readonly waiting = new Set<GrowingPool>();
+  private readonly closeIdlest: (accountId?: string) => boolean;
+
+  /** `closeIdlest` closes the connection that has been idle longest, of one account or of all; false if none is idle. */
+  constructor(limits: ConnectionLimits, closeIdlest: (accountId?: string) => boolean) {
+    this.limits = limits;
+    this.closeIdlest = closeIdlest;
+  }
+
+  usage(accountId: string): AccountUsage {
+    let usage = this.usages.get(accountId);
+    if (usage === undefined) {
+      usage = { accountId, open: 0, busy: 0, waiting: 0 };
+      this.usages.set(accountId, usage);
+    }
+    return usage;
+  }
+
+  reserve(usage: AccountUsage): boolean {
+    const { connectionsMax, connectionsPerAccountMax } = this.limits;
+    if (usage.busy >= connectionsPerAccountMax || usage.busy >= connectionsMax - this.busy) return false;
+    if (usage.open >= connectionsPerAccountMax && !this.closeIdlest(usage.accountId)) return false;
+    if (this.open >= connectionsMax && !this.closeIdlest()) return false;
+    usage.open++;
+    usage.busy++;
+    this.open++;
+    this.busy++;
+    return true;
+  }
+
+  markBusy(usage: AccountUsage): void {
+    usage.busy++;
+    this.busy++;
+  }
+
+  markIdle(usage: AccountUsage): void {
+    usage.busy--;
+    this.busy--;
+    if (this.waiting.size > 0) this.growWaiting();
+  }
+
+  markClosed(usage: AccountUsage): void {
+    usage.open--;
+    this.open--;
+  }
+
+  waitForRoom(pool: GrowingPool): void {
+    this.waiting.add(pool);
+  }
+
+  mustYield(usage: AccountUsage): boolean {
+    if (this.waiting.size === 0 || this.busy < this.limits.connectionsMax) return false;
+    for (const pool of this.waiting) if (pool.usage.busy + 1 < usage.busy) return true;
+    return false;
+  }
+
+  /** Drops the accounts that no pool counts for any more. */
+  retain(usages: ReadonlySet<AccountUsage>): void {
+    for (const [accountId, usage] of this.usages) if (!usages.has(usage)) this.usages.delete(accountId);
+  }
+
+  /** The account with the fewest busy connections goes first. */
+  private growWaiting(): void {
+    const pools = [...this.waiting].sort((a, b) => a.usage.busy - b.usage.busy);
+    this.waiting.clear();
+    for (const pool of pools) pool.grow();
+  }
 }

@@ -1,9 +1,8 @@
-/** What a pool is told, needs and gives. */
+/** Settings of a pool, what it depends on, and what it hands out. */
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import type { Connection } from '../engine.ts';
 import type { Breaker } from './circuit-breaker.ts';
-import type { ConnectionBudget, Share } from './connection-budget.ts';
 
 /** The part of a source's definition that its pool depends on. */
 export interface PooledSource {
@@ -18,15 +17,15 @@ export interface PooledSource {
 
 export interface PoolSettings {
   sizeMax: number;
-  /** Executions that may wait; more only where the line moves so fast that it is gone in a moment. */
+  /** Executions that may wait. More may wait only if the queue moves so fast that it empties in an instant. */
   queueMax: number;
   waitMs: number;
-  /** Bounds name resolution, dialling, TLS and log-in together; below `waitMs`, so that those in line learn why. */
+  /** For name resolution, dialling, TLS and log-in together. Below `waitMs`, so that waiting executions receive the error. */
   connectTimeoutMs: number;
   idleTimeoutMs: number;
-  /** Connections end after this, up to a tenth earlier so that they do not all end at once. */
+  /** Connections are closed after this time, or up to a tenth earlier so that they do not all close at once. */
   lifetimeMs: number;
-  /** A connection idle for longer proves itself alive before it is used. */
+  /** A connection that was idle for longer is pinged before use. */
   validateAfterMs: number;
 }
 
@@ -40,19 +39,65 @@ export const defaultPoolSettings: PoolSettings = {
   validateAfterMs: 15_000,
 };
 
+export interface ConnectionLimits {
+  /** Connections of this process, idle ones included. */
+  connectionsMax: number;
+  /** Of one account, over all its sources. */
+  connectionsPerAccountMax: number;
+  /** Executions of one account that may wait for a connection at the same time, over all its sources. */
+  waitingPerAccountMax: number;
+}
+
+export const defaultConnectionLimits: ConnectionLimits = {
+  connectionsMax: 200,
+  connectionsPerAccountMax: 100,
+  waitingPerAccountMax: 500,
+};
+
+/** The connections and waiting executions of one account. */
+export interface AccountUsage {
+  readonly accountId: string;
+  /** Open or being opened. */
+  open: number;
+  /** Of those, not idle. */
+  busy: number;
+  waiting: number;
+}
+
+/** A pool that may open a further connection once the budget has room. */
+export interface GrowingPool {
+  readonly usage: AccountUsage;
+  grow(): void;
+}
+
+/** Counts the connections of all pools, and shares them among the accounts. */
+export interface ConnectionBudget {
+  readonly limits: ConnectionLimits;
+  /** Counts one more connection, open and busy; closes an idle one if it needs the room. False if there is no room. */
+  reserve(usage: AccountUsage): boolean;
+  markBusy(usage: AccountUsage): void;
+  markIdle(usage: AccountUsage): void;
+  /** For an idle connection. */
+  markClosed(usage: AccountUsage): void;
+  /** Calls `grow` of the pool once there may be room. */
+  waitForRoom(pool: GrowingPool): void;
+  /** True if this account should close a connection instead of handing it to its own next execution. */
+  mustYield(usage: AccountUsage): boolean;
+}
+
 export interface PoolDeps {
   open(signal: AbortSignal): Promise<Connection>;
   breaker: Breaker;
   budget: ConnectionBudget;
-  share: Share;
+  usage: AccountUsage;
   now: () => number;
   random: () => number;
 }
 
-/** A connection in somebody's hands until `release`. The same object serves the connection for its whole life. */
+/** The exclusive use of a connection until `release`. A connection has one lease object for its whole life. */
 export interface Lease {
   readonly connection: Connection;
-  /** How often it was handed out, this time included. */
+  /** How often the connection was leased, this time included. */
   readonly uses: number;
 }
 
@@ -60,14 +105,14 @@ export interface Lease {
 export interface Member extends Lease {
   uses: number;
   busy: boolean;
-  gone: boolean;
-  heldAt: number;
+  removed: boolean;
+  leasedAt: number;
   idleAt: number;
   readonly expiresAt: number;
 }
 
 export interface AcquireOptions {
-  /** Keys take turns in the line. */
+  /** The queue is served round-robin by key. */
   key: string;
   deadlineAt: number;
   signal: CallSignal;

@@ -1,46 +1,54 @@
 /**
- * The connections of one source, with the line of executions that wait for one. The first connection is opened alone,
- * so that a source that is down costs one attempt however many ask; further ones follow the length of the line.
+ * The connections of one source, and the queue of executions that wait for one. The pool opens its first connection
+ * alone, so that a source that is down costs one attempt however many executions wait, and then as many as are waiting.
  */
 
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Connection } from '../engine.ts';
-import type { Hungry, Share } from './connection-budget.ts';
-import type { AcquireOptions, Lease, Member, PoolDeps, PoolSettings, PoolStats } from './pool-types.ts';
-import { Pace } from './retry-estimator.ts';
-import { answersWithin, openWithin } from './timeouts.ts';
-import { callerGone, PoolQueue, stopping } from './wait-queue.ts';
+import type {
+  AccountUsage,
+  AcquireOptions,
+  GrowingPool,
+  Lease,
+  Member,
+  PoolDeps,
+  PoolSettings,
+  PoolStats,
+} from './pool-types.ts';
+import { isAlive, openWithin } from './timeouts.ts';
+import { callerLeft, RetryEstimator, stopping, WaitQueue } from './wait-queue.ts';
 
 const pingTimeoutMs = 1_000;
-/** After a further connection was refused while others work: the source is probably full. */
+/** Before the next attempt after a connection failed to open: if others work, the source is probably full. */
 const growPauseMs = 1_000;
 
-export class Pool implements Hungry {
-  readonly share: Share;
-  /** When it was last asked for a connection. */
+export class Pool implements GrowingPool {
+  readonly usage: AccountUsage;
+  /** When a connection was last requested. */
   usedAt: number;
   private readonly settings: PoolSettings;
   private readonly deps: PoolDeps;
   private readonly members = new Set<Member>();
-  /** The one used last is at the end and is taken first, so that a surplus can age and close. */
+  /** A stack: the connections at its start stay idle, so that a surplus expires. */
   private readonly idle: Member[] = [];
-  private readonly queue = new PoolQueue();
+  private readonly queue = new WaitQueue();
   private readonly opening = new Set<AbortController>();
-  private reviving = 0;
+  private validating = 0;
+  /** No further connection is opened before. */
   private growAt = 0;
-  private readonly pace: Pace;
-  private ending: 'no' | 'retired' | 'closed' = 'no';
-  private readonly ended = Promise.withResolvers<void>();
+  private readonly retries: RetryEstimator;
+  private state: 'open' | 'draining' | 'closed' = 'open';
+  private readonly drained = Promise.withResolvers<void>();
 
   constructor(settings: PoolSettings, deps: PoolDeps) {
     this.settings = settings;
     this.deps = deps;
-    this.share = deps.share;
-    this.pace = new Pace(this.members, settings.sizeMax, deps.random);
+    this.usage = deps.usage;
+    this.retries = new RetryEstimator(this.members, settings.sizeMax, deps.random);
     this.usedAt = deps.now();
   }
 
-  /** The fast way: a warm idle connection, or undefined; then ask `acquire`. Never overtakes anybody in the line. */
+  /** Returns an idle connection without waiting; undefined if there is none. Connections are idle only while nobody waits. */
   tryAcquire(): Lease | undefined {
     const now = this.deps.now();
     this.usedAt = now;
@@ -48,135 +56,134 @@ export class Pool implements Hungry {
       if (!member.connection.broken && now < member.expiresAt) {
         if (now - member.idleAt > this.settings.validateAfterMs) return undefined;
         this.idle.pop();
-        this.deps.budget.use(this.share);
-        return this.hand(member, now);
+        this.deps.budget.markBusy(this.usage);
+        return this.lease(member, now);
       }
-      this.forget(member);
+      this.remove(member);
     }
     return undefined;
   }
 
-  /** Waits in line for at most `waitMs`. Rejects with SOURCE_BUSY, CANCELLED, or what kept the source from opening. */
+  /** Waits for at most `waitMs`. Rejects with SOURCE_BUSY, CANCELLED, or the error of opening a connection. */
   acquire(options: AcquireOptions): Promise<Lease> {
     const warm = this.tryAcquire();
     if (warm) return Promise.resolve(warm);
-    if (options.signal.aborted) return Promise.reject(callerGone());
-    if (this.ending === 'closed') return Promise.reject(stopping());
-    if (this.share.waiting >= this.deps.budget.limits.waitingPerAccountMax || this.isFull()) {
-      return Promise.reject(this.busy('Too many executions wait for this source already.'));
+    if (options.signal.aborted) return Promise.reject(callerLeft());
+    if (this.state === 'closed') return Promise.reject(stopping());
+    if (this.usage.waiting >= this.deps.budget.limits.waitingPerAccountMax || this.isQueueFull()) {
+      return Promise.reject(this.busyError('Too many executions are waiting for this source.'));
     }
     const waitMs = Math.min(this.settings.waitMs, options.deadlineAt - this.deps.now());
-    this.share.waiting++;
-    const turn = this.queue.join(options, {
+    this.usage.waiting++;
+    const lease = this.queue.wait(options, {
       waitMs,
-      late: () => this.busy('No connection to the source came free in time.'),
-      left: () => this.share.waiting--,
+      timeoutError: () => this.busyError('No connection to the source became free in time.'),
+      onSettled: () => this.usage.waiting--,
     });
-    this.pump();
-    return turn;
+    this.grow();
+    return lease;
   }
 
-  private isFull(): boolean {
+  private isQueueFull(): boolean {
     const { size } = this.queue;
-    return size >= this.settings.queueMax && !this.pace.isBurst(size + 1, this.deps.now());
+    return size >= this.settings.queueMax && !this.retries.isBurst(size + 1, this.deps.now());
   }
 
-  /** Gives a connection back; a broken one is closed. */
+  /** Returns a connection to the pool, which closes it if it is broken or expired. */
   release(lease: Lease): void {
     const member = lease as Member;
     if (!member.busy) return;
     const now = this.deps.now();
-    this.pace.released(now - member.heldAt);
-    if (member.connection.broken || now >= member.expiresAt || this.ending === 'closed') {
-      this.forget(member);
-      this.pump();
+    this.retries.released(now - member.leasedAt);
+    if (member.connection.broken || now >= member.expiresAt || this.state === 'closed') {
+      this.remove(member);
+      this.grow();
     } else {
       this.offer(member, now);
     }
   }
 
-  /** Closes what is idle: one connection was found dead, and those beside it are likely to be. */
-  dropIdle(): void {
-    while (this.idle.length > 0) this.forget(this.idle[0] as Member);
+  /** Closes the idle connections: one was found dead, so the others probably are too. */
+  closeIdle(): void {
+    while (this.idle.length > 0) this.remove(this.idle[0] as Member);
   }
 
-  /** Closes the connection idle longest; false when none is. */
-  dropIdlest(): boolean {
+  /** Closes the connection that was idle longest; false if none is idle. */
+  closeIdlest(): boolean {
     const [member] = this.idle;
     if (member === undefined) return false;
-    this.forget(member);
+    this.remove(member);
     return true;
   }
 
-  /** Since when its oldest idle connection rests; Infinity without one. */
+  /** The start of the longest idle time; Infinity if no connection is idle. */
   get idleSince(): number {
     return this.idle[0]?.idleAt ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Closes what has been idle or alive for too long. To be called every second or so. */
+  /** Closes connections that are broken or expired. Call it about every second. */
   sweep(): void {
     const now = this.deps.now();
     const { idleTimeoutMs } = this.settings;
     for (const member of [...this.idle]) {
       if (member.connection.broken || now >= member.expiresAt || now - member.idleAt >= idleTimeoutMs) {
-        this.forget(member);
+        this.remove(member);
       }
     }
-    if (this.queue.size > 0) this.pump();
+    if (this.queue.size > 0) this.grow();
   }
 
-  /** Serves its line to the end and opens nothing for anybody new; resolves when its last connection is closed. */
-  retire(): Promise<void> {
-    if (this.ending === 'no') this.ending = 'retired';
-    this.dropIdle();
-    this.settleEnd();
-    return this.ended.promise;
+  /** Serves the executions that wait, and closes each connection after that. Resolves when the last one is closed. */
+  drain(): Promise<void> {
+    if (this.state === 'open') this.state = 'draining';
+    this.closeIdle();
+    this.settleDrained();
+    return this.drained.promise;
   }
 
-  /** Sends the line away, waits `graceMs` for what runs, then cuts it. Idempotent. */
+  /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. Idempotent. */
   async close(graceMs: number): Promise<void> {
-    this.ending = 'closed';
+    this.state = 'closed';
     this.queue.rejectAll(stopping());
     for (const controller of this.opening) controller.abort(stopping());
-    this.dropIdle();
-    this.settleEnd();
-    const cut = setTimeout(() => {
-      for (const member of this.members) this.forget(member);
-      this.settleEnd();
+    this.closeIdle();
+    this.settleDrained();
+    const timer = setTimeout(() => {
+      for (const member of this.members) this.remove(member);
     }, graceMs);
-    await this.ended.promise;
-    clearTimeout(cut);
+    await this.drained.promise;
+    clearTimeout(timer);
   }
 
   get stats(): PoolStats {
-    const connecting = this.opening.size + this.reviving;
-    const busy = this.members.size - this.idle.length - this.reviving;
+    const connecting = this.opening.size + this.validating;
+    const busy = this.members.size - this.idle.length - this.validating;
     return { waiting: this.queue.size, busy, idle: this.idle.length, connecting };
   }
 
-  get empty(): boolean {
+  get isEmpty(): boolean {
     return this.members.size === 0 && this.opening.size === 0 && this.queue.size === 0;
   }
 
-  /** Opens as many connections as the line still needs and the bounds allow. */
-  pump(): void {
-    while (this.queue.size > this.opening.size + this.reviving) {
+  /** Opens as many connections as the waiting executions need and the limits allow. */
+  grow(): void {
+    while (this.queue.size > this.opening.size + this.validating) {
       const stale = this.idle.at(-1);
       if (stale !== undefined) {
-        void this.revive(stale);
+        void this.validate(stale);
         continue;
       }
-      const known = this.members.size > 0;
+      const isUp = this.members.size > 0;
       if (this.members.size + this.opening.size >= this.settings.sizeMax) return;
-      if (known ? this.deps.now() < this.growAt : this.opening.size > 0) return;
+      if (isUp ? this.deps.now() < this.growAt : this.opening.size > 0) return;
       const refusal = this.deps.breaker.admit();
       if (refusal) {
-        if (!known && this.opening.size === 0) this.queue.rejectAll(refusal);
+        if (!isUp && this.opening.size === 0) this.queue.rejectAll(refusal);
         return;
       }
-      if (!this.deps.budget.take(this.share)) {
+      if (!this.deps.budget.reserve(this.usage)) {
         this.deps.breaker.abandoned();
-        this.deps.budget.wait(this);
+        this.deps.budget.waitForRoom(this);
         return;
       }
       void this.openOne();
@@ -190,104 +197,104 @@ export class Pool implements Hungry {
       const connection = await openWithin(this.deps.open, controller, this.settings.connectTimeoutMs);
       this.opening.delete(controller);
       this.deps.breaker.succeeded();
-      this.join(connection);
+      this.add(connection);
     } catch (err) {
       this.opening.delete(controller);
-      this.deps.budget.drop(this.share);
-      this.deps.budget.rest(this.share);
-      if (this.ending === 'closed') this.deps.breaker.abandoned();
+      this.deps.budget.markClosed(this.usage);
+      this.deps.budget.markIdle(this.usage);
+      if (this.state === 'closed') this.deps.breaker.abandoned();
       else this.deps.breaker.failed(err);
       this.growAt = this.deps.now() + growPauseMs;
       if (this.members.size === 0 && this.opening.size === 0) this.queue.rejectAll(toHubError(err));
-      this.settleEnd();
+      this.settleDrained();
     }
   }
 
-  private join(connection: Connection): void {
+  private add(connection: Connection): void {
     const now = this.deps.now();
     const expiresAt = now + this.settings.lifetimeMs * (1 - this.deps.random() / 10);
     const member: Member = {
       connection,
       uses: 0,
       busy: true,
-      gone: false,
-      heldAt: now,
+      removed: false,
+      leasedAt: now,
       idleAt: now,
       expiresAt,
     };
     this.members.add(member);
     connection.onClose(() => {
-      if (!member.busy) this.forget(member);
+      if (!member.busy) this.remove(member);
     });
-    if (connection.broken || this.ending === 'closed') this.forget(member);
+    if (connection.broken || this.state === 'closed') this.remove(member);
     else this.offer(member, now);
-    // The source answers, so the rest of the line may bring its own connections.
-    this.pump();
+    // The source is up, so the other waiting executions may have connections too.
+    this.grow();
   }
 
-  /** Has a connection that rested for long prove itself, for the next in line. */
-  private async revive(member: Member): Promise<void> {
+  /** Pings a connection that was idle for long, then gives it to the next execution. */
+  private async validate(member: Member): Promise<void> {
     this.idle.pop();
-    this.deps.budget.use(this.share);
+    this.deps.budget.markBusy(this.usage);
     member.busy = true;
-    this.reviving++;
-    const alive = await answersWithin(member.connection, pingTimeoutMs);
-    this.reviving--;
-    if (alive && !member.connection.broken && this.ending !== 'closed')
+    this.validating++;
+    const alive = await isAlive(member.connection, pingTimeoutMs);
+    this.validating--;
+    if (alive && !member.connection.broken && this.state !== 'closed')
       return this.offer(member, this.deps.now());
-    this.forget(member);
-    this.pump();
+    this.remove(member);
+    this.grow();
   }
 
-  /** Hands a busy connection to the next in line, or lets it rest. */
+  /** Gives a busy connection to the next execution, or makes it idle. */
   private offer(member: Member, now: number): void {
-    if (this.deps.budget.mustYield(this.share)) {
-      this.forget(member);
-      this.pump();
+    if (this.deps.budget.mustYield(this.usage)) {
+      this.remove(member);
+      this.grow();
       return;
     }
     const waiter = this.queue.shift();
     if (waiter) {
-      waiter.resolve(this.hand(member, now));
-    } else if (this.ending === 'no') {
+      waiter.resolve(this.lease(member, now));
+    } else if (this.state === 'open') {
       member.busy = false;
       member.idleAt = now;
       this.idle.push(member);
-      this.deps.budget.rest(this.share);
+      this.deps.budget.markIdle(this.usage);
     } else {
-      this.forget(member);
+      this.remove(member);
     }
   }
 
-  private hand(member: Member, now: number): Lease {
+  private lease(member: Member, now: number): Lease {
     member.busy = true;
-    member.heldAt = now;
+    member.leasedAt = now;
     member.uses++;
     return member;
   }
 
-  private forget(member: Member): void {
-    if (member.gone) return;
-    member.gone = true;
+  private remove(member: Member): void {
+    if (member.removed) return;
+    member.removed = true;
     this.members.delete(member);
     const index = this.idle.indexOf(member);
     if (index !== -1) this.idle.splice(index, 1);
     member.connection.close();
-    this.deps.budget.drop(this.share);
-    if (member.busy) this.deps.budget.rest(this.share);
+    this.deps.budget.markClosed(this.usage);
+    if (member.busy) this.deps.budget.markIdle(this.usage);
     member.busy = false;
-    this.settleEnd();
+    this.settleDrained();
   }
 
-  private busy(message: string): HubError {
+  private busyError(message: string): HubError {
     return new HubError('SOURCE_BUSY', message, {
       stage: 'queue',
       retryable: true,
-      retryAfterMs: this.pace.retryAfterMs(this.queue.size + 1, this.deps.now()),
+      retryAfterMs: this.retries.retryAfterMs(this.queue.size + 1, this.deps.now()),
     });
   }
 
-  private settleEnd(): void {
-    if (this.ending !== 'no' && this.empty) this.ended.resolve();
+  private settleDrained(): void {
+    if (this.state !== 'open' && this.isEmpty) this.drained.resolve();
   }
 }

@@ -1,9 +1,9 @@
-/** Bounds around what an engine adapter is asked for. */
+/** Time limits for calls of an engine adapter. */
 
 import type { Connection } from '../engine.ts';
 import { sourceUnreachable } from '../network/dialer.ts';
 
-/** An adapter that does not heed its signal is not waited for, and what it opens too late is closed. */
+/** Does not wait for an adapter that ignores its signal. A connection that opens too late is closed. */
 export function openWithin(
   open: (signal: AbortSignal) => Promise<Connection>,
   controller: AbortController,
@@ -12,7 +12,7 @@ export function openWithin(
   return new Promise((resolve, reject) => {
     const { signal } = controller;
     const timer = setTimeout(
-      () => controller.abort(sourceUnreachable('The connect time-out passed.')),
+      () => controller.abort(sourceUnreachable('The connect timeout expired.')),
       timeoutMs,
     );
     const abort = () => {
@@ -35,8 +35,8 @@ export function openWithin(
   });
 }
 
-/** False when the connection failed or stayed silent. */
-export function answersWithin(connection: Connection, timeoutMs: number): Promise<boolean> {
+/** False if the ping fails or takes too long. */
+export function isAlive(connection: Connection, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, timeoutMs, false);
     const settle = (alive: boolean) => {

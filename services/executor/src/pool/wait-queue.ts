@@ -1,27 +1,27 @@
-/** The line of executions that wait for a connection of one source. */
+/** The queue of executions that wait for a connection to one source, and the estimate of how long it takes. */
 
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { AcquireOptions, Lease } from './pool-types.ts';
+import type { AcquireOptions, Lease, Member } from './pool-types.ts';
 
-/** Keys take turns, and within a key whoever came first. */
-export class FairQueue<T> {
+/** Serves the keys round-robin, and the items of one key in order. */
+class FairQueue<T> {
   size = 0;
-  private readonly lines = new Map<string, T[]>();
+  private readonly queues = new Map<string, T[]>();
 
   push(key: string, item: T): void {
-    const line = this.lines.get(key);
-    if (line === undefined) this.lines.set(key, [item]);
-    else line.push(item);
+    const queue = this.queues.get(key);
+    if (queue === undefined) this.queues.set(key, [item]);
+    else queue.push(item);
     this.size++;
   }
 
   shift(): T | undefined {
-    for (const [key, line] of this.lines) {
-      const item = line.shift();
-      // The key goes to the end of the round, where there are others in it.
-      if (line.length === 0 || this.lines.size > 1) this.lines.delete(key);
-      if (line.length > 0) this.lines.set(key, line);
+    for (const [key, queue] of this.queues) {
+      const item = queue.shift();
+      // Moves the key behind the others, if there are any.
+      if (queue.length === 0 || this.queues.size > 1) this.queues.delete(key);
+      if (queue.length > 0) this.queues.set(key, queue);
       this.size--;
       return item;
     }
@@ -29,11 +29,11 @@ export class FairQueue<T> {
   }
 
   remove(key: string, item: T): boolean {
-    const line = this.lines.get(key);
-    const index = line?.indexOf(item) ?? -1;
-    if (line === undefined || index === -1) return false;
-    line.splice(index, 1);
-    if (line.length === 0) this.lines.delete(key);
+    const queue = this.queues.get(key);
+    const index = queue?.indexOf(item) ?? -1;
+    if (queue === undefined || index === -1) return false;
+    queue.splice(index, 1);
+    if (queue.length === 0) this.queues.delete(key);
     this.size--;
     return true;
   }
@@ -44,15 +44,15 @@ interface Waiter {
   reject(err: HubError): void;
 }
 
-interface Patience {
+interface WaitOptions {
   waitMs: number;
-  late: () => HubError;
-  /** Called when the wait is over, however it ended. */
-  left: () => void;
+  timeoutError: () => HubError;
+  /** Called when the wait has ended, in whatever way. */
+  onSettled: () => void;
 }
 
-/** A fair queue whose members leave by themselves when their time is up or their caller has gone. */
-export class PoolQueue {
+/** A fair queue that drops waiters whose time is up or whose caller has left. */
+export class WaitQueue {
   private readonly waiters = new FairQueue<Waiter>();
   private readonly deadlines = new Deadlines();
 
@@ -60,18 +60,18 @@ export class PoolQueue {
     return this.waiters.size;
   }
 
-  /** Rejects with `late()` after `waitMs`, and with CANCELLED when the caller has gone. */
-  join({ key, signal }: AcquireOptions, { waitMs, late, left }: Patience): Promise<Lease> {
+  /** Rejects with `timeoutError()` after `waitMs`, and with CANCELLED when the caller leaves. */
+  wait({ key, signal }: AcquireOptions, { waitMs, timeoutError, onSettled }: WaitOptions): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const leave = (err: HubError) => {
         if (this.waiters.remove(key, waiter)) waiter.reject(err);
       };
-      const abort = () => leave(callerGone());
-      const deadline = this.deadlines.add(waitMs, () => leave(late()));
+      const abort = () => leave(callerLeft());
+      const deadline = this.deadlines.add(waitMs, () => leave(timeoutError()));
       const done = () => {
         this.deadlines.remove(deadline);
         signal.removeEventListener('abort', abort);
-        left();
+        onSettled();
       };
       const waiter: Waiter = {
         resolve: (lease) => {
@@ -97,7 +97,65 @@ export class PoolQueue {
   }
 }
 
-export function callerGone(): HubError {
+/** A queue that empties within this time is a burst at a fast source, however many wait in it. */
+const burstMs = 250;
+
+const retryMinMs = 250;
+const retryMaxMs = 30_000;
+
+/** Estimates from the leases of late how long the queue takes, and when a rejected caller should retry. */
+export class RetryEstimator {
+  /** Moving average of the time from lease to release; 0 before the first release. */
+  private leaseMs = 0;
+  /** When the caller who was rejected last should retry. */
+  private lastRetryAt = 0;
+  private readonly members: Iterable<Member>;
+  private readonly sizeMax: number;
+  private readonly random: () => number;
+
+  constructor(members: Iterable<Member>, sizeMax: number, random: () => number) {
+    this.members = members;
+    this.sizeMax = sizeMax;
+    this.random = random;
+  }
+
+  released(leaseMs: number): void {
+    this.leaseMs += (leaseMs - this.leaseMs) / 8;
+  }
+
+  /**
+   * When a caller should retry who was rejected by a queue of this length: once the queue is empty, and one place after
+   * the caller who was rejected before. If all retried at once, they would be a burst and be rejected again.
+   */
+  retryAfterMs(waiting: number, now: number): number {
+    const estimatedMs = this.advanceMs(now);
+    // Before the first release there is nothing to estimate from.
+    const advanceMs = this.leaseMs > 0 ? estimatedMs : Math.max(estimatedMs, retryMinMs / this.sizeMax);
+    const queueEndsAt = now + Math.max(waiting * estimatedMs, retryMinMs);
+    this.lastRetryAt = Math.max(queueEndsAt, this.lastRetryAt + advanceMs);
+    const latest = now + retryMaxMs;
+    if (this.lastRetryAt > latest) {
+      this.lastRetryAt = latest;
+      return Math.round(retryMaxMs * (1 - this.random() / 2));
+    }
+    return Math.round(this.lastRetryAt - now);
+  }
+
+  /** How long the queue takes to advance by one place, judging by past leases and by those in progress. */
+  private advanceMs(now: number): number {
+    let leaseMs = this.leaseMs;
+    for (const { busy, leasedAt } of this.members)
+      if (busy) leaseMs = Math.max(leaseMs, (now - leasedAt) / 2);
+    return leaseMs / this.sizeMax;
+  }
+
+  /** True if a queue of this length is known to empty within `burstMs`. */
+  isBurst(waiting: number, now: number): boolean {
+    return this.leaseMs > 0 && waiting * this.advanceMs(now) <= burstMs;
+  }
+}
+
+export function callerLeft(): HubError {
   return new HubError('CANCELLED', 'The caller stopped waiting.', { stage: 'queue' });
 }
 

@@ -13,9 +13,8 @@ import type { AnswerSink } from '../../src/execution/execute.ts';
 import { createExecute } from '../../src/execution/execute.ts';
 import type { CompileQuery, PreparedQuery } from '../../src/execution/prepare.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
-import { defaultConnectionLimits } from '../../src/pool/connection-budget.ts';
 import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
-import { defaultPoolSettings } from '../../src/pool/pool-types.ts';
+import { defaultConnectionLimits, defaultPoolSettings } from '../../src/pool/pool-types.ts';
 import type { RowSink } from '../../src/row-sink.ts';
 
 export const source: SourceDefinition = {

@@ -4,9 +4,13 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
 import type { Connection } from '../../src/engine.ts';
 import { createBreaker, defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
-import { ConnectionBudget, defaultConnectionLimits } from '../../src/pool/connection-budget.ts';
 import { Pool } from '../../src/pool/pool.ts';
-import { defaultPoolSettings, type PoolSettings } from '../../src/pool/pool-types.ts';
+import { FairBudget } from '../../src/pool/pool-registry.ts';
+import {
+  defaultConnectionLimits,
+  defaultPoolSettings,
+  type PoolSettings,
+} from '../../src/pool/pool-types.ts';
 
 export const unreachable = new HubError('SOURCE_UNREACHABLE', 'x');
 export const never = new AbortController().signal;
@@ -36,7 +40,7 @@ export function setupPool(settings: Partial<PoolSettings> = {}, limits = default
   const opened: FakeConnection[] = [];
   const source = { up: true, connectMs: 0, error: unreachable as Error, attempts: 0 };
   const now = () => performance.now();
-  const budget: ConnectionBudget = new ConnectionBudget(limits, () => pool.dropIdlest());
+  const budget: FairBudget = new FairBudget(limits, () => pool.closeIdlest());
   const pool = new Pool(
     { ...defaultPoolSettings, ...settings },
     {
@@ -50,7 +54,7 @@ export function setupPool(settings: Partial<PoolSettings> = {}, limits = default
       },
       breaker: createBreaker(defaultBreakerSettings, now),
       budget,
-      share: budget.share('a'),
+      usage: budget.usage('a'),
       now,
       random: () => 0,
     },

@@ -70,7 +70,7 @@ test('the pause of log-ins belongs to the version of the settings, and their cou
   const logins = createSourceLogins(settings, now);
   const breakerOf = (version: string) => createBreaker(settings, now, logins.of(version));
   for (let i = 0; i < 5; i++) breakerOf('1').failed(refused);
-  expect(logins.remembers).toBe(true);
+  expect(logins.hasFailures).toBe(true);
   expect(breakerOf('1').admit()).toMatchObject({ code: 'SOURCE_AUTH' });
   const corrected = breakerOf('2');
   expect(corrected.admit()).toBeUndefined();
@@ -78,5 +78,5 @@ test('the pause of log-ins belongs to the version of the settings, and their cou
   expect(corrected.admit()).toMatchObject({ code: 'SOURCE_AUTH' });
   expect(breakerOf('3').admit()).toBeUndefined();
   clock.ms += 60_000;
-  expect(logins.remembers).toBe(false);
+  expect(logins.hasFailures).toBe(false);
 });

@@ -2,10 +2,14 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Connection } from '../../src/engine.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
-import { type ConnectionLimits, defaultConnectionLimits } from '../../src/pool/connection-budget.ts';
 import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
-import type { PooledSource } from '../../src/pool/pool-types.ts';
-import { defaultPoolSettings, type Lease } from '../../src/pool/pool-types.ts';
+import {
+  type ConnectionLimits,
+  defaultConnectionLimits,
+  defaultPoolSettings,
+  type Lease,
+  type PooledSource,
+} from '../../src/pool/pool-types.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });

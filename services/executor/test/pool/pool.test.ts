@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Lease } from '../../src/pool/pool-types.ts';
-import { Pace } from '../../src/pool/retry-estimator.ts';
+import { RetryEstimator } from '../../src/pool/wait-queue.ts';
 import { type FakeConnection, never, setupPool as setup, tick } from '../fakes/pool.ts';
 
 beforeEach(() => {
@@ -122,9 +122,9 @@ describe('waiting', () => {
 
   test('spreads who would be sent away for more than half a minute over half of it', () => {
     const shares = [0, 0.5, 0.999];
-    const pace = new Pace([], 1, () => shares.shift() as number);
-    pace.released(8 * 60_000);
-    const told = [1, 1, 1].map((waiting) => pace.retryAfterMs(waiting, 0));
+    const retries = new RetryEstimator([], 1, () => shares.shift() as number);
+    retries.released(8 * 60_000);
+    const told = [1, 1, 1].map((waiting) => retries.retryAfterMs(waiting, 0));
     expect(told).toEqual([30_000, 22_500, 15_015]);
   });
 
@@ -141,7 +141,7 @@ describe('waiting', () => {
     // The one that runs has run for five seconds already: that is the pace to go by.
     expect(error.retryAfterMs).toBeGreaterThan(2_000);
     expect(pool.stats.waiting).toBe(0);
-    expect(budget.share('a').waiting).toBe(0);
+    expect(budget.usage('a').waiting).toBe(0);
   });
 
   test('ends when the caller goes', async () => {
@@ -189,7 +189,7 @@ describe('ageing', () => {
     pool.release(await acquire());
     opened[0]?.close();
     expect(pool.stats.idle).toBe(0);
-    expect(pool.empty).toBe(true);
+    expect(pool.isEmpty).toBe(true);
   });
 
   test('idle ones close after their time, the least used first', async () => {
@@ -232,12 +232,12 @@ describe('ageing', () => {
 });
 
 describe('ending', () => {
-  test('a retired pool serves its line, then is gone', async () => {
+  test('a draining pool serves its queue, then resolves', async () => {
     const { acquire, pool, opened } = setup({ sizeMax: 1 });
     const lease = await acquire();
     const next = acquire();
     const ended = vi.fn();
-    void pool.retire().then(ended);
+    void pool.drain().then(ended);
     pool.release(lease);
     pool.release(await next);
     await tick();
