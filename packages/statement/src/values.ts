@@ -1,7 +1,8 @@
 /** From JSON to the values of variables: pinned by the key, then the call's, then the default; checked by declared type. */
 
+import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
-import { type Fault, HubError } from '@datahub/service-kit/call/error';
+import { HubError } from '@datahub/service-kit/call/error';
 
 /** A number whose digits a double would lose. */
 export class ExactNumber {
@@ -87,35 +88,36 @@ export function resolveValues(
 ): Value[] {
   const pinned = parseGiven(pinnedJson);
   const context = parseGiven(contextJson);
-  const faults: Fault[] = [];
+  const faults: FieldFault[] = [];
   const values = declarations.map((declaration) => {
     const given = own(pinned, declaration.name) ?? own(context, declaration.name);
     const value = given === undefined ? unsaid(declaration) : given.value;
     const detail = value === undefined ? 'is missing' : faultOf(declaration, value);
-    if (detail !== undefined) faults.push({ pointer: `/context/${declaration.name}`, detail });
+    if (detail !== undefined) faults.push({ path: ['context', declaration.name], detail });
     return value ?? null;
   });
   const unknown = Object.keys(context ?? {}).filter((name) => !known.has(name));
   if (strict) {
     for (const name of unknown.slice(0, faultsMax))
-      faults.push({ pointer: toPointer(name), detail: 'is not a variable of this query' });
+      faults.push({ path: ['context', shortened(name)], detail: 'is not a variable of this query' });
   } else if (unknown.length > 0) onUnknown?.(unknown);
   if (faults.length === 0) return values;
   throw contextInvalid(faults);
 }
 
-/** RFC 6901; the name is the caller's own, shortened so that the answer stays small. */
-const toPointer = (name: string): string =>
-  `/context/${name.slice(0, 100).toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;
+/** The name is the caller's own; a long one would make the answer large. */
+const shortened = (name: string): string => name.slice(0, 100).toWellFormed();
 
-function contextInvalid(faults: Fault[]): HubError {
-  const [first] = faults;
-  const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
-  return new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}${more}.`, {
-    errors: faults.slice(0, faultsMax),
-    stage: 'prepare',
-    retryable: false,
-  });
+function contextInvalid(faults: FieldFault[]): HubError {
+  return new HubError(
+    'CONTEXT_INVALID',
+    describeFaults(faults, ({ path }) => fieldName(path)),
+    {
+      errors: faults.slice(0, faultsMax),
+      stage: 'prepare',
+      retryable: false,
+    },
+  );
 }
 
 /** Over REST it is always an object; whoever calls the executor itself writes the text. */
@@ -128,7 +130,7 @@ function parseGiven(text: string): object | undefined {
       // Told below: the parser's words repeat parts of the text.
     }
   }
-  throw contextInvalid([{ pointer: '/context', detail: 'must be a JSON object' }]);
+  throw contextInvalid([{ path: ['context'], detail: 'must be a JSON object' }]);
 }
 
 function own(from: object | undefined, name: string): { value: Value } | undefined {

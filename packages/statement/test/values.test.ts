@@ -239,13 +239,13 @@ describe('a value', () => {
     expect(() => resolve('{"a":1,"b":2}', '')).toThrow(
       expect.objectContaining({
         code: 'CONTEXT_INVALID',
-        message: '/context/c is missing.',
-        errors: [{ pointer: '/context/c', detail: 'is missing' }],
+        message: 'context.c is missing.',
+        errors: [{ path: ['context', 'c'], detail: 'is missing' }],
         stage: 'prepare',
         retryable: false,
       }),
     );
-    expect(() => resolve('', '{"a":"x"}')).toThrow(`/context/a ${types.integer?.must}, and 2 more.`);
+    expect(() => resolve('', '{"a":"x"}')).toThrow(`context.a ${types.integer?.must}, and 2 more.`);
   });
 
   it.each(['{"a":', 'null', '[1]', '"a"', '1', '{"a":1}}'])('is a member of an object, not of %s', (text) => {
@@ -254,7 +254,7 @@ describe('a value', () => {
       { pinnedJson: text, contextJson: '' },
     ]) {
       expect(() => resolveValues([declare('a', undefined)], given)).toThrow(
-        expect.objectContaining({ code: 'CONTEXT_INVALID', message: '/context must be a JSON object.' }),
+        expect.objectContaining({ code: 'CONTEXT_INVALID', message: 'context must be a JSON object.' }),
       );
     }
   });

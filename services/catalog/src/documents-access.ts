@@ -5,7 +5,7 @@ import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Seal } from '@datahub/sealing/sealer';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import type { CreateId } from '@datahub/service-kit/id';
 import type { ChangeFeed } from './change-feed.ts';
@@ -153,7 +153,7 @@ async function loadInHub<T extends Doc & { hubId: string }>(
 export async function findParent(
   catalog: Catalog,
   hub: HubDoc,
-  wanted: { nodeId: string | undefined; nodeSubType: NodeSubType; pointer: string },
+  wanted: { nodeId: string | undefined; nodeSubType: NodeSubType },
 ): Promise<Parent> {
   const category = wanted.nodeSubType === 'queries' ? hub.queriesNodeId : hub.sourcesNodeId;
   if (wanted.nodeId === undefined || wanted.nodeId === category) {
@@ -163,9 +163,7 @@ export async function findParent(
   if (parent === undefined) throw notFound('parent node');
   if (parent.nodeSubType !== wanted.nodeSubType) {
     const detail = `is a node for ${parent.nodeSubType}, not for ${wanted.nodeSubType}`;
-    throw new HubError('VALIDATION', `${wanted.pointer} ${detail}.`, {
-      errors: [{ pointer: wanted.pointer, detail }],
-    });
+    throw fieldError([{ path: ['parentNodeId'], detail }]);
   }
   return parent;
 }

@@ -28,7 +28,7 @@ export function makeFolder(
     hubId: input.hub.id,
     parentNodeId: input.parent.nodeId,
     nodeSubType: input.parent.nodeSubType,
-    label: check.label('/label', input.label),
+    label: check.label(['label'], input.label),
     deleting: 0,
     createdAt: nowMs,
     updatedAt: null,
@@ -42,7 +42,7 @@ export function patchFolder(
   patch: { label?: string | undefined; parentNodeId?: string | undefined },
 ): FolderDoc {
   const check = createChecker();
-  const label = patch.label === undefined ? folder.label : check.label('/label', patch.label);
+  const label = patch.label === undefined ? folder.label : check.label(['label'], patch.label);
   check.done();
   const parentNodeId = patch.parentNodeId ?? folder.parentNodeId;
   return label === folder.label && parentNodeId === folder.parentNodeId

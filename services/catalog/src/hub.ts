@@ -15,7 +15,7 @@ export function makeHub(label: string, { accountId, nowMs, createId }: MakeConte
     id: createId('hub', nowMs),
     accountId,
     version: 1,
-    label: check.label('/label', label),
+    label: check.label(['label'], label),
     archived: 0,
     deleting: 0,
     queriesNodeId: createId('hrt', nowMs),
@@ -35,7 +35,7 @@ export interface HubPatch {
 /** The same document when the patch changes nothing. */
 export function patchHub(hub: HubDoc, patch: HubPatch): HubDoc {
   const check = createChecker();
-  const label = patch.label === undefined ? hub.label : check.label('/label', patch.label);
+  const label = patch.label === undefined ? hub.label : check.label(['label'], patch.label);
   check.done();
   const archived = patch.archived === undefined ? hub.archived : Number(patch.archived);
   return label === hub.label && archived === hub.archived ? hub : { ...hub, label, archived };

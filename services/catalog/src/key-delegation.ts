@@ -1,5 +1,6 @@
 /** How far a key reaches, and that it hands on nothing beyond: pure rules. */
 
+import { parseExact } from '@datahub/contract/exact-json';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { KeyDoc, KeyLimitsDoc, RateBudgetDoc } from './documents.ts';
 
@@ -80,14 +81,8 @@ function requireSamePinned(maker: KeyLimitsDoc, made: KeyLimitsDoc): void {
   }
 }
 
-type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
-
-/** Each pinned value as text: a number by its digits, which a double may not tell apart, and never like a string. */
+/** Each pinned value as JSON text: equal numbers are those with equal digits, which a double may not tell apart. */
 function readPinned(contextJson: string | undefined): Map<string, string> {
-  const parse = JSON.parse as unknown as (text: string, reviver: Reviver) => object;
-  const pinned = parse(contextJson ?? '{}', (_key, value, { source }) => {
-    if (typeof value === 'number') return { number: source };
-    return typeof value === 'string' ? { string: value } : value;
-  });
+  const pinned = parseExact(contextJson ?? '{}') as object;
   return new Map(Object.entries(pinned).map(([name, value]) => [name, JSON.stringify(value)]));
 }

@@ -29,22 +29,22 @@ const originCharactersMax = 300;
 
 export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeContext): MadeKey {
   const check = createChecker();
-  const name = check.label('/name', input.name);
+  const name = check.label(['name'], input.name);
   const wanted = input.scopes.length === 0 ? ['queries:execute'] : input.scopes;
   wanted.forEach((scope, index) => {
-    check.oneOf(`/scopes/${index}`, scope, grantableScopes);
+    check.oneOf(['scopes', index], scope, grantableScopes);
   });
   if (input.expiresAt !== null && input.expiresAt <= nowMs)
-    check.fault('/expiresAt', 'must lie in the future');
+    check.fault(['expiresAt'], 'must lie in the future');
   for (const list of ['hubIds', 'queryIds', 'origins'] as const) {
     if ((input.limits[list]?.length ?? 0) > listMax)
-      check.fault(`/limits/${list}`, `must have at most ${listMax} entries`);
+      check.fault(['limits', list], `must have at most ${listMax} entries`);
   }
   checkPinned(check, input.limits.contextJson);
   if ((input.limits.contextJson?.length ?? 0) > contextCharactersMax)
-    check.fault('/limits/context', `must have at most ${contextCharactersMax} characters of JSON`);
+    check.fault(['limits', 'context'], `must have at most ${contextCharactersMax} characters of JSON`);
   if (input.limits.origins?.some((origin) => origin.length > originCharactersMax))
-    check.fault('/limits/origins', `must be of at most ${originCharactersMax} characters each`);
+    check.fault(['limits', 'origins'], `must be of at most ${originCharactersMax} characters each`);
   check.done();
   const secret = input.secret ?? createApiKey();
   const doc: KeyDoc = {
@@ -67,8 +67,8 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
 function checkPinned(check: Checker, contextJson: string | undefined): void {
   const pinned = parsed(contextJson ?? '{}');
   if (typeof pinned !== 'object' || pinned === null || Array.isArray(pinned)) {
-    check.fault('/limits/context', 'must be a JSON object');
+    check.fault(['limits', 'context'], 'must be a JSON object');
   } else if (!Object.keys(pinned).every((name) => variableName.test(name))) {
-    check.fault('/limits/context', 'holds a name that no variable can have');
+    check.fault(['limits', 'context'], 'holds a name that no variable can have');
   }
 }

@@ -1,6 +1,7 @@
 /** A stored query: pure rules. */
 
 import type { EngineName } from '@datahub/contract/engines';
+import type { FieldPath } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
@@ -48,12 +49,12 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     version: 1,
     hubId: input.hubId,
     parentNodeId: input.parentNodeId,
-    label: check.label('/label', input.label),
+    label: check.label(['label'], input.label),
     sourceId: input.sourceId,
     engine: input.engine,
-    command: checkCommand(check, '/command', input.command ?? commandOf(input)),
-    query: check.text('/query', input.query, { min: 1, max: queryCharactersMax }),
-    context: checkVariables(check, '/context', input.context ?? []),
+    command: checkCommand(check, ['command'], input.command ?? commandOf(input)),
+    query: check.text(['query'], input.query, { min: 1, max: queryCharactersMax }),
+    context: checkVariables(check, ['context'], input.context ?? []),
     createdAt: context.nowMs,
     updatedAt: null,
   };
@@ -80,16 +81,14 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
   const next: QueryDoc = {
     ...query,
-    label: patch.label === undefined ? query.label : check.label('/meta/label', patch.label),
+    label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
-    command:
-      patch.command === undefined ? query.command : checkCommand(check, '/config/command', patch.command),
+    command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
     query:
       patch.query === undefined
         ? query.query
-        : check.text('/config/query/query', patch.query, { min: 1, max: queryCharactersMax }),
-    context:
-      patch.context === undefined ? query.context : checkVariables(check, '/config/context', patch.context),
+        : check.text(['query'], patch.query, { min: 1, max: queryCharactersMax }),
+    context: patch.context === undefined ? query.context : checkVariables(check, ['context'], patch.context),
     sourceId: patch.source?.id ?? query.sourceId,
     engine: patch.source?.engine ?? query.engine,
   };
@@ -103,32 +102,32 @@ function runText(query: QueryDoc): string {
   return JSON.stringify([query.command, query.query, query.context, query.sourceId, query.engine]);
 }
 
-function checkCommand(check: Checker, pointer: string, text: string): string {
+function checkCommand(check: Checker, path: FieldPath, text: string): string {
   const command = text.trim().toUpperCase();
-  if (!/^[A-Z]{1,32}$/.test(command)) check.fault(pointer, 'must be one verb, such as SELECT or UPDATE');
+  if (!/^[A-Z]{1,32}$/.test(command)) check.fault(path, 'must be one verb, such as SELECT or UPDATE');
   return command;
 }
 
-function checkVariables(check: Checker, pointer: string, variables: Variable[]): VariableDoc[] {
-  if (variables.length > variablesMax) check.fault(pointer, `must have at most ${variablesMax} entries`);
+function checkVariables(check: Checker, path: FieldPath, variables: Variable[]): VariableDoc[] {
+  if (variables.length > variablesMax) check.fault(path, `must have at most ${variablesMax} entries`);
   const seen = new Set<string>();
   return variables.slice(0, variablesMax).map((variable, index) => {
-    const at = `${pointer}/${index}`;
+    const at = [...path, index];
     if (!variableName.test(variable.key)) {
       check.fault(
-        `${at}/key`,
+        [...at, 'key'],
         'must be a letter or underscore, then up to 63 letters, digits or underscores',
       );
     }
-    if (seen.has(variable.key)) check.fault(`${at}/key`, 'stands in the list twice');
+    if (seen.has(variable.key)) check.fault([...at, 'key'], 'stands in the list twice');
     seen.add(variable.key);
-    if (variable.type !== undefined) check.oneOf(`${at}/type`, variable.type, allowedTypes);
+    if (variable.type !== undefined) check.oneOf([...at, 'type'], variable.type, allowedTypes);
     const hasValue = parsed(variable.valueJson ?? 'null') !== undefined;
-    if (!hasValue) check.fault(`${at}/value`, 'must be JSON');
+    if (!hasValue) check.fault([...at, 'value'], 'must be JSON');
     const hasEnum = Array.isArray(parsed(variable.enumJson ?? '[]'));
-    if (!hasEnum) check.fault(`${at}/enum`, 'must be a JSON array');
+    if (!hasEnum) check.fault([...at, 'enum'], 'must be a JSON array');
     const fault = hasValue && hasEnum ? faultOfDefault(variable) : undefined;
-    if (fault !== undefined) check.fault(`${at}/value`, fault);
+    if (fault !== undefined) check.fault([...at, 'value'], fault);
     return toVariableDoc(variable);
   });
 }

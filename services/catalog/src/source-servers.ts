@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
+import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { Checker } from './check.ts';
 import type { SourceDoc, TlsMode } from './documents.ts';
@@ -25,7 +26,7 @@ const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN']
 /** TLS that is never given up. */
 const encrypted: readonly TlsMode[] = ['require', 'verify-full'];
 
-const pointerOf = (name: string) => `/connectionSettings/${name}`;
+const pathOf = (...names: (string | number)[]): FieldPath => ['connectionSettings', ...names];
 
 /** What a change takes away must not stay. */
 export function withoutServers(source: SourceDoc): Omit<SourceDoc, keyof ServerSettings> {
@@ -51,10 +52,10 @@ interface ServersInput {
 }
 
 /** Only the shape; whether the address may be dialled is the executor's to say, at each connection. */
-export function checkHost(check: Checker, text: string, pointer: string): string {
+export function checkHost(check: Checker, text: string, path: FieldPath): string {
   const host = text.trim();
   if (!/^[\p{L}\p{N}._%-]{1,253}$/u.test(host) && isIP(host) !== 6) {
-    check.fault(pointer, 'must be a host name or an IP address, without a port or brackets');
+    check.fault(path, 'must be a host name or an IP address, without a port or brackets');
   }
   return host;
 }
@@ -63,8 +64,7 @@ export function checkHost(check: Checker, text: string, pointer: string): string
 export function checkServers(check: Checker, input: ServersInput): ServerSettings {
   const { settings, engine, tlsMode } = input;
   const authSource = settings.authSource ?? input.current?.authSource ?? '';
-  const known =
-    authSource === '' ? {} : { authSource: check.text(pointerOf('authSource'), authSource, text) };
+  const known = authSource === '' ? {} : { authSource: check.text(pathOf('authSource'), authSource, text) };
   const current = engine === 'mongodb' ? (input.current ?? {}) : {};
   const hosts = settings.hosts?.hosts ?? current.hosts ?? [];
   const srv = settings.srv ?? current.srv ?? false;
@@ -80,36 +80,36 @@ export function checkServers(check: Checker, input: ServersInput): ServerSetting
   };
   if (engine !== 'mongodb') {
     for (const [name, value] of Object.entries(given))
-      if (value) check.fault(pointerOf(name), 'is for MongoDB alone');
+      if (value) check.fault(pathOf(name), 'is for MongoDB alone');
     return known;
   }
-  if (hosts.length > hostsMax) check.fault(pointerOf('hosts'), `must have at most ${hostsMax} hosts`);
+  if (hosts.length > hostsMax) check.fault(pathOf('hosts'), `must have at most ${hostsMax} hosts`);
   if (srv && hosts.length > 0)
-    check.fault(pointerOf('hosts'), 'must be empty with srv, whose name tells the hosts');
+    check.fault(pathOf('hosts'), 'must be empty with srv, whose name tells the hosts');
   if (mechanism === 'PLAIN' && tlsMode !== 'verify-full')
     check.fault(
-      pointerOf('authMechanism'),
+      pathOf('authMechanism'),
       'PLAIN needs tls.mode verify-full, because it sends the password as it is',
     );
   if (mechanism === 'MONGODB-X509' && !encrypted.includes(tlsMode))
-    check.fault(pointerOf('authMechanism'), 'MONGODB-X509 needs tls.mode require or verify-full');
+    check.fault(pathOf('authMechanism'), 'MONGODB-X509 needs tls.mode require or verify-full');
   return {
     ...known,
     ...(hosts.length === 0
       ? {}
       : {
           hosts: hosts.map((other, i) => ({
-            host: checkHost(check, other.host, pointerOf(`hosts/${i}/host`)),
-            port: check.integer(pointerOf(`hosts/${i}/port`), other.port, port),
+            host: checkHost(check, other.host, pathOf('hosts', i, 'host')),
+            port: check.integer(pathOf('hosts', i, 'port'), other.port, port),
           })),
         }),
     ...(srv ? { srv } : {}),
-    ...(set === '' ? {} : { replicaSet: check.text(pointerOf('replicaSet'), set, replicaSet) }),
+    ...(set === '' ? {} : { replicaSet: check.text(pathOf('replicaSet'), set, replicaSet) }),
     ...(preference === ''
       ? {}
-      : { readPreference: check.oneOf(pointerOf('readPreference'), preference, readPreferences) }),
+      : { readPreference: check.oneOf(pathOf('readPreference'), preference, readPreferences) }),
     ...(mechanism === ''
       ? {}
-      : { authMechanism: check.oneOf(pointerOf('authMechanism'), mechanism, authMechanisms) }),
+      : { authMechanism: check.oneOf(pathOf('authMechanism'), mechanism, authMechanisms) }),
   };
 }

@@ -1,6 +1,7 @@
 /** A source: pure rules, but for the sealing of its secrets, which is handed in. */
 
 import { type EngineName, engines } from '@datahub/contract/engines';
+import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
@@ -54,7 +55,7 @@ export async function makeSource(
 ): Promise<SourceDoc> {
   const check = createChecker();
   const { settings } = input;
-  const label = check.label('/label', input.label);
+  const label = check.label(['label'], input.label);
   const plain = checkPlain(check, { engine: input.engine, settings });
   const user = newSecret(check, 'user', { value: settings.user ?? '', engine: plain.engine });
   const password = newSecret(check, 'password', { value: settings.password ?? '', engine: plain.engine });
@@ -91,7 +92,7 @@ export interface SourcePatch {
 /** The same document when the patch changes nothing; the current masks stand for "as it is". */
 export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: Seal): Promise<SourceDoc> {
   const check = createChecker();
-  const label = patch.label === undefined ? source.label : check.label('/label', patch.label);
+  const label = patch.label === undefined ? source.label : check.label(['label'], patch.label);
   const parentNodeId = patch.parentNodeId ?? source.parentNodeId;
   const settings = patch.settings ?? {};
   const plain = checkPlain(check, { engine: patch.engine ?? source.engine, settings, current: source });
@@ -157,15 +158,15 @@ function sealFor(
   });
 }
 
-const pointerOf = (name: string) => `/connectionSettings/${name.replace('.', '/')}`;
+const settingPath = (name: string): FieldPath => ['connectionSettings', ...name.split('.')];
 
 function newSecret(
   check: Checker,
   field: SecretField,
   { value, engine }: { value: string; engine: EngineName },
 ): string {
-  if (looksLikeMask(value)) check.fault(pointerOf(field), 'is a mask, not a value');
-  return check.text(pointerOf(field), value, boundsOf(field, engine));
+  if (looksLikeMask(value)) check.fault(settingPath(field), 'is a mask, not a value');
+  return check.text(settingPath(field), value, boundsOf(field, engine));
 }
 
 function boundsOf(field: SecretField, engine: EngineName): { min: number; max: number } {
@@ -183,12 +184,12 @@ function changedSecret(
   if (field === 'tls.key' && value === '') return '';
   if (looksLikeMask(value)) {
     check.fault(
-      pointerOf(field),
+      settingPath(field),
       'is a mask, but not the one of the value in force; send the value or leave it out',
     );
     return undefined;
   }
-  return check.text(pointerOf(field), value, boundsOf(field, engine));
+  return check.text(settingPath(field), value, boundsOf(field, engine));
 }
 
 function isMoved(source: SourceDoc, next: PlainSettings): boolean {
@@ -209,9 +210,9 @@ function requireSecretsAgain(
   source: SourceDoc,
   fresh: { user?: string | undefined; password?: string | undefined; key?: string | undefined },
 ): void {
-  if (fresh.user === undefined) check.fault(pointerOf('user'), whyAgain);
-  if (fresh.password === undefined) check.fault(pointerOf('password'), whyAgain);
-  if (fresh.key === undefined && source.tls.key) check.fault(pointerOf('tls.key'), whyAgain);
+  if (fresh.user === undefined) check.fault(settingPath('user'), whyAgain);
+  if (fresh.password === undefined) check.fault(settingPath('password'), whyAgain);
+  if (fresh.key === undefined && source.tls.key) check.fault(settingPath('tls.key'), whyAgain);
 }
 
 function checkPlain(
@@ -219,16 +220,16 @@ function checkPlain(
   input: { engine: string; settings: ConnectionSettings; current?: SourceDoc },
 ): PlainSettings {
   const { settings, current } = input;
-  const engine = check.oneOf<EngineName>('/engine', input.engine, engines);
+  const engine = check.oneOf<EngineName>(['engine'], input.engine, engines);
   const tls = checkTls(check, settings, current);
   return {
     engine,
     host:
       settings.host === undefined && current
         ? current.host
-        : checkHost(check, settings.host ?? '', pointerOf('host')),
-    port: check.integer(pointerOf('port'), settings.port ?? current?.port ?? 0, bounds.port),
-    database: check.text(pointerOf('database'), settings.database ?? current?.database ?? '', bounds.text),
+        : checkHost(check, settings.host ?? '', settingPath('host')),
+    port: check.integer(settingPath('port'), settings.port ?? current?.port ?? 0, bounds.port),
+    database: check.text(settingPath('database'), settings.database ?? current?.database ?? '', bounds.text),
     tls,
     pool: checkPool(check, settings, current),
     statementTimeoutMs:
@@ -250,7 +251,7 @@ function checkTls(
   const ca = checkPem(check, 'tls.ca', settings.tls?.ca ?? current?.tls.ca);
   const cert = checkPem(check, 'tls.cert', settings.tls?.cert ?? current?.tls.cert);
   return {
-    mode: check.oneOf<TlsMode>(pointerOf('tls.mode'), mode, tlsModes),
+    mode: check.oneOf<TlsMode>(settingPath('tls.mode'), mode, tlsModes),
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
   };
@@ -263,8 +264,8 @@ const pemOf = (text: string) => text.replace(/\0+$/, '');
 function checkPem(check: Checker, name: string, given: string | undefined): string | undefined {
   const value = given && pemOf(given);
   if (value === undefined || value === '') return undefined;
-  if (!value.includes('-----BEGIN ')) check.fault(pointerOf(name), 'must be a PEM text');
-  return check.text(pointerOf(name), value, bounds.pem);
+  if (!value.includes('-----BEGIN ')) check.fault(settingPath(name), 'must be a PEM text');
+  return check.text(settingPath(name), value, bounds.pem);
 }
 
 function checkPool(
@@ -294,5 +295,5 @@ function checkOptional(
   check: Checker,
   { name, value, within }: { name: string; value: number | undefined; within: { min: number; max: number } },
 ): number | undefined {
-  return value === undefined ? undefined : check.integer(pointerOf(name), value, within);
+  return value === undefined ? undefined : check.integer(settingPath(name), value, within);
 }

@@ -12,7 +12,7 @@ function faultsOf(look: (check: Checker) => void) {
     return (err as { errors: unknown }).errors;
   }
 }
-const fault = (detail: string, pointer = '/x') => [{ pointer, detail }];
+const fault = (detail: string, path = ['x']) => [{ path, detail }];
 
 describe('a label', () => {
   const length = fault('must have 1 to 200 characters');
@@ -35,11 +35,11 @@ describe('a label', () => {
     ['a\u00a0b', []],
     ['a\ud800b', fault('must be valid Unicode')],
   ])('%j', (text, faults) => {
-    expect(faultsOf((check) => check.label('/x', text))).toEqual(faults);
+    expect(faultsOf((check) => check.label(['x'], text))).toEqual(faults);
   });
 
   it('is trimmed', () => {
-    expect(createChecker().label('/x', '  a b\t')).toBe('a b');
+    expect(createChecker().label(['x'], '  a b\t')).toBe('a b');
   });
 });
 
@@ -55,11 +55,11 @@ describe('a text', () => {
     ['a\0', invalid],
     ['a\udfff', invalid],
   ])('%j', (text, faults) => {
-    expect(faultsOf((check) => check.text('/x', text, bounds))).toEqual(faults);
+    expect(faultsOf((check) => check.text(['x'], text, bounds))).toEqual(faults);
   });
 
   it('stays as it is', () => {
-    expect(createChecker().text('/x', ' a ', bounds)).toBe(' a ');
+    expect(createChecker().text(['x'], ' a ', bounds)).toBe(' a ');
   });
 });
 
@@ -73,31 +73,31 @@ describe('a number', () => {
     [1.5, out],
     [Number.NaN, out],
   ])('%j', (value, faults) => {
-    expect(faultsOf((check) => check.integer('/x', value, { min: 1, max: 3 }))).toEqual(faults);
-    expect(createChecker().integer('/x', value, { min: 1, max: 3 })).toBe(value);
+    expect(faultsOf((check) => check.integer(['x'], value, { min: 1, max: 3 }))).toEqual(faults);
+    expect(createChecker().integer(['x'], value, { min: 1, max: 3 })).toBe(value);
   });
 });
 
 it('one of several is what it is, and anything else a fault', () => {
   const check = createChecker();
-  expect(check.oneOf('/x', 'b', ['a', 'b'])).toBe('b');
+  expect(check.oneOf(['x'], 'b', ['a', 'b'])).toBe('b');
   check.done();
-  expect(check.oneOf('/x', 'c', ['a', 'b'])).toBe('a');
-  expect(faultsOf((one) => one.oneOf('/x', 'c', ['a', 'b']))).toEqual(fault('must be one of a, b'));
+  expect(check.oneOf(['x'], 'c', ['a', 'b'])).toBe('a');
+  expect(faultsOf((one) => one.oneOf(['x'], 'c', ['a', 'b']))).toEqual(fault('must be one of a, b'));
 });
 
 it('all faults are told at once', () => {
   const refused = (count: number) => {
     const check = createChecker();
-    for (let i = 0; i < count; i++) check.fault(`/${i}`, 'is wrong');
+    for (let i = 0; i < count; i++) check.fault(['list', i], 'is wrong');
     return check.done;
   };
   expect(refused(0)).not.toThrow();
-  expect(refused(1)).toThrow(expect.objectContaining({ code: 'VALIDATION', message: '/0 is wrong.' }));
+  expect(refused(1)).toThrow(expect.objectContaining({ code: 'VALIDATION', message: 'list.0 is wrong.' }));
   expect(refused(3)).toThrow(
     expect.objectContaining({
-      message: '/0 is wrong, and 2 more.',
-      errors: [0, 1, 2].map((i) => ({ pointer: `/${i}`, detail: 'is wrong' })),
+      message: 'list.0 is wrong, and 2 more.',
+      errors: [0, 1, 2].map((i) => ({ path: ['list', i], detail: 'is wrong' })),
     }),
   );
 });

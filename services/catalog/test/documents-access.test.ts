@@ -127,7 +127,7 @@ describe('the catalog', () => {
 
   describe('finds the parent of a new node', () => {
     const find = (nodeId: string | undefined, nodeSubType: 'queries' | 'sources' = 'queries', of = hub) =>
-      findParent(catalog, of, { nodeId, nodeSubType, pointer: '/parentNodeId' });
+      findParent(catalog, of, { nodeId, nodeSubType });
 
     it('in the category, or in a folder of the hub', async () => {
       const queries = { nodeId: hub.queriesNodeId, nodeSubType: 'queries' };
@@ -155,8 +155,8 @@ describe('the catalog', () => {
         await expect(find(id, 'sources')).rejects.toEqual(
           expect.objectContaining({
             code: 'VALIDATION',
-            message: `/parentNodeId ${detail}.`,
-            errors: [{ pointer: '/parentNodeId', detail }],
+            message: `parentNodeId ${detail}.`,
+            errors: [{ path: ['parentNodeId'], detail }],
           }),
         );
       }

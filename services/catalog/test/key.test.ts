@@ -6,8 +6,8 @@ import { makeKey, type NewKey } from '../src/key.ts';
 const context = { accountId: 'a', nowMs: 1_000, createId: (kind: string) => `dh.${kind}.1` };
 const make = (input: Partial<NewKey> = {}) =>
   makeKey({ name: 'n', scopes: [], limits: {}, expiresAt: null, ...input }, context);
-const faultOf = (pointer: string, detail: string) =>
-  expect.objectContaining({ code: 'VALIDATION', errors: [{ pointer, detail }] });
+const faultOf = (path: (string | number)[], detail: string) =>
+  expect.objectContaining({ code: 'VALIDATION', errors: [{ path, detail }] });
 
 describe('a key', () => {
   it('is kept as its hash and last characters alone', () => {
@@ -36,12 +36,12 @@ describe('a key', () => {
     expect(make({ limits: { contextJson } }).doc.limits).toEqual({ contextJson });
     for (const name of ['1a', 'tenant ', 'a-b', '', 'x'.repeat(65)]) {
       expect(() => make({ limits: { contextJson: JSON.stringify({ [name]: 1 }) } })).toThrow(
-        faultOf('/limits/context', 'holds a name that no variable can have'),
+        faultOf(['limits', 'context'], 'holds a name that no variable can have'),
       );
     }
     for (const none of ['[]', 'null', '1', '{']) {
       expect(() => make({ limits: { contextJson: none } })).toThrow(
-        faultOf('/limits/context', 'must be a JSON object'),
+        faultOf(['limits', 'context'], 'must be a JSON object'),
       );
     }
   });
@@ -66,13 +66,13 @@ describe('a key', () => {
       ].sort(),
     );
     const detail = `must be one of ${grantableScopes.join(', ')}`;
-    expect(() => make({ scopes: ['hubs:read', 'all'] })).toThrow(faultOf('/scopes/1', detail));
+    expect(() => make({ scopes: ['hubs:read', 'all'] })).toThrow(faultOf(['scopes', 1], detail));
   });
 
   it('has a name, and ends in the future or never', () => {
-    expect(() => make({ name: ' ' })).toThrow(faultOf('/name', 'must have 1 to 200 characters'));
+    expect(() => make({ name: ' ' })).toThrow(faultOf(['name'], 'must have 1 to 200 characters'));
     for (const expiresAt of [999, 1_000]) {
-      expect(() => make({ expiresAt })).toThrow(faultOf('/expiresAt', 'must lie in the future'));
+      expect(() => make({ expiresAt })).toThrow(faultOf(['expiresAt'], 'must lie in the future'));
     }
     expect(make({ expiresAt: 1_001 }).doc.expiresAt).toBe(1_001);
   });
@@ -80,19 +80,19 @@ describe('a key', () => {
   it.each(['hubIds', 'queryIds', 'origins'] as const)('has at most 200 %s', (list) => {
     const entries = (count: number) => ({ limits: { [list]: Array.from({ length: count }, String) } });
     expect(make(entries(200)).doc.limits[list]).toHaveLength(200);
-    expect(() => make(entries(201))).toThrow(faultOf(`/limits/${list}`, 'must have at most 200 entries'));
+    expect(() => make(entries(201))).toThrow(faultOf(['limits', list], 'must have at most 200 entries'));
   });
 
   it('pins no more, and names no longer origins, than can go along with every call', () => {
     const pins = (count: number) => ({ limits: { contextJson: `{"a":"${'x'.repeat(count - 8)}"}` } });
     expect(make(pins(16_384)).doc.limits.contextJson).toHaveLength(16_384);
     expect(() => make(pins(16_385))).toThrow(
-      faultOf('/limits/context', 'must have at most 16384 characters of JSON'),
+      faultOf(['limits', 'context'], 'must have at most 16384 characters of JSON'),
     );
     const comesFrom = (count: number) => ({ limits: { origins: ['https://a', 'x'.repeat(count)] } });
     expect(make(comesFrom(300)).doc.limits.origins).toHaveLength(2);
     expect(() => make(comesFrom(301))).toThrow(
-      faultOf('/limits/origins', 'must be of at most 300 characters each'),
+      faultOf(['limits', 'origins'], 'must be of at most 300 characters each'),
     );
   });
 });

@@ -23,18 +23,18 @@ describe('the variables of a query', () => {
       { key: 'b', enumJson: '{"not":"a list"}' },
       { key: 'c', valueJson: '', enumJson: '[' },
     ];
-    const errors = (at: string) => [
-      { pointer: `${at}/0/value`, detail: 'must be JSON' },
-      { pointer: `${at}/1/enum`, detail: 'must be a JSON array' },
-      { pointer: `${at}/2/value`, detail: 'must be JSON' },
-      { pointer: `${at}/2/enum`, detail: 'must be a JSON array' },
+    const errors = [
+      { path: ['context', 0, 'value'], detail: 'must be JSON' },
+      { path: ['context', 1, 'enum'], detail: 'must be a JSON array' },
+      { path: ['context', 2, 'value'], detail: 'must be JSON' },
+      { path: ['context', 2, 'enum'], detail: 'must be a JSON array' },
     ];
     expect(() => makeQuery({ ...input, context: variables }, context)).toThrow(
-      expect.objectContaining({ code: 'VALIDATION', errors: errors('/context') }),
+      expect.objectContaining({ code: 'VALIDATION', errors }),
     );
     const query = makeQuery(input, context);
     expect(() => patchQuery(query, { context: variables })).toThrow(
-      expect.objectContaining({ code: 'VALIDATION', errors: errors('/config/context') }),
+      expect.objectContaining({ code: 'VALIDATION', errors }),
     );
   });
 
@@ -47,9 +47,9 @@ describe('the variables of a query', () => {
       { key: 'e', type: 'integer', valueJson: '1' },
     ];
     const errors = [
-      { pointer: '/context/0/value', detail: 'must be a whole number from -2147483648 to 2147483647' },
-      { pointer: '/context/1/value', detail: 'must be one of the values that the query allows' },
-      { pointer: '/context/2/value', detail: 'must be an array of date; element 1 is not' },
+      { path: ['context', 0, 'value'], detail: 'must be a whole number from -2147483648 to 2147483647' },
+      { path: ['context', 1, 'value'], detail: 'must be one of the values that the query allows' },
+      { path: ['context', 2, 'value'], detail: 'must be an array of date; element 1 is not' },
     ];
     expect(() => makeQuery({ ...input, context: variables }, context)).toThrow(
       expect.objectContaining({ code: 'VALIDATION', errors }),

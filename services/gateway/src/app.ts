@@ -14,7 +14,7 @@ import { answerBroken, refuseExpectation, requireHost } from './http/malformed-r
 import { problemHeaders, toProblem, unstoredHeaders } from './http/problem-details.ts';
 import { createRefusedBodies, isIgnoredBody } from './http/refused-bodies.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
-import { validationError } from './http/validation-errors.ts';
+import { RequestError, validationError } from './http/validation-errors.ts';
 import { consolePaths, registerConsole } from './routes/console.ts';
 import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
 import { buildOpenApi } from './routes/openapi.ts';
@@ -207,6 +207,7 @@ function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfi
       settledBy: route.settledBy,
       executes: route.executes === true,
       counted: route.counted,
+      pointers: route.pointers,
       secretAnswer: route.secretAnswer === true,
       bodyOptional: route.bodyOptional === true,
       bodyBytesMax: route.largeBody ? largeBodyBytesMax : bodyBytesMax,
@@ -222,9 +223,7 @@ function requireBody(request: FastifyRequest): void {
   if (schema?.body === undefined) return;
   if (request.parsed !== undefined) throw validationError([{ pointer: '', detail: 'must be an object' }]);
   if (config.bodyOptional) return;
-  throw new HubError('VALIDATION', 'This needs a JSON body.', {
-    errors: [{ pointer: '', detail: 'is missing' }],
-  });
+  throw new RequestError('This needs a JSON body.', [{ pointer: '', detail: 'is missing' }]);
 }
 
 function refuseUnknown(request: FastifyRequest, known: { method: string; url: string }[]): never {
@@ -257,7 +256,11 @@ function sendProblem(
   const hubError = thrown.lost && changes ? outcomeUnknown(thrown) : thrown;
   request.failedWith = hubError.code;
   deps.events.failed(request, hubError);
-  const problem = toProblem(hubError, { path: request.url.split('?', 1)[0] as string, id: request.id });
+  const problem = toProblem(hubError, {
+    path: request.url.split('?', 1)[0] as string,
+    id: request.id,
+    pointers: hubError.errors && request.context.route.config.pointers?.(request.body),
+  });
   const { allow } = hubError as HubError & { allow?: string };
   if (reply.hasHeader('connection')) readOn(reply);
   return reply

@@ -3,6 +3,8 @@
  * to the caller word for word, `cause` is hidden and goes to the operator's log only.
  */
 
+import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
+
 /** Every kind of failure the hub tells apart. `docs/api.md` lists them with their HTTP statuses. */
 export const errorCodes = [
   'VALIDATION',
@@ -49,12 +51,6 @@ export type ErrorCode = (typeof errorCodes)[number];
 /** Where an execution failed. */
 export type Stage = 'queue' | 'connect' | 'prepare' | 'execute' | 'stream';
 
-/** One fault of a request; `pointer` is a JSON Pointer into the body, or `query/name`, `path/name`, `header/name`. */
-export interface Fault {
-  pointer: string;
-  detail: string;
-}
-
 /** What a database said of a statement. `line` and `column` count from 1 in the text as it is stored. */
 export interface SqlFault {
   state?: string;
@@ -66,7 +62,7 @@ export interface HubErrorOptions {
   /** Hidden from callers. */
   cause?: unknown;
   /** All faults at once, for VALIDATION and CONTEXT_INVALID. */
-  errors?: Fault[];
+  errors?: readonly FieldFault[];
   stage?: Stage;
   /** True when the very same request may succeed later. */
   retryable?: boolean;
@@ -79,7 +75,7 @@ export interface HubErrorOptions {
 
 export class HubError extends Error {
   readonly code: ErrorCode;
-  readonly errors: Fault[] | undefined;
+  readonly errors: readonly FieldFault[] | undefined;
   readonly stage: Stage | undefined;
   readonly retryable: boolean | undefined;
   readonly sql: SqlFault | undefined;
@@ -97,6 +93,12 @@ export class HubError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     if (options.lost === true) this.lost = true;
   }
+}
+
+/** VALIDATION with every fault that was found in the request; `faults` is not empty. */
+export function fieldError(faults: readonly FieldFault[]): HubError {
+  const message = describeFaults(faults, ({ path }) => fieldName(path));
+  return new HubError('VALIDATION', message, { errors: faults });
 }
 
 /** Anything that is not ours becomes INTERNAL with a fixed text; what it was stays in `cause` for the log. */

@@ -54,7 +54,7 @@ export function toErrorDetail(err: HubError): ErrorDetail {
   return {
     code: err.code,
     message: err.message,
-    faults: err.errors ?? [],
+    faults: (err.errors ?? []).map(({ path, detail }) => ({ path: path.map(String), detail })),
     stage: err.stage ?? '',
     retryable: err.retryable,
     sql: err.sql,

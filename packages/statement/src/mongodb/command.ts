@@ -3,8 +3,9 @@
  * what a command may say besides is listed, so that nothing else slips through.
  */
 
+import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
-import { type Fault, HubError } from '@datahub/service-kit/call/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { CompiledStatement, StatementKind } from '../sql/compile.ts';
 import { lineAndColumn } from '../sql/lexer.ts';
 import { declare, faultsMax, parseValue, resolveValues, type Value } from '../values.ts';
@@ -54,12 +55,12 @@ export function compileCommand(
   const kind: StatementKind = verb === 'SELECT' ? 'read' : 'standalone';
 
   const write = (values: Value[]) => {
-    const faults: Fault[] = [];
+    const faults: FieldFault[] = [];
     const texts = places.map(({ variable, form }) => {
       const i = numbers.get(variable) as number;
       const written = valueText(values[i] ?? null, form, declarations[i]?.type);
       if (typeof written === 'string') return written;
-      faults.push({ pointer: `/context/${variable}`, detail: (written as Misfit).detail });
+      faults.push({ path: ['context', variable], detail: (written as Misfit).detail });
       return '';
     });
     if (faults.length > 0) throw unfit(faults);
@@ -211,11 +212,14 @@ function mismatch(name: string, verb: string, command: string): HubError {
   );
 }
 
-function unfit(faults: Fault[]): HubError {
-  const [first] = faults;
-  return new HubError('CONTEXT_INVALID', `${first?.pointer} ${first?.detail}.`, {
-    errors: faults.slice(0, faultsMax),
-    stage: 'prepare',
-    retryable: false,
-  });
+function unfit(faults: FieldFault[]): HubError {
+  return new HubError(
+    'CONTEXT_INVALID',
+    describeFaults(faults, ({ path }) => fieldName(path)),
+    {
+      errors: faults.slice(0, faultsMax),
+      stage: 'prepare',
+      retryable: false,
+    },
+  );
 }

@@ -49,7 +49,7 @@ describe('a variable', () => {
         expect(() => bind(command, { x: value })).toThrow(
           expect.objectContaining({
             code: 'CONTEXT_INVALID',
-            message: '/context/x must not hold a name that begins with $.',
+            message: 'context.x must not hold a name that begins with $.',
           }),
         );
       }
@@ -95,7 +95,7 @@ describe('a variable', () => {
     [{ $numberLong: ':x' }, '9223372036854775808', 'must be a whole number of 64 bits'],
   ])('that does not fit %j is named, not shown', (place, value, detail) => {
     expect(() => bind(find({ a: place }), { x: value })).toThrow(
-      expect.objectContaining({ code: 'CONTEXT_INVALID', message: `/context/x ${detail}.` }),
+      expect.objectContaining({ code: 'CONTEXT_INVALID', message: `context.x ${detail}.` }),
     );
   });
 

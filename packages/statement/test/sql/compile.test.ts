@@ -166,13 +166,13 @@ describe('values', () => {
       } catch (err) {
         return err;
       }
-    })() as { code: string; errors: { pointer: string }[]; message: string };
+    })() as { code: string; errors: { path: string[] }[]; message: string };
     expect(failure.code).toBe('CONTEXT_INVALID');
-    expect(failure.errors.map(({ pointer }) => pointer)).toEqual([
-      '/context/i',
-      '/context/d',
-      '/context/u',
-      '/context/e',
+    expect(failure.errors.map(({ path }) => path.join('.'))).toEqual([
+      'context.i',
+      'context.d',
+      'context.u',
+      'context.e',
     ]);
     expect(JSON.stringify(failure) + failure.message).not.toContain('secret');
   });

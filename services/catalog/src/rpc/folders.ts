@@ -88,7 +88,6 @@ async function requirePlace(
   await findParent(catalog, hub, {
     nodeId: parentNodeId,
     nodeSubType: folder.nodeSubType,
-    pointer: '/parentNodeId',
   });
   const folders = await catalog.store.folders.find({
     accountId: folder.accountId,

@@ -1,10 +1,11 @@
 /** Keys: who a caller is, and the keys of an account. */
 
+import type { FieldPath } from '@datahub/contract/validation-error';
 import type { Beside } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { createChecker } from '../check.ts';
 import type { KeyDoc, KeyLimitsDoc } from '../documents.ts';
 import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../documents-access.ts';
@@ -76,9 +77,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       const overlapMs = overlapSeconds === undefined ? overlapDefaultMs : overlapSeconds * 1000;
       if (overlapMs > overlapMaxMs) {
         const detail = `must be at most ${overlapMaxMs / 1000}`;
-        throw new HubError('VALIDATION', `/overlapSeconds ${detail}.`, {
-          errors: [{ pointer: '/overlapSeconds', detail }],
-        });
+        throw fieldError([{ path: ['overlapSeconds'], detail }]);
       }
       const old = await loadKey(catalog, context.accountId, keyId);
       const caller = await store.keys.get(context.accountId, context.principal.keyId);
@@ -160,18 +159,18 @@ async function requireKnownIds(
   { hubIds = [], queryIds = [] }: KeyLimitsDoc,
 ): Promise<void> {
   const check = createChecker();
-  const look = async (pointer: string, what: string, load: () => Promise<unknown>) => {
+  const look = async (path: FieldPath, what: string, load: () => Promise<unknown>) => {
     try {
       await load();
     } catch (err) {
       if (!(err instanceof HubError) || err.code !== 'NOT_FOUND') throw err;
-      check.fault(pointer, `is the id of no ${what}`);
+      check.fault(path, `is the id of no ${what}`);
     }
   };
   for (const [i, id] of hubIds.entries())
-    await look(`/limits/hubIds/${i}`, 'hub', () => loadHub(catalog, principal, id));
+    await look(['limits', 'hubIds', i], 'hub', () => loadHub(catalog, principal, id));
   for (const [i, id] of queryIds.entries())
-    await look(`/limits/queryIds/${i}`, 'query', () => loadQuery(catalog, principal, id));
+    await look(['limits', 'queryIds', i], 'query', () => loadQuery(catalog, principal, id));
   check.done();
 }
 

@@ -3,7 +3,7 @@
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import {
   type Catalog,
@@ -38,12 +38,10 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       const source = await loadSourceIn(catalog, context.principal, {
         sourceId: request.sourceId,
         hubId: hub.id,
-        pointer: '/sourceId',
       });
       const parent = await findParent(catalog, hub, {
         nodeId: request.parentNodeId,
         nodeSubType: 'queries',
-        pointer: '/parentNodeId',
       });
       const query = makeQuery(
         {
@@ -138,14 +136,12 @@ async function changeQuery(
       : await loadSourceIn(catalog, principal, {
           sourceId,
           hubId: doc.hubId,
-          pointer: '/config/source/sourceId',
         });
   if (parentNodeId !== undefined) {
     const hub = await loadHub(catalog, principal, doc.hubId);
     await findParent(catalog, hub, {
       nodeId: parentNodeId,
       nodeSubType: 'queries',
-      pointer: '/meta/parentNodeId',
     });
   }
   const next = patchQuery(doc, {
@@ -171,12 +167,10 @@ async function changeQuery(
 async function loadSourceIn(
   catalog: Catalog,
   principal: Principal,
-  wanted: { sourceId: string; hubId: string; pointer: string },
+  wanted: { sourceId: string; hubId: string },
 ): Promise<SourceDoc> {
   const source = await loadSource(catalog, principal, wanted.sourceId);
   if (source.hubId === wanted.hubId) return source;
   const detail = 'is a source of another hub; a query and its source share one';
-  throw new HubError('VALIDATION', `${wanted.pointer} ${detail}.`, {
-    errors: [{ pointer: wanted.pointer, detail }],
-  });
+  throw fieldError([{ path: ['sourceId'], detail }]);
 }

@@ -33,7 +33,6 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
       const parent = await findParent(catalog, hub, {
         nodeId: request.parentNodeId,
         nodeSubType: 'sources',
-        pointer: '/parentNodeId',
       });
       const source = await makeSource(
         {
@@ -84,7 +83,6 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
             await findParent(catalog, hub, {
               nodeId: parentNodeId,
               nodeSubType: 'sources',
-              pointer: '/parentNodeId',
             });
           }
           return patchSource(doc, { label, engine, parentNodeId, settings }, catalog.seal);

@@ -3,8 +3,7 @@
  * wider than the hub takes. Bytes are checked as they arrive, so such a body is refused before it is whole.
  */
 
-import { HubError } from '@datahub/service-kit/call/error';
-import { pointerTo, validationError } from './validation-errors.ts';
+import { pointerTo, RequestError, validationError } from './validation-errors.ts';
 
 const depthMax = 64;
 /** Of one object. Looking up so many costs the event loop some tens of milliseconds, and it grows faster than they do. */
@@ -122,9 +121,6 @@ function nameOf(bytes: string): string {
   }
 }
 
-export function malformed(why: string, cause: unknown): HubError {
-  return new HubError('VALIDATION', `The body is not valid JSON: ${why}.`, {
-    errors: [{ pointer: '', detail: why }],
-    cause,
-  });
+export function malformed(why: string, cause: unknown): RequestError {
+  return new RequestError(`The body is not valid JSON: ${why}.`, [{ pointer: '', detail: why }], cause);
 }

@@ -1,7 +1,8 @@
 /** Bodies: strict UTF-8, bounded depth, no member twice, and numbers that keep their digits where variables are concerned. */
 
-import { HubError } from '@datahub/service-kit/call/error';
+import { parseExact } from '@datahub/contract/exact-json';
 import { malformed, ShapeCheck } from './json-limits.ts';
+import { RequestError } from './validation-errors.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -55,9 +56,9 @@ function requireWellFormed(value: unknown, pointer: string): void {
   }
 }
 
-function unpaired(pointer: string): HubError {
+function unpaired(pointer: string): RequestError {
   const detail = 'must be valid Unicode: it holds half of a surrogate pair';
-  return new HubError('VALIDATION', `${pointer} ${detail}.`, { errors: [{ pointer, detail }] });
+  return new RequestError(`${pointer} ${detail}.`, [{ pointer, detail }]);
 }
 
 function decode(bytes: Buffer): string {
@@ -76,12 +77,6 @@ function whereJsonBreaks(err: unknown): string {
     : `unexpected token at position ${position}`;
 }
 
-type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
-interface ExactJson {
-  parse(text: string, reviver: Reviver): unknown;
-  rawJSON(text: string): unknown;
-}
-
 /**
  * The JSON text of one member of the body, with every number as the caller wrote it. The path was validated before.
  * Undefined when the member is absent.
@@ -94,14 +89,4 @@ export function exactMember(body: ParsedBody, path: readonly string[]): string |
     at = holds ? (at as Record<string, unknown>)[name] : undefined;
   }
   return at === undefined ? undefined : JSON.stringify(at);
-}
-
-/** The same body with numbers that print as they were written; for members that are passed on as JSON text. */
-export function parseExact(text: string): unknown {
-  const exact = JSON as unknown as ExactJson;
-  return exact.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source
-      ? exact.rawJSON(source)
-      : value,
-  );
 }

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createRequestId } from '@datahub/service-kit/call/request-id';
 import { problemHeaders, toProblem } from './problem-details.ts';
+import { RequestError } from './validation-errors.ts';
 
 const malformed = { status: 400, err: new HubError('VALIDATION', 'The request is malformed.') };
 const answers = new Map([
@@ -38,9 +39,7 @@ export function refuseExpectation(_request: unknown, response: ServerResponse): 
 
 const badHost = (message: string, detail: string): Broken => ({
   status: 400,
-  err: new HubError('VALIDATION', `The request is malformed: ${message}.`, {
-    errors: [{ pointer: 'header/host', detail }],
-  }),
+  err: new RequestError(`The request is malformed: ${message}.`, [{ pointer: 'header/host', detail }]),
 });
 const hostless = badHost('it has no Host header', 'is missing');
 const manyHosts = badHost('it has more than one Host header', 'must be sent once');

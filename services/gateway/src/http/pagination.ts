@@ -1,7 +1,7 @@
 /** `offset` and `limit`, and the headers that tell where the list goes on. */
 
-import { type Fault, HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Fault, RequestError } from './validation-errors.ts';
 
 export interface Paging {
   /** In force when the caller names none; undefined for everything. */
@@ -30,7 +30,7 @@ export function readPage(request: FastifyRequest, paging: Paging): Page {
   const offset = Math.min(read('offset') ?? 0, offsetMax);
   const limit = read('limit') ?? paging.limitDefault;
   if (faults.length > 0) {
-    throw new HubError('VALIDATION', `${faults[0]?.pointer} ${faults[0]?.detail}.`, { errors: faults });
+    throw new RequestError(`${faults[0]?.pointer} ${faults[0]?.detail}.`, faults);
   }
   return { offset, limit: limit === undefined ? undefined : Math.min(limit, paging.limitMax) };
 }

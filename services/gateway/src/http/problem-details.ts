@@ -1,6 +1,7 @@
 /** HubError → `application/problem+json` (RFC 9457): the only place that knows both kinds and HTTP statuses. */
 
 import type { ErrorCode, HubError } from '@datahub/service-kit/call/error';
+import { type Fault, type FieldPointers, inBody } from './validation-errors.ts';
 
 interface Kind {
   status: number;
@@ -56,24 +57,28 @@ export interface Problem {
   instance: string;
   code: ErrorCode;
   requestId: string;
-  errors?: { pointer: string; detail: string }[];
+  errors?: readonly Fault[];
   stage?: string;
   retryable?: boolean;
   sql?: { state?: string; line?: number; column?: number };
 }
 
 /** `instance` is the request's path without its query string, which may hold what should not be repeated. */
-export function toProblem(err: HubError, request: { path: string; id: string }): Problem {
+export function toProblem(
+  err: HubError,
+  request: { path: string; id: string; pointers?: FieldPointers | undefined },
+): Problem {
+  const { message, faults: errors } = inBody(err, request.pointers);
   const { status, title } = kinds[err.code];
   return {
     type: `urn:datahub:problem:${err.code.toLowerCase().replaceAll('_', '-')}`,
     title,
     status,
-    detail: err.message,
+    detail: message,
     instance: request.path,
     code: err.code,
     requestId: request.id,
-    ...(err.errors === undefined ? {} : { errors: err.errors }),
+    ...(errors === undefined ? {} : { errors }),
     ...(err.stage === undefined ? {} : { stage: err.stage }),
     ...(err.retryable === undefined ? {} : { retryable: err.retryable }),
     ...(err.sql === undefined ? {} : { sql: err.sql }),

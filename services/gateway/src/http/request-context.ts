@@ -11,6 +11,7 @@ import { toRequestId } from '@datahub/service-kit/call/request-id';
 import type { Span } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-parser.ts';
+import type { FieldPointers } from './validation-errors.ts';
 
 /** The caller's own id of a request where it is sane, else a new one. */
 export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
@@ -120,6 +121,8 @@ declare module 'fastify' {
     executes?: boolean;
     /** What the audit counts it as. */
     counted?: string | undefined;
+    /** Where the body holds what a service calls by the names of its own fields; asked only for a refused request. */
+    pointers?: ((body: unknown) => FieldPointers) | undefined;
     /** The answer holds what is shown once. */
     secretAnswer?: boolean;
     bodyBytesMax?: number;

@@ -1,6 +1,7 @@
 /** Ajv's findings → faults with a pointer each, in words a caller understands. */
 
-import { type Fault, HubError } from '@datahub/service-kit/call/error';
+import { describeFaults, type FieldPath, fieldName } from '@datahub/contract/validation-error';
+import { HubError } from '@datahub/service-kit/call/error';
 import { originPattern } from '../access/origins.ts';
 
 export interface Finding {
@@ -10,24 +11,73 @@ export interface Finding {
   params: Record<string, unknown>;
 }
 
+/** One fault of an HTTP request; `pointer` is a JSON Pointer into the body, or `query/name`, `header/name`. */
+export interface Fault {
+  pointer: string;
+  detail: string;
+}
+
+/** What the gateway itself finds wrong with a request. */
+export class RequestError extends HubError {
+  readonly faults: readonly Fault[];
+
+  constructor(message: string, faults: readonly Fault[], cause?: unknown) {
+    super('VALIDATION', message, { cause });
+    this.faults = faults;
+  }
+}
+
+/**
+ * Where the body holds the fields of a call, for those that stand elsewhere than in the call: pointers by field names,
+ * such as `{ top: '/options/top' }`. A name may have two parts, `examples.0`.
+ */
+export type FieldPointers = Readonly<Record<string, string>>;
+
+const namePartsMax = 2;
+
+/** An error's text and faults with pointers into the body, where a service names fields of its call. */
+export function inBody(
+  err: HubError,
+  pointers: FieldPointers = {},
+): { message: string; faults?: readonly Fault[] } {
+  if (err instanceof RequestError) return err;
+  const { message, errors } = err;
+  if (errors === undefined) return { message };
+  const faults = errors.map(({ path, detail }) => ({ pointer: toPointer(path, pointers), detail }));
+  const name = fieldName(errors[0]?.path ?? []);
+  if (!message.startsWith(name)) return { message, faults };
+  return { message: nameOf(faults[0]) + message.slice(name.length), faults };
+}
+
+const nameOf = (fault: Fault | undefined): string => fault?.pointer || 'The body';
+
+function toPointer(path: FieldPath, pointers: FieldPointers): string {
+  for (let length = Math.min(namePartsMax, path.length); length > 0; length--) {
+    const name = path.slice(0, length).join('.');
+    const pointer = Object.hasOwn(pointers, name) ? pointers[name] : undefined;
+    if (pointer !== undefined) return addTo(pointer, path.slice(length));
+  }
+  return addTo('', path);
+}
+
+const addTo = (pointer: string, path: FieldPath): string =>
+  path.reduce<string>((above, name) => pointerTo(above, String(name)), pointer);
+
 const faultsMax = 50;
 /** A body can hold a million things that do not fit; most are alike, and nobody reads them. */
 const findingsMax = 1_000;
 
 /** `isWhole`: false where there may be more faults than were looked for. */
-export function toValidationError(findings: Finding[], where: string, { isWhole = true } = {}): HubError {
+export function toValidationError(findings: Finding[], where: string, { isWhole = true } = {}): RequestError {
   const prefix = where === 'body' ? '' : `${where}`;
   const faults = dedupe(findings.slice(0, findingsMax).map((finding) => toFault(finding, prefix)));
   return validationError(faults, isWhole ? '' : ' The body is large, and not all of it was looked at.');
 }
 
 /** What is wrong with a request, the first in words; `found` is not empty. */
-export function validationError(found: Fault[], remark = ''): HubError {
+export function validationError(found: Fault[], remark = ''): RequestError {
   const faults = found.slice(0, faultsMax);
-  const [first] = faults;
-  const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
-  const at = first?.pointer === '' ? 'The body' : first?.pointer;
-  return new HubError('VALIDATION', `${at} ${first?.detail}${more}.${remark}`, { errors: faults });
+  return new RequestError(`${describeFaults(faults, nameOf)}${remark}`, faults);
 }
 
 export interface ItemRule {

@@ -2,7 +2,6 @@
 
 import { hash } from 'node:crypto';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
-import { type Fault, HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
@@ -20,7 +19,15 @@ import {
 } from '../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { type Handler, setVersion } from '../http/request-context.ts';
-import { type ItemRule, pointerTo, requireItems, texts, validationError } from '../http/validation-errors.ts';
+import {
+  type Fault,
+  type FieldPointers,
+  type ItemRule,
+  pointerTo,
+  requireItems,
+  texts,
+  validationError,
+} from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
@@ -133,16 +140,14 @@ const examples: ItemRule = {
   },
 };
 
-/** A list of one is to the service what a single thing is: it points at members of the body itself. */
-function inList(err: unknown, place: Record<string, string>): unknown {
-  if (!(err instanceof HubError) || err.code !== 'VALIDATION' || err.errors === undefined) return err;
-  return validationError(
-    err.errors.map((fault) => ({ ...fault, pointer: place[fault.pointer] ?? fault.pointer })),
-  );
-}
+/** The service takes lists only; a single call is a list of one. */
+export const trainPointers = (body: unknown): FieldPointers =>
+  Object.hasOwn(body as object, 'examples') ? {} : { 'examples.0': '' };
 
-const inExamples = { '/label': '/examples/0/label', '/context': '/examples/0/context' };
-const inContexts = { '/context': '/contexts/0' };
+export const predictPointers = (body: unknown): FieldPointers => ({
+  top: '/options/top',
+  ...(Object.hasOwn(body as object, 'contexts') ? {} : { 'contexts.0': '/context' }),
+});
 
 const classifierIdOf = (request: FastifyRequest) => (request.params as { classifierId: string }).classifierId;
 
@@ -194,9 +199,10 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       if (body.examples !== undefined) {
         requireAlone(body, 'examples', ['label', 'context']);
         requireItems(body.examples, '/examples', examples);
-        const { classes } = await ml
-          .train({ classifierId, examples: body.examples, eventId }, request.context)
-          .catch((err) => Promise.reject(inList(err, inExamples)));
+        const { classes } = await ml.train(
+          { classifierId, examples: body.examples, eventId },
+          request.context,
+        );
         return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
       }
       const { label, context } = requireMembers(body, ['label', 'context'], ['examples']);
@@ -212,9 +218,10 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       if (body.contexts !== undefined) {
         requireAlone(body, 'contexts', ['context']);
         requireItems(body.contexts, '/contexts', texts);
-        const { predictions } = await ml
-          .predict({ classifierId, contexts: body.contexts, top }, request.context)
-          .catch((err) => Promise.reject(inList(err, inContexts)));
+        const { predictions } = await ml.predict(
+          { classifierId, contexts: body.contexts, top },
+          request.context,
+        );
         return { predictions: predictions.map(toPredictionJson) };
       }
       const contexts = [requireMembers(body, ['context'], ['contexts']).context];

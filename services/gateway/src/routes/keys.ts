@@ -1,10 +1,11 @@
 /** Keys of the caller's account. */
 
+import { parseExact } from '@datahub/contract/exact-json';
 import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
 import { isOrigin, nearestOrigin, originPattern } from '../access/origins.ts';
-import { exactMember, parseExact } from '../http/json-parser.ts';
+import { exactMember } from '../http/json-parser.ts';
 import {
   answer,
   count,

@@ -1,10 +1,10 @@
 /** The definitions of stored queries. `execute.ts` runs them. */
 
 import type { EngineName } from '@datahub/contract/engines';
+import { parseExact } from '@datahub/contract/exact-json';
 import type { Query, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
-import { parseExact } from '../http/json-parser.ts';
 import {
   answer,
   engine,
@@ -19,6 +19,7 @@ import {
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { readFlag, requireText } from '../http/query-params.ts';
 import { type Handler, setVersion } from '../http/request-context.ts';
+import type { FieldPointers } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { createSignatures, type SignatureJson, signature } from './query-signatures.ts';
 
@@ -91,6 +92,16 @@ export const createdQuery = answer({ meta, config: configWith({ type: 'null' }) 
 export const query = answer({ meta, config, signature }, ['signature']);
 const listedQuery = answer({ meta, config });
 export const queries = list(listedQuery);
+
+/** Where an update's body holds the fields of the call. */
+export const updateQueryPointers = (): FieldPointers => ({
+  label: '/meta/label',
+  parentNodeId: '/meta/parentNodeId',
+  command: '/config/command',
+  context: '/config/context',
+  query: '/config/query/query',
+  sourceId: '/config/source/sourceId',
+});
 
 type CreateBody = FromSchema<typeof createQueryBody>;
 type UpdateBody = FromSchema<typeof updateQueryBody>;

@@ -3,7 +3,13 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { answer, type FromSchema, list, object, text } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
-import { type ItemRule, requireItems, texts, validationError } from '../http/validation-errors.ts';
+import {
+  type FieldPointers,
+  type ItemRule,
+  requireItems,
+  texts,
+  validationError,
+} from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const passagesMax = 100_000;
@@ -21,6 +27,13 @@ export const summarizeDocumented = object(
   ['context'],
 );
 export const summary = answer({ generated: text, generator: text });
+
+export const summarizePointers = (): FieldPointers => ({
+  documents: '/context',
+  sentences: '/options/sentences',
+  maxWords: '/options/maxWords',
+  language: '/options/language',
+});
 
 const parts: ItemRule = {
   fits: (item) => Array.isArray(item) || typeof item === 'string',

@@ -4,6 +4,7 @@ import type { Scope } from '@datahub/contract/scopes';
 import type { Idempotency } from '../http/idempotency.ts';
 import { nothing, object } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
+import type { FieldPointers } from '../http/validation-errors.ts';
 import type { Upstreams } from '../upstreams.ts';
 import * as audit from './audit.ts';
 import * as classifiers from './classifiers.ts';
@@ -45,6 +46,8 @@ export interface Route {
   executes?: boolean;
   /** What the audit counts it as; changes in the catalog are recorded there. */
   counted?: string;
+  /** Where the body holds the fields of the call, if they stand elsewhere. */
+  pointers?: (body: unknown) => FieldPointers;
   /** The answer holds what is shown once and never kept. */
   secretAnswer?: boolean;
 }
@@ -94,19 +97,19 @@ export function listRoutes(
     { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], answer: queries.queries, handler: query.list },
     { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: execute.executeBody, counted: 'query.execute', executes: true, answer: execute.execution, handler: executeQuery },
     { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: queries.query, handler: query.get },
-    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: queries.updateQueryBody, versioned: true, answer: nothing, handler: query.update },
+    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: nothing, handler: query.update },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', versioned: true, answer: nothing, handler: query.remove },
 
     { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: classifiers.createClassifierBody, bodyOptional: true, counted: 'classifier.create', settledBy: 'repeat', answer: classifiers.createdClassifier, handler: classifier.create },
     { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: classifiers.classifiers, handler: classifier.list },
     { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: classifiers.classifier, handler: classifier.get },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', versioned: true, answer: nothing, handler: classifier.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: classifiers.trainBody, documented: classifiers.trainDocumented, largeBody: true, counted: 'classifier.train', settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: classifiers.predictBody, documented: classifiers.predictDocumented, largeBody: true, counted: 'classifier.predict', reads: true, answer: classifiers.predictions, handler: classifier.predict },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, counted: 'classifier.train', settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, counted: 'classifier.predict', reads: true, answer: classifiers.predictions, handler: classifier.predict },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: classifiers.deleteClassBody, bodyOptional: true, counted: 'class.delete', versioned: true, answer: nothing, handler: classifier.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: classifiers.evaluation, handler: classifier.evaluation },
 
-    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarize.summarizeBody, documented: summarize.summarizeDocumented, largeBody: true, counted: 'text.summarize', reads: true, answer: summarize.summary, handler: summarizeTexts },
+    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarize.summarizeBody, documented: summarize.summarizeDocumented, pointers: summarize.summarizePointers, largeBody: true, counted: 'text.summarize', reads: true, answer: summarize.summary, handler: summarizeTexts },
 
     { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: keys.createKeyBody, secretAnswer: true, settledBy: 'audit', answer: keys.createdKey, handler: key.create },
     { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: keys.keys, handler: key.list },

@@ -20,7 +20,7 @@ function refusalOf(body: unknown) {
   const result = validate(body);
   expect(performance.now() - startedAt).toBeLessThan(400);
   if (result === true) return undefined;
-  const { error } = result as { error: { message: string; errors: { pointer: string; detail: string }[] } };
+  const { error } = result as { error: { message: string; faults: { pointer: string; detail: string }[] } };
   return error;
 }
 const many = 100_000;
@@ -37,8 +37,8 @@ describe('the faults of a body', () => {
   });
 
   it('are all named where it is an ordinary one', () => {
-    const { message, errors } = refusalOf({ meta: { label: 1, x: 1 }, context: [{ value: 1 }, 2] }) ?? {};
-    expect(errors).toEqual([
+    const { message, faults } = refusalOf({ meta: { label: 1, x: 1 }, context: [{ value: 1 }, 2] }) ?? {};
+    expect(faults).toEqual([
       { pointer: '/label', detail: 'is missing' },
       { pointer: '/meta/x', detail: 'is not known here' },
       { pointer: '/meta/label', detail: 'must be a string' },
@@ -54,25 +54,25 @@ describe('the faults of a body', () => {
     ['elements that do not fit', { label: 'x', context: new Array(many).fill(1) }],
     ['elements with too little and too much', { label: 'x', context: new Array(many).fill({ x: 1 }) }],
   ])('are looked for in a part of it where it has very many: %s', (_name, body) => {
-    const { message, errors } = refusalOf(body) ?? {};
-    expect(errors).toHaveLength(50);
+    const { message, faults } = refusalOf(body) ?? {};
+    expect(faults).toHaveLength(50);
     expect(message).toMatch(/, and 49 more\. The body is large, and not all of it was looked at\.$/);
-    expect(errors?.filter(({ detail }) => detail === 'is missing' && !/key$/.test(detail))).toEqual(
-      errors?.filter(({ pointer }) => pointer.endsWith('/key')),
+    expect(faults?.filter(({ detail }) => detail === 'is missing' && !/key$/.test(detail))).toEqual(
+      faults?.filter(({ pointer }) => pointer.endsWith('/key')),
     );
   });
 
   it('are told where there is one alone, behind all that is looked at', () => {
     const context = [...new Array(many).fill({ key: 'k' }), { key: 1 }];
-    const { errors } = refusalOf({ label: 'x', context }) ?? {};
-    expect(errors).toEqual([{ pointer: `/context/${many}/key`, detail: 'must be a string' }]);
+    const { faults } = refusalOf({ label: 'x', context }) ?? {};
+    expect(faults).toEqual([{ pointer: `/context/${many}/key`, detail: 'must be a string' }]);
   });
 
   it('do not include what is there behind many others, nor a member named __proto__ that is not', () => {
     const late = refusalOf(members(many, { label: 1 }));
-    expect(late?.errors).not.toContainEqual({ pointer: '/label', detail: 'is missing' });
-    const { errors } = refusalOf(JSON.parse('{"__proto__": {"label": "x"}}')) ?? {};
-    expect(errors).toEqual([
+    expect(late?.faults).not.toContainEqual({ pointer: '/label', detail: 'is missing' });
+    const { faults } = refusalOf(JSON.parse('{"__proto__": {"label": "x"}}')) ?? {};
+    expect(faults).toEqual([
       { pointer: '/label', detail: 'is missing' },
       { pointer: '/__proto__', detail: 'is not known here' },
     ]);

@@ -79,9 +79,9 @@ describe('a body', () => {
     ['{"":{},"":{}}', '/'],
     ['{"__proto__":1,"__proto__":2}', '/__proto__'],
   ])('is refused where a member stands twice: %s', (text, pointer) => {
-    const errors = [{ pointer, detail: 'stands there twice' }];
+    const faults = [{ pointer, detail: 'stands there twice' }];
     for (const bytes of [Number.POSITIVE_INFINITY, 1, 3])
-      expect(() => parse(text, bytes)).toThrow(expect.objectContaining({ code: 'VALIDATION', errors }));
+      expect(() => parse(text, bytes)).toThrow(expect.objectContaining({ code: 'VALIDATION', faults }));
   });
 
   it.each([

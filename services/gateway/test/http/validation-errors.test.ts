@@ -1,6 +1,14 @@
+import { fieldError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
-import { requireItems, texts, toValidationError } from '../../src/http/validation-errors.ts';
-import { createClassifierHandlers } from '../../src/routes/classifiers.ts';
+import { toProblem } from '../../src/http/problem-details.ts';
+import {
+  type FieldPointers,
+  requireItems,
+  texts,
+  toValidationError,
+} from '../../src/http/validation-errors.ts';
+import { createClassifierHandlers, predictPointers, trainPointers } from '../../src/routes/classifiers.ts';
+import { updateQueryPointers } from '../../src/routes/queries.ts';
 import { createSummarizeHandler } from '../../src/routes/summarize.ts';
 
 const many = 2_000_000;
@@ -13,7 +21,7 @@ async function refusalOf(handler: (request: never, reply: never) => Promise<unkn
     (err) => err,
   );
   expect(performance.now() - startedAt).toBeLessThan(500);
-  return err && { code: err.code, message: err.message, faults: err.errors.length };
+  return err && { code: err.code, message: err.message, faults: err.faults.length };
 }
 
 const ml = new Proxy({}, { get: () => async () => ({ classes: [], predictions: [], generated: '' }) });
@@ -99,7 +107,29 @@ describe('a body with a fault in every place', () => {
     };
     const findings = Array.from({ length: many }, (_, i) => ({ ...finding, instancePath: `/a/${i}` }));
     const startedAt = performance.now();
-    expect(toValidationError(findings, 'body').errors).toHaveLength(50);
+    expect(toValidationError(findings, 'body').faults).toHaveLength(50);
     expect(performance.now() - startedAt).toBeLessThan(200);
+  });
+});
+
+describe('the fields that a service names', () => {
+  const problem = (body: object, pointers: (body: unknown) => FieldPointers, path: (string | number)[]) =>
+    toProblem(fieldError([{ path, detail: 'is wrong' }]), { path: '/', id: 'r', pointers: pointers(body) });
+
+  it.each([
+    [['label'], () => ({}), {}, '/label'],
+    [['context', 'a/b~c'], () => ({}), {}, '/context/a~1b~0c'],
+    [['context', 0, 'value'], updateQueryPointers, {}, '/config/context/0/value'],
+    [['sourceId'], updateQueryPointers, {}, '/config/source/sourceId'],
+    [['examples', 0, 'label'], trainPointers, { label: 'x' }, '/label'],
+    [['examples', 0, 'label'], trainPointers, { examples: [] }, '/examples/0/label'],
+    [['contexts', '0'], predictPointers, { context: 'x' }, '/context'],
+    [['contexts', '0'], predictPointers, { contexts: [] }, '/contexts/0'],
+    [['top'], predictPointers, {}, '/options/top'],
+  ])('become pointers into the body: %j', (path, pointers, body, pointer) => {
+    expect(problem(body, pointers, path)).toMatchObject({
+      detail: `${pointer} is wrong.`,
+      errors: [{ pointer, detail: 'is wrong' }],
+    });
   });
 });

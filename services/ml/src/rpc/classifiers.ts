@@ -1,11 +1,12 @@
 /** The RPCs of classifiers. */
 
 import { randomBytes } from 'node:crypto';
+import type { FieldFault } from '@datahub/contract/validation-error';
 import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { type Fault, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
@@ -200,22 +201,23 @@ async function lastEventAt(store: MlStore, { accountId, id }: ClassifierDoc): Pr
 function checkName(text: string): string {
   const name = text.trim();
   if (name === '') return `classifier-${randomBytes(3).toString('hex')}`;
-  const faults = faultsOfLabel('/name', name);
-  if (faults.length > 0) throw invalid(faults);
+  const detail = faultOfLabel(name);
+  if (detail !== undefined) throw fieldError([{ path: ['name'], detail }]);
   return name;
 }
 
 /** Labels are trimmed like every name; texts are taken as they are. */
 function checkExamples(examples: { label: string; context: string }[]): TrainExample[] {
-  const faults: Fault[] = [];
-  const single = examples.length === 1;
+  const faults: FieldFault[] = [];
   if (examples.length < 1 || examples.length > batchMax) {
-    throw invalid([{ pointer: '/examples', detail: `must have 1 to ${batchMax} entries` }]);
+    throw invalid([{ path: ['examples'], detail: `must have 1 to ${batchMax} entries` }]);
   }
   const checked = examples.map(({ label, context }, i) => {
-    const at = single ? '' : `/examples/${i}`;
     const trimmed = label.trim();
-    faults.push(...faultsOfLabel(`${at}/label`, trimmed), ...faultsOfText(`${at}/context`, context));
+    const ofLabel = faultOfLabel(trimmed);
+    if (ofLabel !== undefined) faults.push({ path: ['examples', i, 'label'], detail: ofLabel });
+    const ofText = faultOfText(context);
+    if (ofText !== undefined) faults.push({ path: ['examples', i, 'context'], detail: ofText });
     return { label: trimmed, text: context };
   });
   if (faults.length > 0) throw invalid(faults);
@@ -224,41 +226,34 @@ function checkExamples(examples: { label: string; context: string }[]): TrainExa
 
 function checkTop(top: number): void {
   if (top >= 1 && top <= topMax) return;
-  throw invalid([{ pointer: '/options/top', detail: `must be 1 to ${topMax}` }]);
+  throw invalid([{ path: ['top'], detail: `must be 1 to ${topMax}` }]);
 }
 
 function checkTexts(texts: string[]): void {
   if (texts.length < 1 || texts.length > batchMax) {
-    throw invalid([{ pointer: '/contexts', detail: `must have 1 to ${batchMax} entries` }]);
+    throw invalid([{ path: ['contexts'], detail: `must have 1 to ${batchMax} entries` }]);
   }
-  const faults = texts.flatMap((text, i) =>
-    faultsOfText(texts.length === 1 ? '/context' : `/contexts/${i}`, text),
-  );
+  const faults: FieldFault[] = [];
+  for (const [i, text] of texts.entries()) {
+    const detail = faultOfText(text);
+    if (detail !== undefined) faults.push({ path: ['contexts', i], detail });
+  }
   if (faults.length > 0) throw invalid(faults);
 }
 
-function faultsOfLabel(pointer: string, label: string): Fault[] {
+function faultOfLabel(label: string): string | undefined {
   const length = [...label].length;
-  if (length < 1 || length > labelCharactersMax) {
-    return [{ pointer, detail: `must have 1 to ${labelCharactersMax} characters` }];
-  }
-  if (controlCharacters.test(label) || !label.isWellFormed()) {
-    return [{ pointer, detail: 'must be valid Unicode without control characters' }];
-  }
-  return [];
+  if (length < 1 || length > labelCharactersMax) return `must have 1 to ${labelCharactersMax} characters`;
+  return controlCharacters.test(label) || !label.isWellFormed()
+    ? 'must be valid Unicode without control characters'
+    : undefined;
 }
 
-function faultsOfText(pointer: string, text: string): Fault[] {
-  if (text.length > textCharactersMax)
-    return [{ pointer, detail: `must have at most ${textCharactersMax} characters` }];
-  return text.isWellFormed() ? [] : [{ pointer, detail: 'must be valid Unicode' }];
+function faultOfText(text: string): string | undefined {
+  if (text.length > textCharactersMax) return `must have at most ${textCharactersMax} characters`;
+  return text.isWellFormed() ? undefined : 'must be valid Unicode';
 }
 
 const faultsMax = 50;
 
-function invalid(faults: Fault[]): HubError {
-  const [first] = faults;
-  return new HubError('VALIDATION', `${first?.pointer} ${first?.detail}.`, {
-    errors: faults.slice(0, faultsMax),
-  });
-}
+const invalid = (faults: FieldFault[]): HubError => fieldError(faults.slice(0, faultsMax));

@@ -26,9 +26,12 @@ export interface ErrorDetail {
 }
 
 export interface Fault {
-  /** A JSON Pointer into the body, or `query/name`, `path/name`. */
-  pointer: string;
   detail: string;
+  /**
+   * Names and list indexes from the request of the call down to the field; empty for the whole request. A field that
+   * holds JSON text is named without `_json`.
+   */
+  path: string[];
 }
 
 export interface SqlFault {
@@ -162,16 +165,16 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
 };
 
 function createBaseFault(): Fault {
-  return { pointer: "", detail: "" };
+  return { detail: "", path: [] };
 }
 
 export const Fault: MessageFns<Fault> = {
   encode(message: Fault, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pointer !== "") {
-      writer.uint32(10).string(message.pointer);
-    }
     if (message.detail !== "") {
       writer.uint32(18).string(message.detail);
+    }
+    for (const v of message.path) {
+      writer.uint32(26).string(v!);
     }
     return writer;
   },
@@ -189,20 +192,20 @@ export const Fault: MessageFns<Fault> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.pointer = reader.string();
-            continue;
-          }
           case 2: {
             if (tag !== 18) {
               break;
             }
 
             message.detail = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.path.push(reader.string());
             continue;
           }
         }

@@ -1,6 +1,6 @@
 /** What can be summed up, and the bounds; found before a thread is bothered. */
 
-import { HubError } from '@datahub/service-kit/call/error';
+import { fieldError, HubError } from '@datahub/service-kit/call/error';
 
 export interface SummaryOptions {
   /** At most this many sentences. */
@@ -30,10 +30,8 @@ export function checkRequest(documents: readonly (readonly string[])[], options:
     options.language !== undefined &&
     !/^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}$/.test(options.language)
   ) {
-    throw invalid(
-      '/options/language',
-      'must be a language tag such as "en" or "pt-BR"; leave it out to have it guessed',
-    );
+    const detail = 'must be a language tag such as "en" or "pt-BR"; leave it out to have it guessed';
+    throw fieldError([{ path: ['language'], detail }]);
   }
   const characters = countCharacters(documents);
   if (characters > summaryCharactersMax) {
@@ -43,7 +41,8 @@ export function checkRequest(documents: readonly (readonly string[])[], options:
     );
   }
   if (!documents.some((passages) => passages.some((passage) => /\S/.test(passage)))) {
-    throw invalid('/context', 'holds no text; send at least one text that is not blank');
+    const detail = 'holds no text; send at least one text that is not blank';
+    throw fieldError([{ path: ['documents'], detail }]);
   }
   return characters;
 }
@@ -58,9 +57,5 @@ export function checkSentences(count: number): void {
 
 function checkCount(name: string, value: number | undefined): void {
   if (value === undefined || (Number.isInteger(value) && value >= 1)) return;
-  throw invalid(`/options/${name}`, 'must be a whole number of at least 1');
-}
-
-function invalid(pointer: string, detail: string): HubError {
-  return new HubError('VALIDATION', `${pointer} ${detail}.`, { errors: [{ pointer, detail }] });
+  throw fieldError([{ path: [name], detail: 'must be a whole number of at least 1' }]);
 }

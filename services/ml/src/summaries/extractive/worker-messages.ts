@@ -1,6 +1,7 @@
 /** What crosses between the service's thread and a summarizing one. */
 
-import type { ErrorCode, Fault } from '@datahub/service-kit/call/error';
+import type { FieldFault } from '@datahub/contract/validation-error';
+import type { ErrorCode } from '@datahub/service-kit/call/error';
 import type { SummaryOptions } from './validate.ts';
 
 export interface Task {
@@ -11,7 +12,7 @@ export interface Task {
 export interface Failure {
   code: ErrorCode;
   message: string;
-  errors: Fault[] | undefined;
+  errors: readonly FieldFault[] | undefined;
   cause: string | undefined;
 }
 

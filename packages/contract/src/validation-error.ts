@@ -1,0 +1,29 @@
+/**
+ * The neutral form of a validation error. A service names fields of its own request; only the gateway knows how a REST
+ * body spells them and turns the path into a JSON Pointer.
+ */
+
+/**
+ * The names and list indexes from the request down to the field, such as `['context', 0, 'key']`; empty for the whole
+ * request. A field that holds JSON text (`valueJson`) is named without `Json`, as what follows is inside of its value.
+ */
+export type FieldPath = readonly (string | number)[];
+
+export interface FieldFault {
+  path: FieldPath;
+  /** Completes a sentence that begins with the field's name: `must be a string`. */
+  detail: string;
+}
+
+/** How a service writes a path in a sentence: `connectionSettings.tls.key`. */
+export const fieldName = (path: FieldPath): string => (path.length === 0 ? 'The request' : path.join('.'));
+
+/** The first fault in words, and how many more there are; `faults` is not empty. */
+export function describeFaults<F extends { detail: string }>(
+  faults: readonly F[],
+  nameOf: (fault: F) => string,
+): string {
+  const [first] = faults;
+  const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
+  return first === undefined ? '' : `${nameOf(first)} ${first.detail}${more}.`;
+}
