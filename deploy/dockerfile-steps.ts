@@ -1,4 +1,4 @@
-/** The part of the Dockerfile's language that deploy/Dockerfile uses, as steps that a directory can stand in for. */
+/** Parses the instructions that deploy/Dockerfile uses into steps that can run on a directory instead of an image. */
 
 export type Step =
   | { kind: 'copy'; from: string | undefined; sources: string[]; target: string }
@@ -10,12 +10,12 @@ export interface Stage {
   base: string;
   steps: Step[];
   env: Record<string, string>;
-  /** As it stands there; empty where the stage names none. */
+  /** As written in the Dockerfile; empty if the stage has no USER. */
   user: string;
   entrypoint: string[];
 }
 
-/** Throws on an instruction it does not know, so that the Dockerfile never says more than is tried out. */
+/** Throws on an unknown instruction: everything in the Dockerfile must be tested. */
 export function parseDockerfile(text: string): Stage[] {
   const stages: Stage[] = [];
   const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
@@ -70,7 +70,7 @@ function apply(stage: Stage, line: { instruction: string; words: string[]; rest:
     case 'EXPOSE':
       return;
     default:
-      throw new Error(`${instruction} is not known here: give it a meaning before the Dockerfile uses it.`);
+      throw new Error(`${instruction} is not supported: add it to deploy/dockerfile-steps.ts first.`);
   }
 }
 
@@ -80,7 +80,7 @@ function toCopy(words: string[]): Step {
   return { kind: 'copy', from, sources: paths.slice(0, -1), target: paths.at(-1) ?? '' };
 }
 
-/** Says of a path relative to the root whether `.dockerignore` leaves it to the builder. */
+/** Returns a function that says whether `.dockerignore` keeps a path, relative to the root, in the build context. */
 export function readIgnore(text: string, matches: (path: string, glob: string) => boolean) {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return (path: string): boolean => {

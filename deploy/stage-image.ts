@@ -1,12 +1,12 @@
 /**
- * Tries the images out where there is no engine: runs the steps of deploy/Dockerfile into directories, starts the four
- * services from them as a user that owns nothing, and makes calls. The executor shows its health only: it has no database
- * to call.
+ * Tests the images without a container engine: runs the steps of deploy/Dockerfile into directories, starts the four
+ * services from them as a user that owns no files, and makes calls. The executor has no database here, so only its health
+ * is tested.
  *
  *     node deploy/stage-image.ts
  *
- * Wants root, to become somebody else, and the package registry or npm's cache. Fails on anything written outside of
- * the data directories.
+ * It needs root, to start the services as another user, and the package registry or npm's cache. It fails if an image
+ * contains test code, or if a service writes outside of its data directory.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -15,20 +15,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join, matchesGlob, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseDockerfile, readIgnore, type Stage, type Step } from './dockerfile-steps.ts';
-import { tryServices } from './try-services.ts';
+import { type StagedImage, tryServices } from './try-services.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 export const services = ['gateway', 'catalog', 'executor', 'ml'] as const;
-
-export interface StagedImage {
-  service: string;
-  /** What `/app` is in the image. */
-  dir: string;
-  entrypoint: string[];
-  env: Record<string, string>;
-  /** Packages of others, at any depth. */
-  packages: number;
-}
 
 /** Builds every target under `out`, which must be empty. */
 export async function stageImages(out: string): Promise<StagedImage[]> {
@@ -55,7 +45,7 @@ async function buildStage(stage: Stage, out: string, kept: (path: string) => boo
   const dir = join(out, stage.name);
   await mkdir(dir, { recursive: true });
   const parent = join(out, stage.base);
-  // A base image is not a directory here: Node comes from the machine.
+  // A base image has no directory: the services run on this machine's Node.
   await cp(parent, dir, { recursive: true, verbatimSymlinks: true }).catch((err: NodeJS.ErrnoException) => {
     if (err.code !== 'ENOENT') throw err;
   });
@@ -81,10 +71,16 @@ async function runStep(
     await mkdir(dirname(target), { recursive: true });
     await cp(join(root, source), target, {
       recursive: true,
-      // Folders are entered in any case: what counts is whether their files are kept.
+      // Copying visits ignored folders too; only the files that .dockerignore keeps are copied.
       filter: (path) => !path.includes('/node_modules') && kept(relative(root, path)),
     });
   }
+}
+
+/** Files of the image that only tests use. */
+async function testCodeIn(dir: string): Promise<string[]> {
+  const paths = await readdir(dir, { recursive: true });
+  return paths.filter((path) => !path.includes('node_modules') && /(^|\/)tests?\/|\.test\.ts$/.test(path));
 }
 
 async function countPackages(dir: string): Promise<number> {
@@ -96,13 +92,15 @@ async function countPackages(dir: string): Promise<number> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (process.getuid?.() !== 0) throw new Error('Run it as root: services are started as somebody else.');
+  if (process.getuid?.() !== 0) throw new Error('Run this as root: it starts the services as another user.');
   const out = await mkdtemp(join(tmpdir(), 'data-hub-images-'));
   await chmod(out, 0o755);
   try {
     const images = await stageImages(out);
-    for (const { service, packages } of images) {
-      process.stdout.write(`${service}: ${packages} packages\n`);
+    for (const { service, dir, packages } of images) {
+      const testCode = await testCodeIn(dir);
+      if (testCode.length > 0) throw new Error(`${service} contains test code: ${testCode.join(', ')}.`);
+      process.stdout.write(`${service}: ${packages} packages, no test code\n`);
     }
     await tryServices(images, (line) => process.stdout.write(`${line}\n`));
   } finally {

@@ -1,4 +1,4 @@
-/** Starts staged services as a user that owns nothing, makes calls that the gateway, the catalog and ml answer, and looks for what they wrote. */
+/** Starts staged services as a user that owns no files, makes calls that the gateway, the catalog and ml answer, and finds the files they wrote. */
 
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -9,31 +9,41 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { generateKeyPair } from '../packages/sealing/src/key-pair.ts';
-import type { StagedImage } from './stage-image.ts';
 
-/** Nobody's number, on this machine and in any image. */
-const strangerId = 54_321;
+/** A user id that no account has, on this machine or in an image. */
+const unknownUserId = 54_321;
 const readyTimeoutMs = 30_000;
 
-export async function tryServices(images: StagedImage[], say: (line: string) => void): Promise<void> {
+export interface StagedImage {
+  service: string;
+  /** The directory that is `/app` in the image. */
+  dir: string;
+  entrypoint: string[];
+  env: Record<string, string>;
+  /** How many third-party packages it contains, nested ones included. */
+  packages: number;
+}
+
+export async function tryServices(images: StagedImage[], log: (line: string) => void): Promise<void> {
   const data = await mkdtemp(join(tmpdir(), 'data-hub-data-'));
   const children: ChildProcess[] = [];
   try {
-    await chown(data, strangerId, strangerId);
+    await chown(data, unknownUserId, unknownUserId);
     const settings = await settingsOf(data);
-    await refuseWithoutSecrets(images, say);
+    await refuseWithoutSecrets(images, log);
     for (const name of ['catalog', 'ml', 'executor', 'gateway']) {
       const image = imageOf(images, name);
       await mkdir(join(data, name));
-      await chown(join(data, name), strangerId, strangerId);
+      await chown(join(data, name), unknownUserId, unknownUserId);
       children.push(start(image, { ...settings.common, ...settings.own[name] }));
     }
-    await callThrough(settings, say);
-    await makeAccount(imageOf(images, 'catalog'), settings, say);
+    await callThrough(settings, log);
+    await makeAccount(imageOf(images, 'catalog'), settings, log);
     for (const child of children.toReversed()) await stop(child);
     const stray = strayFiles(data);
-    if (stray.length > 0) throw new Error(`Written outside of the data directory: ${stray.join(', ')}.`);
-    say('nothing was written outside of the data directory');
+    if (stray.length > 0)
+      throw new Error(`The services wrote outside of the data directory: ${stray.join(', ')}.`);
+    log('nothing was written outside of the data directory');
   } finally {
     for (const child of children) child.kill('SIGKILL');
     await rm(data, { recursive: true, force: true });
@@ -94,19 +104,19 @@ async function settingsOf(data: string): Promise<Settings> {
   };
 }
 
-/** Only what an image and its settings give: nothing of this process's environment. */
+/** The service gets the image's environment and its settings, and nothing of this process's environment. */
 function start(image: StagedImage, env: Record<string, string>, stderr: 'inherit' | 'pipe' = 'inherit') {
   const [, ...args] = image.entrypoint;
   return spawn(process.execPath, args, {
     cwd: image.dir,
     env: { ...image.env, ...env },
-    uid: strangerId,
-    gid: strangerId,
+    uid: unknownUserId,
+    gid: unknownUserId,
     stdio: ['ignore', 'ignore', stderr],
   });
 }
 
-async function refuseWithoutSecrets(images: StagedImage[], say: (line: string) => void): Promise<void> {
+async function refuseWithoutSecrets(images: StagedImage[], log: (line: string) => void): Promise<void> {
   for (const image of images) {
     const child = start(image, {}, 'pipe');
     let text = '';
@@ -115,16 +125,16 @@ async function refuseWithoutSecrets(images: StagedImage[], say: (line: string) =
     });
     await once(child, 'close');
     if (child.exitCode !== 1 || !text.includes('DATAHUB_SERVICE_TOKEN')) {
-      throw new Error(`${image.service} without its secrets ended with ${child.exitCode}: ${text}`);
+      throw new Error(`${image.service} without its secrets exited with ${child.exitCode}: ${text}`);
     }
-    say(`${image.service} refuses to start without its secrets`);
+    log(`${image.service} refuses to start without its secrets`);
   }
 }
 
-async function callThrough(settings: Settings, say: (line: string) => void): Promise<void> {
+async function callThrough(settings: Settings, log: (line: string) => void): Promise<void> {
   const startedMs = performance.now();
   await untilReady(settings.gatewayUrl);
-  say(`all four ready after ${Math.round(performance.now() - startedMs)} ms`);
+  log(`all four ready after ${Math.round(performance.now() - startedMs)} ms`);
   const call = (path: string, body: object) =>
     fetch(`${settings.gatewayUrl}${path}`, {
       method: 'POST',
@@ -138,32 +148,32 @@ async function callThrough(settings: Settings, say: (line: string) => void): Pro
   for (const answer of [hub, summary]) {
     if (!answer.ok) throw new Error(`${answer.url} answered ${answer.status}: ${await answer.text()}`);
   }
-  say('a hub was made and a text summarised');
+  log('the services created a hub and summarized a text');
   for (const path of ['/', '/console/console.js']) {
     const { ok, status } = await fetch(settings.gatewayUrl + path);
     if (!ok) throw new Error(`${path} answered ${status}: the image has no console.`);
   }
-  say('the console is there');
+  log('the console is there');
 }
 
-/** As `kubectl exec` does it. */
+/** Runs the command line inside the catalog's image, as `kubectl exec` does. */
 async function makeAccount(
   catalog: StagedImage,
   { gatewayUrl, common, own }: Settings,
-  say: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<void> {
   const args = ['packages/hub/src/cli.ts', 'keys', 'create', '--name', 'another team', '--new-account'];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: catalog.dir,
     env: { ...catalog.env, ...common, ...own.catalog, DATAHUB_URL: gatewayUrl },
-    uid: strangerId,
-    gid: strangerId,
+    uid: unknownUserId,
+    gid: unknownUserId,
   });
   const { key } = JSON.parse(stdout);
   const answer = await fetch(`${gatewayUrl}/v1/hubs`, { headers: { 'x-service-api-key': key } });
   if (!answer.ok || (await answer.text()) !== '[]')
     throw new Error(`A new account's key got ${answer.status}.`);
-  say('an account of its own was made from inside the catalog');
+  log('the command line created an account from inside the catalog image');
 }
 
 async function untilReady(url: string): Promise<void> {
@@ -180,16 +190,16 @@ async function untilReady(url: string): Promise<void> {
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) throw new Error(`A service ended by itself with ${child.exitCode}.`);
+  if (child.exitCode !== null) throw new Error(`A service exited early with ${child.exitCode}.`);
   const closed = once(child, 'close');
   child.kill('SIGTERM');
   await closed;
-  if (child.exitCode !== 0) throw new Error(`A service ended with ${child.exitCode} after SIGTERM.`);
+  if (child.exitCode !== 0) throw new Error(`A service exited with ${child.exitCode} after SIGTERM.`);
 }
 
-/** The stranger owns nothing else on this machine, so whatever is theirs was written by the services. */
+/** The user id owns no other files on this machine, so every file it owns was written by the services. */
 function strayFiles(data: string): string[] {
-  const args = ['/', '-xdev', '-path', '/proc', '-prune', '-o', '-uid', String(strangerId), '-print'];
+  const args = ['/', '-xdev', '-path', '/proc', '-prune', '-o', '-uid', String(unknownUserId), '-print'];
   const found = execFileSync('find', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
   return found.split('\n').filter((path) => path !== '' && !path.startsWith(data));
 }
@@ -199,6 +209,6 @@ async function freePort(): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('No port was given.');
+  if (address === null || typeof address === 'string') throw new Error('The system gave no port.');
   return address.port;
 }

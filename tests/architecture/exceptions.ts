@@ -106,7 +106,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/gateway/src/http/request-context.ts#deadlines',
   ],
   importCircle: [
-    'deploy/stage-image.ts ↔ deploy/try-services.ts',
     'packages/document-store/src/mongodb/collection.ts ↔ packages/document-store/src/mongodb/writes.ts',
     'packages/statement/src/mongodb/command.ts ↔ packages/statement/src/sql/compile.ts ↔ packages/statement/src/sql/mysql-values.ts',
     'packages/statement/src/mongodb/extended-json.ts ↔ packages/statement/src/mongodb/template.ts',

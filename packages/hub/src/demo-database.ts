@@ -9,10 +9,10 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 
 const [, , dataDir, port] = process.argv;
 const opening = PGlite.create({ ...(dataDir === undefined ? {} : { dataDir }) });
-let server: PGLiteSocketServer | undefined;
+const creating = opening.then((db) => new PGLiteSocketServer({ db, host: '127.0.0.1', port: Number(port) }));
 
 const stop = async () => {
-  await server?.stop();
+  await (await creating).stop();
   await (await opening).close();
   process.exit(0);
 };
@@ -35,7 +35,6 @@ await db.exec(`
   ON CONFLICT DO NOTHING;
 `);
 
-server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: Number(port) });
-await server.start();
+await (await creating).start();
 // The callback takes the error of a parent that has exited.
 process.send?.('ready', undefined, undefined, () => {});
