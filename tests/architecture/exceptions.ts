@@ -107,7 +107,5 @@ export const openWork: Record<Rule, string[]> = {
   ],
   importCircle: [
     'packages/document-store/src/mongodb/collection.ts ↔ packages/document-store/src/mongodb/writes.ts',
-    'packages/statement/src/mongodb/command.ts ↔ packages/statement/src/sql/compile.ts ↔ packages/statement/src/sql/mysql-values.ts',
-    'packages/statement/src/mongodb/extended-json.ts ↔ packages/statement/src/mongodb/template.ts',
   ],
 };

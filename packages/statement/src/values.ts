@@ -1,10 +1,10 @@
-/** From JSON to the values of variables: pinned by the key, then the call's, then the default; checked by declared type. */
+/** Resolves the values of variables, from the key's pinned values, the call's context and the defaults in this order, and checks their types. */
 
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
 
-/** A number whose digits a double would lose. */
+/** A number that a double cannot hold exactly. */
 export class ExactNumber {
   readonly text: string;
   constructor(text: string) {
@@ -14,33 +14,35 @@ export class ExactNumber {
 
 export type Value = string | number | boolean | null | ExactNumber | Value[] | { [key: string]: Value };
 
+/** The most elements of a list. */
 export const listMax = 10_000;
 
-/** Faults told of one call: as many as a query declares variables at most. */
+/** The most faults reported for one call, as many as a query can have variables. */
 export const faultsMax = 200;
 
-const risky = /\d[\d.]{15}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
+/** JSON text that might contain a number for `ExactNumber`. */
+const maybeInexact = /\d[\d.]{15}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
 
 type Reviver = (key: string, value: Value, context: { source?: string }) => Value;
 
-/** What every engine takes from a double as it was written: more digits would read back here and not there. */
-function isPlain(value: number, source: string): boolean {
+/** True if every engine reads the double back as it was written. With more digits JavaScript does, and others do not. */
+function isExact(value: number, source: string): boolean {
   if (String(value) !== source) return false;
   return Number.isSafeInteger(value) || source.replace(/\D/g, '').length <= 15;
 }
 
-/** JSON with every digit kept. The text was parsed before, so it is well formed. */
+/** Parses JSON and keeps every digit. Throws what `JSON.parse` throws. */
 export function parseValue(text: string): Value {
-  if (!risky.test(text)) return JSON.parse(text);
+  if (!maybeInexact.test(text)) return JSON.parse(text);
   const parse = JSON.parse as unknown as (text: string, reviver: Reviver) => Value;
   return parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && !isPlain(value, source)
+    typeof value === 'number' && source !== undefined && !isExact(value, source)
       ? new ExactNumber(source)
       : value,
   );
 }
 
-/** JSON text of a value, digits kept. */
+/** JSON text of a value, with every digit. */
 export function toJsonText(value: Value): string {
   if (value instanceof ExactNumber) return value.text;
   if (Array.isArray(value)) return `[${value.map(toJsonText).join(',')}]`;
@@ -50,12 +52,12 @@ export function toJsonText(value: Value): string {
     .join(',')}}`;
 }
 
-/** What the values are taken from, compiled once for a definition. */
+/** A declared variable, compiled once for a definition. */
 export interface Declaration {
   name: string;
   type: string | undefined;
   fallback: Value | undefined;
-  /** False: null where nothing is given. True: null is refused. */
+  /** False: null if no value is given. True: null is rejected. */
   required: boolean | undefined;
   allowed: Set<string> | undefined;
 }
@@ -74,13 +76,16 @@ export function declare(name: string, variable: Variable | undefined): Declarati
 export interface Given {
   pinnedJson: string;
   contextJson: string;
-  /** A name that the query does not know is a fault. */
+  /** Whether a name that is no variable of the query is a fault. */
   strict?: boolean | undefined;
-  /** Hears of such names where they are none. */
+  /** Called with such names if they are no faults. */
   onUnknown?: ((names: string[]) => void) | undefined;
 }
 
-/** One value a declaration, in order; `known` are the names that the query uses or declares, where these are more. Throws CONTEXT_INVALID with a fault for each variable that is missing or does not fit. */
+/**
+ * One value for each declaration, in order. `known` are all names that the query uses or declares. Throws CONTEXT_INVALID
+ * with a fault for each variable that is missing or invalid.
+ */
 export function resolveValues(
   declarations: readonly Declaration[],
   { pinnedJson, contextJson, strict, onUnknown }: Given,
@@ -91,7 +96,7 @@ export function resolveValues(
   const faults: FieldFault[] = [];
   const values = declarations.map((declaration) => {
     const given = own(pinned, declaration.name) ?? own(context, declaration.name);
-    const value = given === undefined ? unsaid(declaration) : given.value;
+    const value = given === undefined ? fallbackOf(declaration) : given.value;
     const detail = value === undefined ? 'is missing' : faultOf(declaration, value);
     if (detail !== undefined) faults.push({ path: ['context', declaration.name], detail });
     return value ?? null;
@@ -105,10 +110,10 @@ export function resolveValues(
   throw contextInvalid(faults);
 }
 
-/** The name is the caller's own; a long one would make the answer large. */
+/** The name comes from the caller, so it is cut to keep the answer small. */
 const shortened = (name: string): string => name.slice(0, 100).toWellFormed();
 
-function contextInvalid(faults: FieldFault[]): HubError {
+export function contextInvalid(faults: FieldFault[]): HubError {
   return new HubError(
     'CONTEXT_INVALID',
     describeFaults(faults, ({ path }) => fieldName(path)),
@@ -120,14 +125,14 @@ function contextInvalid(faults: FieldFault[]): HubError {
   );
 }
 
-/** Over REST it is always an object; whoever calls the executor itself writes the text. */
+/** The gateway always sends an object, but other clients of the executor may send any text. */
 function parseGiven(text: string): object | undefined {
   if (text === '') return undefined;
   if (text.trimStart().startsWith('{')) {
     try {
       return parseValue(text) as object;
     } catch {
-      // Told below: the parser's words repeat parts of the text.
+      // Falls through to our own message: the parser's quotes parts of the text.
     }
   }
   throw contextInvalid([{ path: ['context'], detail: 'must be a JSON object' }]);
@@ -140,18 +145,18 @@ function own(from: object | undefined, name: string): { value: Value } | undefin
 }
 
 /** The default, which may be null. */
-function unsaid({ fallback, required }: Declaration): Value | undefined {
+function fallbackOf({ fallback, required }: Declaration): Value | undefined {
   return fallback === undefined && required === false ? null : fallback;
 }
 
-/** Why no execution could take the default of a variable; its texts are JSON. */
+/** Why every execution would reject the default of a variable. */
 export function faultOfDefault(variable: Variable): string | undefined {
   const declaration = declare(variable.key, variable);
   const { fallback } = declaration;
   return fallback === undefined || fallback === null ? undefined : faultOf(declaration, fallback);
 }
 
-/** What is wrong with a value, never the value itself. */
+/** What is wrong with a value. It never contains the value. */
 function faultOf({ type, required, allowed }: Declaration, value: Value): string | undefined {
   if (value === null) return required === true ? 'must not be null' : undefined;
   if (Array.isArray(value) && value.length > listMax) return `must have at most ${listMax} elements`;
@@ -170,8 +175,8 @@ function faultOf({ type, required, allowed }: Declaration, value: Value): string
 
 function faultOfList(type: string, value: Value): string | undefined {
   if (!Array.isArray(value)) return `must be an array of ${type}`;
-  const bad = value.findIndex((member) => member !== null && faultOfType(type, member) !== undefined);
-  return bad < 0 ? undefined : `must be an array of ${type}; element ${bad} is not`;
+  const invalid = value.findIndex((member) => member !== null && faultOfType(type, member) !== undefined);
+  return invalid < 0 ? undefined : `must be an array of ${type}; element ${invalid} is not`;
 }
 
 const patterns: Record<string, { pattern: RegExp; must: string }> = {
@@ -202,11 +207,11 @@ function faultOfType(type: string, value: Value): string | undefined {
       return isInteger(value) ? undefined : 'must be a whole number from -2147483648 to 2147483647';
     default: {
       const rule = patterns[type];
-      const shaped =
+      const isText =
         typeof value === 'string' || ((type === 'bigint' || type === 'decimal') && isNumeric(value));
-      // Only of what is shaped: an object of a caller can have a toString that is none.
+      // Called for primitives only: `toString` of a caller's object need not be a function.
       const fits = () => rule?.pattern.test(value instanceof ExactNumber ? value.text : String(value));
-      return rule === undefined || (shaped && fits()) ? undefined : rule.must;
+      return rule === undefined || (isText && fits()) ? undefined : rule.must;
     }
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileStatement, type Dialect } from '../src/sql/compile.ts';
+import { compileStatement, type Dialect } from '../src/compile.ts';
 
 const compile = (text: string, dialect: Dialect = 'postgres', types: Record<string, string> = {}) =>
   compileStatement(text, {

@@ -1,8 +1,8 @@
 /** What the tests of commands share: a command and its values → what is run. */
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { compileStatement } from '../src/compile.ts';
 import { verbOf } from '../src/mongodb/command.ts';
-import { compileStatement } from '../src/sql/compile.ts';
 
 interface Options {
   command?: string;

@@ -2,7 +2,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
-import { compileStatement, type Dialect } from '../src/sql/compile.ts';
+import { compileStatement, type Dialect } from '../src/compile.ts';
 
 const charactersMax = 262_144;
 const longestMs = 3_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileStatement, type Dialect } from '../src/sql/compile.ts';
+import { compileStatement, type Dialect } from '../src/compile.ts';
 
 const dialects: Dialect[] = ['postgres', 'mysql', 'mariadb'];
 
@@ -24,13 +24,13 @@ const reasons: [reason: string, verbs: string][] = [
     'BEGIN START COMMIT ROLLBACK SAVEPOINT RELEASE END ABORT XA',
   ],
   [
-    'A setting of the session would outlive this execution: connections are shared.',
+    'Connections are shared, so a change to the session would affect other executions.',
     'SET RESET DISCARD USE LOCK UNLOCK LISTEN UNLISTEN NOTIFY FLUSH',
   ],
   ['The hub prepares statements itself.', 'PREPARE EXECUTE DEALLOCATE DECLARE FETCH MOVE CLOSE HANDLER'],
-  ['Statements that move files or streams are not run by the hub.', 'COPY LOAD IMPORT'],
+  ['The hub does not run statements that read or write files or streams.', 'COPY LOAD IMPORT'],
   [
-    'Statements of this kind are not run by the hub.',
+    'The hub does not run this kind of statement.',
     'DO KILL SHUTDOWN INSTALL UNINSTALL DELIMITER SECURITY HELP CACHE PURGE CHANGE BINLOG',
   ],
 ];
@@ -48,21 +48,24 @@ describe('the reason is told', () => {
   );
 
   it.each([
-    ['', rejected('The text holds no statement.')],
-    ['-- x', rejected('The text holds no statement.')],
-    [' ;', rejected('The text holds no statement.')],
-    ['\n  1', rejected('The text holds no statement.', 2, 3)],
-    ['((1))', rejected('The text holds no statement.')],
-    ["'SELECT'", rejected('The text holds no statement.')],
-    ['WITH a AS (SELECT 1)', rejected('The text holds no statement.')],
-    ['WITH a AS (SELECT 1) b', rejected('The text holds no statement.')],
-    ['(\nGIBBERISH', rejected('The hub knows no statement that starts with GIBBERISH.', 2, 1)],
-    ['SELECT 1; SELECT 2', rejected('One stored query is one statement: a second one starts here.', 1, 11)],
-    ['SELECT 1;;\n;x', rejected('One stored query is one statement: a second one starts here.', 2, 2)],
-    [';SELECT 1', rejected('One stored query is one statement: a second one starts here.', 1, 2)],
+    ['', rejected('The text contains no statement.')],
+    ['-- x', rejected('The text contains no statement.')],
+    [' ;', rejected('The text contains no statement.')],
+    ['\n  1', rejected('The text contains no statement.', 2, 3)],
+    ['((1))', rejected('The text contains no statement.')],
+    ["'SELECT'", rejected('The text contains no statement.')],
+    ['WITH a AS (SELECT 1)', rejected('The text contains no statement.')],
+    ['WITH a AS (SELECT 1) b', rejected('The text contains no statement.')],
+    ['(\nGIBBERISH', rejected('The hub does not run statements that start with GIBBERISH.', 2, 1)],
+    [
+      'SELECT 1; SELECT 2',
+      rejected('A stored query must be one statement. A second one starts here.', 1, 11),
+    ],
+    ['SELECT 1;;\n;x', rejected('A stored query must be one statement. A second one starts here.', 2, 2)],
+    [';SELECT 1', rejected('A stored query must be one statement. A second one starts here.', 1, 2)],
     [
       'SELECT 1\nINTO t',
-      rejected('INTO makes a table, a file or a variable of what is read; leave it out.', 2, 1),
+      rejected('INTO writes the result to a table, a file or a variable. Remove it.', 2, 1),
     ],
   ])('of %j', (text, told) => expect(refusal(text)).toEqual(told));
 
@@ -84,7 +87,7 @@ describe('the reason is told', () => {
     const verb = article.split(' ')[1];
     expect(refusal(text, command)).toEqual({
       code: 'COMMAND_MISMATCH',
-      message: `The statement is ${article}, but the command is ${command}. Set the command to ${verb} if that is what it should do.`,
+      message: `The statement is ${article}, but the command is ${command}. Set the command to ${verb} if that is what you want to run.`,
       sql: { line: 1, column },
     });
   });

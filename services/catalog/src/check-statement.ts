@@ -1,6 +1,6 @@
 /** Whether a stored text can be run at all, asked when it is saved: the same compiler that the executor uses. */
 
-import { compileStatement } from '@datahub/statement/sql/compile';
+import { compileStatement } from '@datahub/statement/compile';
 import type { CheckStatement } from './query.ts';
 
 export const checkStatement: CheckStatement = ({ engine, command, query, context }) => {

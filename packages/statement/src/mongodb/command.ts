@@ -1,19 +1,19 @@
 /**
- * A stored command of MongoDB → the Extended JSON that is run. The words are the server's own (`find`, `aggregate`, …);
- * what a command may say besides is listed, so that nothing else slips through.
+ * Compiles a stored command of MongoDB to the Extended JSON that runs. It has the server's own syntax (`find`,
+ * `aggregate`, …) with an allowlist of fields for each command.
  */
 
-import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
+import type { FieldFault } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { CompiledStatement, StatementKind } from '../sql/compile.ts';
 import { lineAndColumn } from '../sql/lexer.ts';
-import { declare, faultsMax, parseValue, resolveValues, type Value } from '../values.ts';
-import { type Misfit, valueText } from './extended-json.ts';
-import { isObject, Positions, type Walk } from './positions.ts';
-import { below, refuse, TemplateWriter } from './template.ts';
+import type { CompiledStatement, StatementKind } from '../types.ts';
+import { contextInvalid, declare, parseValue, resolveValues, type Value } from '../values.ts';
+import { CommandWalker, isObject, type Walk } from './command-walker.ts';
+import { type ValueFault, valueText } from './extended-json.ts';
+import { below, reject, TemplateWriter } from './template.ts';
 
-/** The hub's word for what each command does. */
+/** The hub's command for each command of MongoDB. */
 const verbs = new Map([
   ['find', 'SELECT'],
   ['aggregate', 'SELECT'],
@@ -24,7 +24,7 @@ const verbs = new Map([
   ['delete', 'DELETE'],
 ]);
 
-/** The command that goes with a text, for those who leave it out. */
+/** The hub's command for a text, for callers who leave it out. */
 export function verbOf(text: string): string | undefined {
   try {
     return verbs.get(Object.keys(JSON.parse(text))[0] ?? '');
@@ -47,8 +47,8 @@ export function compileCommand(
     throw mismatch(name, verb, options.command);
   const out = new TemplateWriter((key) => declared.has(key));
   writeCommand(command, name, out);
-  const { pieces, places } = out.template;
-  const names = [...new Set(places.map(({ variable }) => variable))];
+  const { pieces, placeholders } = out.template;
+  const names = [...new Set(placeholders.map(({ variable }) => variable))];
   const numbers = new Map(names.map((key, number) => [key, number]));
   const declarations = names.map((key) => declare(key, declared.get(key)));
   const known = new Set([...names, ...declared.keys()]);
@@ -56,14 +56,14 @@ export function compileCommand(
 
   const write = (values: Value[]) => {
     const faults: FieldFault[] = [];
-    const texts = places.map(({ variable, form }) => {
+    const texts = placeholders.map(({ variable, form }) => {
       const i = numbers.get(variable) as number;
       const written = valueText(values[i] ?? null, form, declarations[i]?.type);
       if (typeof written === 'string') return written;
-      faults.push({ path: ['context', variable], detail: (written as Misfit).detail });
+      faults.push({ path: ['context', variable], detail: (written as ValueFault).detail });
       return '';
     });
-    if (faults.length > 0) throw unfit(faults);
+    if (faults.length > 0) throw contextInvalid(faults);
     const run = pieces.map((piece, i) => piece + (texts[i] ?? '')).join('');
     return { key: '', text: run, params: [] };
   };
@@ -84,24 +84,24 @@ function parseCommand(text: string): Record<string, Value> {
     parsed = parseValue(text);
   } catch (err) {
     const { message } = err as Error;
-    throw new HubError('SQL_REJECTED', `The query is no JSON: ${reasonOf(message)}.`, {
+    throw new HubError('SQL_REJECTED', `The query is not valid JSON: ${reasonOf(message)}.`, {
       stage: 'prepare',
       retryable: false,
-      sql: lineAndColumn(text, placeOf(message, text)),
+      sql: lineAndColumn(text, offsetOf(message, text)),
     });
   }
   if (!isObject(parsed))
-    throw refuse('The query', 'must be one JSON object, a command such as {"find": "orders"}');
+    throw reject('The query', 'must be one JSON object, a command such as {"find": "orders"}');
   return parsed;
 }
 
-/** Without the piece of the text that the message quotes. */
+/** The parser's message without the part of the text that it quotes. */
 const reasonOf = (message: string) => message.replace(/,? (in JSON at|at position|"|\.\.\.).*/s, '');
 
-/** The parser says no place for a token that it does not expect: the shortest beginning that has this fault ends there. */
-function placeOf(message: string, text: string): number {
-  const said = / at position (\d+) \(line[^"]*$/.exec(message)?.[1];
-  if (said !== undefined) return Number(said);
+/** For an unexpected token V8 reports no position. It is the end of the shortest prefix with that fault. */
+function offsetOf(message: string, text: string): number {
+  const position = / at position (\d+) \(line[^"]*$/.exec(message)?.[1];
+  if (position !== undefined) return Number(position);
   let [good, bad] = [0, text.length + 1];
   while (bad - good > 1) {
     const middle = (good + bad) >> 1;
@@ -121,21 +121,21 @@ function endsTooEarly(text: string): boolean {
 }
 
 function writeCommand(command: Record<string, Value>, name: string, out: TemplateWriter): void {
-  const at = new Positions(out);
-  const walks = fieldsOf(at)[name] as Record<string, Walk>;
+  const walker = new CommandWalker(out);
+  const walks = fieldsOf(walker)[name] as Record<string, Walk>;
   const target = command[name];
   if (typeof target !== 'string' || !/^[^$\0]{1,255}$/.test(target)) {
-    throw refuse(below('', name), 'must be the name of a collection');
+    throw reject(below('', name), 'must be the name of a collection');
   }
   for (const required of requiredFields[name] ?? []) {
-    if (!Object.hasOwn(command, required)) throw refuse(below('', required), 'is missing');
+    if (!Object.hasOwn(command, required)) throw reject(below('', required), 'is missing');
   }
   out.object(command, '', (key, pointer) => {
-    const walk = key === name ? at.fixed : Object.hasOwn(walks, key) ? walks[key] : undefined;
+    const walk = key === name ? walker.fixed : Object.hasOwn(walks, key) ? walks[key] : undefined;
     if (walk === undefined)
-      throw refuse(
+      throw reject(
         pointer,
-        `is no field of ${name} that the hub passes on. It passes on: ${Object.keys(walks).join(', ')}`,
+        `is not an allowed field of ${name}. Allowed fields: ${Object.keys(walks).join(', ')}`,
       );
     walk(command[key] as Value, pointer);
   });
@@ -149,24 +149,30 @@ const requiredFields: Record<string, string[]> = {
   delete: ['deletes'],
 };
 
-function fieldsOf(at: Positions): Record<string, Record<string, Walk>> {
-  const { fixed, plain, filter, expression, pipeline, update } = at;
-  const shaped = (walks: Record<string, Walk>, what: string) => at.listOf(at.only(walks), what);
+function fieldsOf(walker: CommandWalker): Record<string, Record<string, Walk>> {
+  const { fixed, plain, filter, expression, pipeline, update } = walker;
+  const shaped = (walks: Record<string, Walk>, what: string) => walker.listOf(walker.only(walks), what);
   return {
     find: {
       filter,
-      projection: at.written(expression),
-      sort: at.written(plain),
+      projection: walker.written(expression),
+      sort: walker.written(plain),
       skip: plain,
       limit: plain,
       hint: fixed,
-      min: at.written(plain),
-      max: at.written(plain),
+      min: walker.written(plain),
+      max: walker.written(plain),
       collation: fixed,
-      let: at.written(expression),
+      let: walker.written(expression),
       allowDiskUse: fixed,
     },
-    aggregate: { pipeline, hint: fixed, collation: fixed, let: at.written(expression), allowDiskUse: fixed },
+    aggregate: {
+      pipeline,
+      hint: fixed,
+      collation: fixed,
+      let: walker.written(expression),
+      allowDiskUse: fixed,
+    },
     count: { query: filter, skip: plain, limit: plain, hint: fixed, collation: fixed },
     distinct: { key: fixed, query: filter, hint: fixed, collation: fixed },
     insert: { documents: plain, ordered: fixed },
@@ -175,10 +181,10 @@ function fieldsOf(at: Positions): Record<string, Record<string, Walk>> {
         {
           q: filter,
           u: update,
-          c: at.written(expression),
+          c: walker.written(expression),
           multi: fixed,
           upsert: fixed,
-          arrayFilters: at.listOf(filter, 'filters'),
+          arrayFilters: walker.listOf(filter, 'filters'),
           collation: fixed,
           hint: fixed,
           sort: fixed,
@@ -186,40 +192,25 @@ function fieldsOf(at: Positions): Record<string, Record<string, Walk>> {
         'updates',
       ),
       ordered: fixed,
-      let: at.written(expression),
+      let: walker.written(expression),
     },
     delete: {
       deletes: shaped({ q: filter, limit: fixed, collation: fixed, hint: fixed }, 'deletes'),
       ordered: fixed,
-      let: at.written(expression),
+      let: walker.written(expression),
     },
   };
 }
 
 function unknownCommand(name: string): HubError {
   const known = [...verbs.keys()].join(', ');
-  return refuse(
-    'The query',
-    `begins with ${JSON.stringify(name)}, which is none of the commands that the hub runs: ${known}`,
-  );
+  return reject('The query', `begins with ${JSON.stringify(name)}. The hub runs these commands: ${known}`);
 }
 
 function mismatch(name: string, verb: string, command: string): HubError {
   return new HubError(
     'COMMAND_MISMATCH',
-    `The query is ${name}, but the command is ${command}. Set the command to ${verb} if that is what it should do.`,
+    `The query is ${name}, but the command is ${command}. Set the command to ${verb} if that is what you want to run.`,
     { stage: 'prepare', retryable: false },
-  );
-}
-
-function unfit(faults: FieldFault[]): HubError {
-  return new HubError(
-    'CONTEXT_INVALID',
-    describeFaults(faults, ({ path }) => fieldName(path)),
-    {
-      errors: faults.slice(0, faultsMax),
-      stage: 'prepare',
-      retryable: false,
-    },
   );
 }

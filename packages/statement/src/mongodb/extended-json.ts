@@ -1,13 +1,29 @@
-/** Values → MongoDB Extended JSON, with every digit kept and no member that MongoDB would obey. */
+/** Writes values as MongoDB Extended JSON: every digit is kept, and no member can act as an operator. */
 
 import { ExactNumber, toJsonText, type Value } from '../values.ts';
-import type { ExtendedType, Form } from './template.ts';
+
+export const extendedTypes = [
+  '$oid',
+  '$date',
+  '$uuid',
+  '$numberInt',
+  '$numberLong',
+  '$numberDouble',
+  '$numberDecimal',
+] as const;
+export type ExtendedType = (typeof extendedTypes)[number];
+
+/**
+ * How a value replaces its variable: unchanged; inside `$literal`, where MongoDB would read a string as a field path and
+ * an object as an expression; or as an Extended JSON type, as in `{"$oid": ":id"}`.
+ */
+export type Form = 'plain' | 'literal' | ExtendedType;
 
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const doubleDigitsMax = 15;
 const decimalDigitsMax = 34;
 
-/** Undefined for a number that MongoDB has no type for. */
+/** Undefined if no number type of MongoDB can hold the number. */
 export function numberText({ text }: ExactNumber): string | undefined {
   if (within(text, int64.min, int64.max)) return extended('$numberLong', text);
   if (sizeOf(text).digits <= doubleDigitsMax && Number.isFinite(Number(text)))
@@ -15,7 +31,7 @@ export function numberText({ text }: ExactNumber): string | undefined {
   return isDecimal(text) ? extended('$numberDecimal', text) : undefined;
 }
 
-/** How many digits count, and which power of ten the first and the last of them stand for. */
+/** The number of significant digits, and the powers of ten of the first and the last digit. */
 function sizeOf(text: string): { digits: number; first: number; last: number } {
   const [mantissa = '', exponent = 0] = text.toLowerCase().split('e');
   const [, fraction = ''] = mantissa.split('.');
@@ -24,21 +40,21 @@ function sizeOf(text: string): { digits: number; first: number; last: number } {
   return { digits, first: last + digits - 1, last };
 }
 
-/** BSON's reader takes a long in its shortest form alone. */
+/** The BSON parser accepts a long in its shortest form only. */
 function extended(type: ExtendedType, text: string): string {
   return `{"${type}":${JSON.stringify(type === '$numberLong' ? String(BigInt(text)) : text)}}`;
 }
 
-/** What is wrong with a value in its place; never the value itself. */
-export class Misfit {
+/** Why a value does not fit. It never contains the value. */
+export class ValueFault {
   readonly detail: string;
   constructor(detail: string) {
     this.detail = detail;
   }
 }
 
-/** The text of a value in its place. A declared type is the BSON type; without one, JSON's own. */
-export function valueText(value: Value, form: Form, type: string | undefined): string | Misfit {
+/** The declared type decides the BSON type; without one, the JSON type does. */
+export function valueText(value: Value, form: Form, type: string | undefined): string | ValueFault {
   if (form !== 'plain' && form !== 'literal') return extendedText(value, form);
   const text = typedText(value, type);
   return form === 'literal' && typeof text === 'string' ? `{"$literal":${text}}` : text;
@@ -54,27 +70,27 @@ const extendedOf: Record<string, ExtendedType> = {
   uuid: '$uuid',
 };
 
-function typedText(value: Value, type = 'json'): string | Misfit {
+function typedText(value: Value, type = 'json'): string | ValueFault {
   const bson = extendedOf[type.replace('[]', '')];
   return bson === undefined ? jsonText(value) : extendedText(value, bson);
 }
 
-/** Arrays may be given where one value of a type stands: each of them is of the type. */
-function extendedText(value: Value, type: ExtendedType): string | Misfit {
+/** Each element of an array gets the type. */
+function extendedText(value: Value, type: ExtendedType): string | ValueFault {
   if (Array.isArray(value)) {
     const texts = value.map((member) => extendedText(member, type));
-    return texts.find((text) => text instanceof Misfit) ?? `[${texts.join(',')}]`;
+    return texts.find((text) => text instanceof ValueFault) ?? `[${texts.join(',')}]`;
   }
   if (value === null) return 'null';
   const text = value instanceof ExactNumber ? value.text : typeof value === 'object' ? '' : String(value);
   const rule = rules[type];
-  if (!rule.fits(text)) return new Misfit(rule.must);
+  if (!rule.fits(text)) return new ValueFault(rule.must);
   return type === '$date' ? `{"$date":{"$numberLong":"${toInstant(text)}"}}` : extended(type, text);
 }
 
 /**
- * NaN for what is none. A date is its midnight in UTC, and a time without a zone is in UTC, as on every other engine.
- * JavaScript takes the 30th of February for the 2nd of March, so the day is looked at by itself.
+ * Milliseconds since 1970, or NaN. A date means midnight in UTC, and a time without a zone is in UTC, as on every other
+ * engine. The day is checked separately because JavaScript takes 30 February for 2 March.
  */
 function toInstant(text: string): number {
   const [, date = '', time = '00:00', zone = 'Z'] = instant.exec(text) ?? [];
@@ -95,7 +111,7 @@ const isNumber = /^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?$/;
 const within = (text: string, min: bigint, max: bigint) =>
   /^-?\d{1,19}$/.test(text) && BigInt(text) >= min && BigInt(text) <= max;
 
-/** What Decimal128 holds without rounding. */
+/** True if Decimal128 holds the number without rounding. */
 function isDecimal(text: string): boolean {
   const { digits, first, last } = sizeOf(text);
   return isNumber.test(text) && digits <= decimalDigitsMax && first <= 6144 && last >= -6176;
@@ -129,19 +145,19 @@ const rules: Record<ExtendedType, { fits: (text: string) => boolean; must: strin
   },
 };
 
-/** JSON as it is. What MongoDB would obey begins with a dollar sign: such names are refused at any depth. */
-function jsonText(value: Value): string | Misfit {
+/** Rejects names that begin with a dollar sign at any depth, because MongoDB reads them as operators. */
+function jsonText(value: Value): string | ValueFault {
   if (value instanceof ExactNumber) {
-    return numberText(value) ?? new Misfit('has more digits than any number of MongoDB');
+    return numberText(value) ?? new ValueFault('has more digits than any number type of MongoDB');
   }
   if (typeof value !== 'object' || value === null) return toJsonText(value);
   const members = Array.isArray(value) ? value.map((member) => ['', member] as const) : Object.entries(value);
   const texts: string[] = [];
   for (const [key, member] of members) {
-    if (key.startsWith('$')) return new Misfit('must not hold a name that begins with $');
-    if (key.includes('\0')) return new Misfit('must not hold a name with a NUL character');
+    if (key.startsWith('$')) return new ValueFault('must not contain a name that begins with $');
+    if (key.includes('\0')) return new ValueFault('must not contain a name with a NUL character');
     const text = jsonText(member);
-    if (text instanceof Misfit) return text;
+    if (text instanceof ValueFault) return text;
     texts.push(Array.isArray(value) ? text : `${JSON.stringify(key)}:${text}`);
   }
   return Array.isArray(value) ? `[${texts.join(',')}]` : `{${texts.join(',')}}`;

@@ -1,9 +1,7 @@
-/** The tokens of SQL that matter for binding: what is quoted, what is a comment, where variables stand. */
+/** Splits SQL into the tokens that matter for binding: quoted text, comments and variables. */
 
-import type { SqlEngineName } from '@datahub/contract/engines';
 import { HubError } from '@datahub/service-kit/call/error';
-
-export type Dialect = SqlEngineName;
+import type { Dialect } from '../types.ts';
 
 export interface Token {
   /** `quoted` covers strings, quoted identifiers and dollar quotes; `symbol` one character, or `::` or `:=`. */
@@ -14,7 +12,7 @@ export interface Token {
   text: string;
 }
 
-/** To the engines every character beyond ASCII is a letter, a blank or a sign too. */
+/** The engines take every character beyond ASCII for a letter, even blanks and punctuation. */
 const wordStart = /[A-Za-z_\u0080-\u{10ffff}]/u;
 const wordPart = /[\w$\u0080-\u{10ffff}]/u;
 const blank = /[ \t\n\v\f\r]/;
@@ -22,11 +20,11 @@ const variableName = /[A-Za-z_][A-Za-z0-9_]{0,63}/y;
 const bracedVariable = /\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}/y;
 const bracedAnywhere = /\{\{\s*[A-Za-z_][A-Za-z0-9_]{0,63}\s*\}\}/;
 const dollarTag = /\$([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)?\$/uy;
-/** What may part two strings that are one to PostgreSQL: a line break, perhaps with comments after it. */
+/** What can separate two strings that PostgreSQL joins: a line break, with comments after it. */
 const continuation = /[ \t\f\v]*[\n\r](?:\s|--[^\n\r]*[\n\r])*'/y;
 const numberText = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
 
-/** Where a text stops being SQL; line and column count from 1. */
+/** SQL_REJECTED at a position of the text. Line and column count from 1. */
 export function rejectAt(text: string, offset: number, message: string): HubError {
   return new HubError('SQL_REJECTED', message, {
     stage: 'prepare',
@@ -41,7 +39,7 @@ export function lineAndColumn(text: string, offset: number): { line: number; col
   return { line: before.split('\n').length, column: [...before.slice(lineStart)].length + 1 };
 }
 
-/** Throws SQL_REJECTED for what never ends, and for what executes although it looks like a comment. */
+/** Throws SQL_REJECTED for unterminated quotes and comments, and for comments that the database executes. */
 export function tokenize(text: string, dialect: Dialect, isDeclared: (name: string) => boolean): Token[] {
   const lexer = new Lexer(text, dialect, isDeclared);
   while (lexer.next());
@@ -118,7 +116,7 @@ class Lexer {
       throw rejectAt(
         this.#text,
         start,
-        'Comments of the form /*! … */ are executed by the database, so they are refused.',
+        'The database executes comments of the form /*! … */, so the hub rejects them.',
       );
     }
     let depth = 0;
@@ -132,18 +130,14 @@ class Lexer {
       }
       this.#at += 2;
     } while (depth > 0 && this.#at < this.#text.length);
-    if (depth > 0) throw rejectAt(this.#text, start, 'A comment is opened here and never closed.');
+    if (depth > 0) throw rejectAt(this.#text, start, 'This comment is not closed.');
     if (!this.#postgres && this.#text[start + 2] === '+') this.#requirePlainHint(start);
   }
 
-  /** MySQL reads hints by a grammar of their own, to which what ends a comment may stand in quotes. */
+  /** Hints have a grammar of their own in MySQL, in which the end of a comment can be quoted. */
   #requirePlainHint(start: number): void {
     if (!/['"`]/.test(this.#text.slice(start, this.#at))) return;
-    throw rejectAt(
-      this.#text,
-      start,
-      'A hint with quotes in it is refused. Name what it is about without them.',
-    );
+    throw rejectAt(this.#text, start, 'A hint must not contain quotes. Write the names in it without them.');
   }
 
   #word(): void {
@@ -168,7 +162,7 @@ class Lexer {
     this.#push('number', this.#at + number.length, number);
   }
 
-  /** The closing quote is doubled to stand for itself; MySQL's strings, and E'…', know the backslash as well. */
+  /** A doubled quote is part of the string. MySQL's strings and E'…' also have backslash escapes. */
   #quote(quote: string, from: { backslash?: boolean; start?: number } = {}): void {
     const start = from.start ?? this.#at;
     const backslash = from.backslash ?? (!this.#postgres && quote !== '`');
@@ -177,8 +171,7 @@ class Lexer {
     let end = this.#at + 1;
     for (; ; end++) {
       const character = this.#text[end];
-      if (character === undefined)
-        throw rejectAt(this.#text, start, `A ${quote} is opened here and never closed.`);
+      if (character === undefined) throw rejectAt(this.#text, start, `This ${quote} is not closed.`);
       if (character === '\\' && backslash) end++;
       else if (character === quote) {
         if (this.#text[end + 1] === quote) end++;
@@ -200,7 +193,7 @@ class Lexer {
       throw rejectAt(
         this.#text,
         start + braced.index,
-        `${braced[0]} stands in quotes, where it is plain text. Write it without the quotes: values are bound, never merged into the text. To build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`,
+        `${braced[0]} is in quotes, where it is plain text. Remove the quotes: values are bound, never inserted into the text. To build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`,
       );
     }
     this.#at = start;
@@ -214,11 +207,11 @@ class Lexer {
       throw rejectAt(
         this.#text,
         this.#at,
-        'Numbered parameters such as $1 are the hub’s own. Name your variables, as in :name.',
+        'Numbered parameters such as $1 are reserved for the hub. Name your variables, as in :name.',
       );
     }
     const close = this.#text.indexOf(tag, this.#at + tag.length);
-    if (close < 0) throw rejectAt(this.#text, this.#at, `${tag} is opened here and never closed.`);
+    if (close < 0) throw rejectAt(this.#text, this.#at, `This ${tag} is not closed.`);
     this.#pushQuoted(this.#at, close + tag.length);
   }
 
@@ -233,8 +226,8 @@ class Lexer {
     const end = this.#at + 1 + (name?.length ?? 0);
     const longer = /[A-Za-z0-9_]/.test(this.#text[end] ?? '');
     if (name !== undefined && longer)
-      throw rejectAt(this.#text, this.#at, 'A variable’s name has at most 64 characters.');
-    // In a subscript a colon separates the bounds of a slice, unless somebody declared what follows it.
+      throw rejectAt(this.#text, this.#at, 'The name of a variable has at most 64 characters.');
+    // In a subscript a colon separates the bounds of a slice, unless a declared variable follows it.
     const slice = this.#open.at(-1) === '[' && name !== undefined && !this.#isDeclared(name);
     if (name === undefined || slice) this.#push('symbol', this.#at + 1, ':');
     else this.#push('variable', end, name);
@@ -251,7 +244,7 @@ class Lexer {
       throw rejectAt(
         this.#text,
         this.#at,
-        'A variable is written {{name}}: a letter or underscore, then letters, digits or underscores.',
+        'Write a variable as {{name}}. Its name starts with a letter or underscore, followed by letters, digits or underscores.',
       );
     }
     this.#symbol('{');
@@ -259,7 +252,7 @@ class Lexer {
 
   #symbol(character: string): void {
     if (character === '?' && !this.#postgres) {
-      throw rejectAt(this.#text, this.#at, 'Placeholders have names here: write :name instead of ?.');
+      throw rejectAt(this.#text, this.#at, 'Placeholders must have names: write :name instead of ?.');
     }
     if (character === '(') this.#open.push('(');
     else if (character === '[') this.#open.push(this.#startsArray() ? '{' : '[');
@@ -267,7 +260,7 @@ class Lexer {
     this.#push('symbol', this.#at + character.length, character);
   }
 
-  /** `ARRAY[…]`, and a bracket inside of one. */
+  /** `ARRAY[…]`, or a bracket inside one. */
   #startsArray(): boolean {
     const last = this.tokens.at(-1);
     if (last?.kind === 'word') return last.text === 'ARRAY';

@@ -1,12 +1,12 @@
-/** From a place in the text that was run to the place in the stored text. */
+/** Maps a position in the text that ran to the position in the stored text. */
 
 import type { SqlFault } from '@datahub/service-kit/call/error';
 import { lineAndColumn } from './lexer.ts';
 
 /**
- * The place is found by what the two texts share before it: placeholders are shorter or longer than names, the rest is
- * the same. Where the database tells a place inside a placeholder, it is the variable's. `isCast`: whether the hub wrote
- * a cast after a placeholder, by its number; any other cast is the statement's own.
+ * Walks both texts up to the position: they differ only where a variable was replaced by a placeholder. A position inside
+ * a placeholder maps to the variable. `isCast` says whether the hub wrote a cast after the placeholder of that number;
+ * all other casts are part of the stored statement.
  */
 export function toStored(
   { stored, run, isCast }: { stored: string; run: string; isCast: (placeholder: number) => boolean },
@@ -52,7 +52,7 @@ function storedOffset(
     if (end > target) return s;
     r = end;
     s += variable[0].length;
-    // What follows a variable without a blank is parted from the placeholder by one.
+    // The hub adds a blank after a placeholder if a word follows the variable directly.
     if (placeholder[1] !== undefined && run[r] === ' ' && stored[s] !== ' ') r++;
   }
   return s;

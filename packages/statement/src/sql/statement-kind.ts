@@ -1,14 +1,13 @@
-/** What a statement does, told by its words: its verb, whether it reads or writes, and whether the hub runs it at all. */
+/** Finds the verb of a statement, whether it reads or writes, and whether the hub runs it at all. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Dialect, lineAndColumn, rejectAt, type Token } from './lexer.ts';
-
-export type StatementKind = 'read' | 'write' | 'standalone';
+import type { Dialect, StatementKind } from '../types.ts';
+import { lineAndColumn, rejectAt, type Token } from './lexer.ts';
 
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
 const readVerbs = new Set([...queryVerbs, 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC']);
 const writeVerbs = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
-/** Run outside of our transaction: they end it, or cannot be in one. */
+/** They run outside of a transaction, because they end it or cannot be part of one. */
 const standaloneVerbs = new Set([
   ...['CALL', 'CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'COMMENT', 'GRANT', 'REVOKE'],
   ...[
@@ -27,10 +26,10 @@ const standaloneVerbs = new Set([
 
 const refusals: Record<string, string> = {
   transaction: 'The hub opens and ends transactions itself, one for each execution.',
-  session: 'A setting of the session would outlive this execution: connections are shared.',
+  session: 'Connections are shared, so a change to the session would affect other executions.',
   prepared: 'The hub prepares statements itself.',
-  files: 'Statements that move files or streams are not run by the hub.',
-  other: 'Statements of this kind are not run by the hub.',
+  files: 'The hub does not run statements that read or write files or streams.',
+  other: 'The hub does not run this kind of statement.',
 };
 
 const refusedVerbs = new Map<string, string>([
@@ -60,15 +59,15 @@ const refusedVerbs = new Map<string, string>([
   ].map((verb) => [verb, 'other'] as const),
 ]);
 
-/** True for commands of which the hub only runs statements that read. */
+/** True for commands whose statements only read. */
 export const isReading = (command: string): boolean => readVerbs.has(command);
 
 export interface Shape {
   verb: string;
   kind: StatementKind;
-  /** A WITH of it writes, too: the database counts the rows of the main statement alone. */
+  /** A WITH in it writes as well. The database counts only the rows of the main statement. */
   uncounted: boolean;
-  /** The tokens of the one statement, without a semicolon at its end. */
+  /** The tokens of the statement, without a semicolon at the end. */
   tokens: Token[];
 }
 
@@ -80,21 +79,21 @@ export function checkShape(
 ): Shape {
   const own = onlyStatement(text, tokens);
   const verb = findVerb(own);
-  if (verb === undefined) throw rejectAt(text, own[0]?.start ?? 0, 'The text holds no statement.');
+  if (verb === undefined) throw rejectAt(text, own[0]?.start ?? 0, 'The text contains no statement.');
   const refused = refusedVerbs.get(verb.text);
   if (refused !== undefined)
     throw rejectAt(text, verb.start, `${verb.text} is refused. ${refusals[refused]}`);
   const kind = kindOf(verb.text);
   if (kind === undefined)
-    throw rejectAt(text, verb.start, `The hub knows no statement that starts with ${verb.text}.`);
+    throw rejectAt(text, verb.start, `The hub does not run statements that start with ${verb.text}.`);
   if (!agree(options.command, verb.text, own[0]?.text === 'WITH')) {
     throw new HubError(
       'COMMAND_MISMATCH',
-      `The statement is ${article(verb.text)} ${verb.text}, but the command is ${options.command}. Set the command to ${verb.text} if that is what it should do.`,
+      `The statement is ${article(verb.text)} ${verb.text}, but the command is ${options.command}. Set the command to ${verb.text} if that is what you want to run.`,
       { stage: 'prepare', retryable: false, sql: lineAndColumn(text, verb.start) },
     );
   }
-  if (kind === 'read') refuseInto(text, own, options.dialect);
+  if (kind === 'read') rejectInto(text, own, options.dialect);
   return { verb: verb.text, kind, uncounted: own.some((_, i) => isWritingWith(own, i)), tokens: own };
 }
 
@@ -110,11 +109,11 @@ function onlyStatement(text: string, tokens: Token[]): Token[] {
   if (end < 0) return tokens;
   const after = tokens.slice(end + 1).find(({ text: symbol }) => symbol !== ';');
   if (after !== undefined)
-    throw rejectAt(text, after.start, 'One stored query is one statement: a second one starts here.');
+    throw rejectAt(text, after.start, 'A stored query must be one statement. A second one starts here.');
   return tokens.slice(0, end);
 }
 
-/** The first word after parentheses; for WITH the verb that the list of queries serves. */
+/** The first word after opening parentheses; after WITH, the verb of the main statement. */
 function findVerb(tokens: Token[]): Token | undefined {
   const first = tokens.findIndex(({ text }) => text !== '(');
   const word = tokens[first];
@@ -150,15 +149,15 @@ function agree(command: string, verb: string, startsWith: boolean): boolean {
 
 const article = (word: string) => (/^[AEIOU]/.test(word) ? 'an' : 'a');
 
-/** What may stand before the INSERT that MySQL and MariaDB are asked to explain. */
+/** What can stand before the INSERT of an EXPLAIN on MySQL and MariaDB. */
 const explainWords = new Set([
   ...['EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE', 'EXTENDED', 'PARTITIONS'],
   ...['FORMAT', '=', 'JSON', 'TREE', 'TRADITIONAL'],
 ]);
 
 /**
- * True where INTO belongs to a statement that inserts, which the read-only session stops. On MySQL and MariaDB that is
- * the one explained alone: its words may be names (`t.insert`, `@insert`, `1insert`), and INTO after them writes a file.
+ * True if the INTO belongs to an INSERT, which the read-only session prevents. On MySQL and MariaDB this is only true in
+ * an EXPLAIN: elsewhere INSERT can be part of a name (`t.insert`, `@insert`, `1insert`), after which INTO writes a file.
  */
 function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
   const verb = tokens[at - 1]?.text ?? '';
@@ -167,11 +166,11 @@ function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
   return inserts && tokens.slice(0, at - 1).every(({ text }) => explainWords.has(text));
 }
 
-/** SELECT … INTO makes a table, a file or a variable. */
-function refuseInto(text: string, tokens: Token[], dialect: Dialect): void {
+/** SELECT … INTO creates a table, a file or a variable. */
+function rejectInto(text: string, tokens: Token[], dialect: Dialect): void {
   const into = tokens.find(
     ({ kind, text: word }, i) => kind === 'word' && word === 'INTO' && !isInserting(tokens, i, dialect),
   );
   if (into === undefined) return;
-  throw rejectAt(text, into.start, 'INTO makes a table, a file or a variable of what is read; leave it out.');
+  throw rejectAt(text, into.start, 'INTO writes the result to a table, a file or a variable. Remove it.');
 }

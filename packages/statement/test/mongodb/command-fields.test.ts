@@ -77,15 +77,15 @@ const good: Record<Kind, [unknown, unknown][]> = {
   list: [[[], []]],
 };
 
-const ofAValue = 'is the variable :x, where a value has no place.';
-const ofTheQuery = 'is the variable :x, where only what the query itself says may stand.';
+const ofAValue = 'is the variable :x, but only a constant can stand here.';
+const ofTheQuery = 'is the variable :x, but must be a constant of the query.';
 const refusals: Record<Kind, string | undefined> = {
   fixed: ofTheQuery,
   value: undefined,
   members: ofAValue,
   expressions: ofAValue,
-  filter: 'must be an object, a filter, written out.',
-  list: 'written out.',
+  filter: 'must be an object .a filter., and cannot be a variable.',
+  list: 'and cannot be a variable.',
 };
 
 describe.each(commands)('%j', (command, verb, fields) => {
@@ -113,7 +113,7 @@ describe.each(commands)('%j', (command, verb, fields) => {
     const pointer = `/${field.replace('/', '~1')}`;
     const text = `${JSON.stringify(command).slice(0, -1)}, ${JSON.stringify(field)}: 1}`;
     expect(() => run(JSON.parse(text))).toThrow(
-      rejected(`${pointer} is no field of ${name} that the hub passes on. It passes on: ${members}.`),
+      rejected(`${pointer} is not an allowed field of ${name}. Allowed fields: ${members}.`),
     );
   });
 
@@ -147,7 +147,7 @@ describe.each(commands)('%j', (command, verb, fields) => {
     expect(() => bind(command, {}, { command: other })).toThrow(
       expect.objectContaining({
         code: 'COMMAND_MISMATCH',
-        message: `The query is ${name}, but the command is ${other}. Set the command to ${verb} if that is what it should do.`,
+        message: `The query is ${name}, but the command is ${other}. Set the command to ${verb} if that is what you want to run.`,
         stage: 'prepare',
         retryable: false,
       }),
@@ -195,30 +195,30 @@ describe('a list of writes', () => {
   });
 
   it.each<[object, string]>([
-    [{ updates: ':x' }, '/updates must be a list of updates, written out.'],
-    [{ updates: [':x'] }, '/updates/0 must be an object, with what to do, written out.'],
+    [{ updates: ':x' }, '/updates must be a list of updates, and cannot be a variable.'],
+    [{ updates: [':x'] }, '/updates/0 must be an object (an operation), and cannot be a variable.'],
     [{ updates: [{ c: ':x' }] }, `/updates/0/c ${ofAValue}`],
-    [{ updates: [{ q: ':x' }] }, '/updates/0/q must be an object, a filter, written out.'],
+    [{ updates: [{ q: ':x' }] }, '/updates/0/q must be an object (a filter), and cannot be a variable.'],
     [
       { updates: [{ arrayFilters: ':x' }] },
-      '/updates/0/arrayFilters must be a list of filters, written out.',
+      '/updates/0/arrayFilters must be a list of filters, and cannot be a variable.',
     ],
     [
       { updates: [{ arrayFilters: [':x'] }] },
-      '/updates/0/arrayFilters/0 must be an object, a filter, written out.',
+      '/updates/0/arrayFilters/0 must be an object (a filter), and cannot be a variable.',
     ],
     ...['limit', 'toString', '$db', ''].map((name): [object, string] => [
       { updates: [{ [name]: 1 }] },
-      `/updates/0/${name} is none of q, u, c, multi, upsert, arrayFilters, collation, hint, sort.`,
+      `/updates/0/${name} is not one of q, u, c, multi, upsert, arrayFilters, collation, hint, sort.`,
     ]),
   ])('of updates is refused: %j', (fields, message) => {
     expect(() => run({ update: 'o', ...fields })).toThrow(rejected(message));
   });
 
   it.each<[object, string]>([
-    [{ deletes: ':x' }, '/deletes must be a list of deletes, written out.'],
-    [{ deletes: [{ q: ':x' }] }, '/deletes/0/q must be an object, a filter, written out.'],
-    [{ deletes: [{ multi: true }] }, '/deletes/0/multi is none of q, limit, collation, hint.'],
+    [{ deletes: ':x' }, '/deletes must be a list of deletes, and cannot be a variable.'],
+    [{ deletes: [{ q: ':x' }] }, '/deletes/0/q must be an object (a filter), and cannot be a variable.'],
+    [{ deletes: [{ multi: true }] }, '/deletes/0/multi is not one of q, limit, collation, hint.'],
   ])('of deletes is refused: %j', (fields, message) => {
     expect(() => run({ delete: 'o', ...fields })).toThrow(rejected(message));
   });

@@ -22,12 +22,12 @@ describe('a text', () => {
     ...['', 'Find', 'find ', 'drop', 'eval', 'findAndModify', 'mapReduce', 'bulkWrite', 'getMore', 'a"'].map(
       (name): [string, string] => [
         JSON.stringify({ [name]: 'o' }),
-        `The query begins with ${JSON.stringify(name)}, which is none of the commands that the hub runs: find, aggregate, count, distinct, insert, update, delete.`,
+        `The query begins with ${JSON.stringify(name)}. The hub runs these commands: find, aggregate, count, distinct, insert, update, delete.`,
       ],
     ),
     [
       '{}',
-      'The query begins with "", which is none of the commands that the hub runs: find, aggregate, count, distinct, insert, update, delete.',
+      'The query begins with "". The hub runs these commands: find, aggregate, count, distinct, insert, update, delete.',
     ],
   ])('%s is refused', (text, message) => {
     expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(rejected(message));
@@ -36,7 +36,7 @@ describe('a text', () => {
   it.each(['9'.repeat(35), '1e9999', `0.${'9'.repeat(35)}`])('with the number %s is refused', (number) => {
     const text = `{"find": "o", "filter": {"a": [${number}]}}`;
     expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(
-      rejected('/filter/a/0 has more digits than any number of MongoDB.'),
+      rejected('/filter/a/0 has more digits than any number type of MongoDB.'),
     );
   });
 
@@ -62,7 +62,7 @@ describe('a text', () => {
     expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(
       expect.objectContaining({
         code: 'SQL_REJECTED',
-        message: `The query is no JSON: ${reason}.`,
+        message: `The query is not valid JSON: ${reason}.`,
         stage: 'prepare',
         retryable: false,
         sql: { line, column },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { compileStatement } from '../../src/compile.ts';
 import { verbOf } from '../../src/mongodb/command.ts';
-import { compileStatement } from '../../src/sql/compile.ts';
 import { bind, find } from '../command-fixture.ts';
 
 describe('a command', () => {
@@ -37,11 +37,11 @@ describe('a command', () => {
   });
 
   it.each<[string, object, string]>([
-    ['another command', { mapReduce: 'o' }, 'none of the commands'],
-    ['a command of the server', { dropDatabase: 1 }, 'none of the commands'],
+    ['another command', { mapReduce: 'o' }, 'The hub runs these commands'],
+    ['a command of the server', { dropDatabase: 1 }, 'The hub runs these commands'],
     ['no collection', { find: 1 }, '/find must be the name of a collection'],
     ['a collection from the caller', { find: ':name' }, 'is the variable :name'],
-    ['a field that nobody passes on', { find: 'o', $db: 'admin' }, '/$db is no field of find'],
+    ['a field that nobody passes on', { find: 'o', $db: 'admin' }, '/$db is not an allowed field of find'],
     ['no pipeline', { aggregate: 'o' }, '/pipeline is missing'],
     ['server-side code in a filter', find({ $where: 'sleep(1000)' }), '/filter/$where runs code'],
     ['server-side code below', find({ a: { $not: { $where: 'x' } } }), 'runs code'],
@@ -64,21 +64,21 @@ describe('a command', () => {
     [
       'a stage about the server',
       { aggregate: 'o', pipeline: [{ $currentOp: {} }] },
-      'is no stage that the hub runs',
+      'is not a stage that the hub runs',
     ],
     [
       'a stage by the name of what every object has',
       { aggregate: 'o', pipeline: [{ constructor: { $out: 'x' } }] },
-      'is no stage that the hub runs',
+      'is not a stage that the hub runs',
     ],
-    ['two stages in one', { aggregate: 'o', pipeline: [{ $limit: 1, $out: 'x' }] }, 'must have one name'],
+    ['two stages in one', { aggregate: 'o', pipeline: [{ $limit: 1, $out: 'x' }] }, 'must have exactly one member'],
     ['a whole filter from the caller', find(':filter'), '/filter must be an object'],
     ['filters from the caller', find({ $or: ':filters' }), '/filter/$or must be a list'],
     ['a filter of a list from the caller', find({ $or: [':filter'] }), '/filter/$or/0 must be an object'],
     ['operators from the caller', find({ a: { $not: ':x' } }), '/filter/a/$not is the variable :x'],
     ['a pipeline from the caller', { aggregate: 'o', pipeline: ':stages' }, '/pipeline must be a list'],
     ['a stage from the caller', { aggregate: 'o', pipeline: [':stage'] }, '/pipeline/0 must be an object'],
-    ['a name from the caller', find({ ':name': 1 }), 'is a variable in the place of a name'],
+    ['a name from the caller', find({ ':name': 1 }), 'is a variable used as a field name'],
     [
       'an update from the caller',
       { update: 'o', updates: [{ q: {}, u: ':u' }] },
@@ -95,7 +95,7 @@ describe('a command', () => {
       '/deletes/0/limit is the variable',
     ],
     ['a sort from the caller', { find: 'o', sort: ':sort' }, '/sort is the variable :sort'],
-    ['a variable in a text', find({ a: 'Dear {{name}}' }), 'a variable stands for a whole value'],
+    ['a variable in a text', find({ a: 'Dear {{name}}' }), 'a variable must be the whole value'],
   ])('is refused: %s', (_name, command, message) => {
     const variables = [{ key: 'name' }];
     expect(() => bind(command, {}, { variables })).toThrow(
@@ -135,6 +135,6 @@ describe('a command', () => {
   it('that is nested beyond all measure is refused', () => {
     let filter: object = { a: 1 };
     for (let i = 0; i < 1_000; i++) filter = { $and: [filter] };
-    expect(() => bind(find(filter))).toThrow('is nested more than 100 deep');
+    expect(() => bind(find(filter))).toThrow('is nested more than 100 levels deep');
   });
 });

@@ -1,12 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { Misfit, numberText, valueText } from '../../src/mongodb/extended-json.ts';
-import { type ExtendedType, extendedTypes, type Form } from '../../src/mongodb/template.ts';
+import {
+  type ExtendedType,
+  extendedTypes,
+  type Form,
+  numberText,
+  ValueFault,
+  valueText,
+} from '../../src/mongodb/extended-json.ts';
 import { ExactNumber, parseValue, type Value } from '../../src/values.ts';
 
 /** What stands in the place of a value, read back; or what is wrong with it. */
 function written(value: Value, form: Form, type?: string): unknown {
   const text = valueText(value, form, type);
-  return text instanceof Misfit ? text : JSON.parse(text);
+  return text instanceof ValueFault ? text : JSON.parse(text);
 }
 
 const must: Record<ExtendedType, string> = {
@@ -137,7 +143,7 @@ const bad: Record<ExtendedType, Value[]> = {
 describe.each(extendedTypes)('%s', (type) => {
   it('refuses what it is not, and says what it must be', () => {
     for (const value of bad[type]) {
-      const misfit = new Misfit(must[type]);
+      const misfit = new ValueFault(must[type]);
       expect([value, written(value, type)]).toEqual([value, misfit]);
       expect(written([null, value], type)).toEqual(misfit);
     }
@@ -220,8 +226,8 @@ describe('a declared type', () => {
 
   it('that the value is not of is said in either form', () => {
     for (const form of ['plain', 'literal'] as const) {
-      expect(written('2026-02-30', form, 'date')).toEqual(new Misfit(must.$date));
-      expect(written(['1', 'x'], form, 'bigint[]')).toEqual(new Misfit(must.$numberLong));
+      expect(written('2026-02-30', form, 'date')).toEqual(new ValueFault(must.$date));
+      expect(written(['1', 'x'], form, 'bigint[]')).toEqual(new ValueFault(must.$numberLong));
     }
   });
 
@@ -272,16 +278,16 @@ describe('JSON', () => {
   });
 
   it.each([
-    ['{"$gt": 1}', 'must not hold a name that begins with $'],
-    ['[[{"a": [{"$oid": "x"}]}]]', 'must not hold a name that begins with $'],
-    ['{"a": {"\\u0024where": 1}}', 'must not hold a name that begins with $'],
-    ['{"a": {"b\\u0000": 1}}', 'must not hold a name with a NUL character'],
-    ['[{"a": 1e9999}]', 'has more digits than any number of MongoDB'],
-    [nines(35), 'has more digits than any number of MongoDB'],
+    ['{"$gt": 1}', 'must not contain a name that begins with $'],
+    ['[[{"a": [{"$oid": "x"}]}]]', 'must not contain a name that begins with $'],
+    ['{"a": {"\\u0024where": 1}}', 'must not contain a name that begins with $'],
+    ['{"a": {"b\\u0000": 1}}', 'must not contain a name with a NUL character'],
+    ['[{"a": 1e9999}]', 'has more digits than any number type of MongoDB'],
+    [nines(35), 'has more digits than any number type of MongoDB'],
   ])('%s is refused in every place of a value', (text, detail) => {
     for (const type of [undefined, 'json', 'json[]', 'string', 'boolean[]']) {
-      expect(written(parseValue(text), 'plain', type)).toEqual(new Misfit(detail));
-      expect(written(parseValue(text), 'literal', type)).toEqual(new Misfit(detail));
+      expect(written(parseValue(text), 'plain', type)).toEqual(new ValueFault(detail));
+      expect(written(parseValue(text), 'literal', type)).toEqual(new ValueFault(detail));
     }
   });
 });

@@ -5,9 +5,10 @@ const stageOf = (stage: object) => (run(aggregate(stage)).pipeline as object[])[
 
 const rejected = (message: string) =>
   expect.objectContaining({ code: 'SQL_REJECTED', message, stage: 'prepare', retryable: false });
-const noPlace = (pointer: string) => rejected(`${pointer} is the variable :x, where a value has no place.`);
+const noPlace = (pointer: string) =>
+  rejected(`${pointer} is the variable :x, but only a constant can stand here.`);
 const onlyTheQuery = (pointer: string) =>
-  rejected(`${pointer} is the variable :x, where only what the query itself says may stand.`);
+  rejected(`${pointer} is the variable :x, but must be a constant of the query.`);
 
 const expressionStages = [
   '$project',
@@ -152,18 +153,24 @@ describe('a stage', () => {
   });
 
   it.each<[unknown, string]>([
-    [{ $facet: ':x' }, '/pipeline/0/$facet must be an object, pipelines, written out.'],
-    [{ $facet: { a: ':x' } }, '/pipeline/0/$facet/a must be a list of stages, written out.'],
-    [{ $lookup: { pipeline: ':x' } }, '/pipeline/0/$lookup/pipeline must be a list of stages, written out.'],
-    [{ $match: ':x' }, '/pipeline/0/$match must be an object, a filter, written out.'],
-    [{ $geoNear: { query: ':x' } }, '/pipeline/0/$geoNear/query must be an object, a filter, written out.'],
-    [':x', '/pipeline/0 must be an object, a stage, written out.'],
-    [[], '/pipeline/0 must be an object, a stage, written out.'],
-    [null, '/pipeline/0 must be an object, a stage, written out.'],
-    [5, '/pipeline/0 must be an object, a stage, written out.'],
-    [{}, '/pipeline/0 must have one name, the stage’s.'],
-    [{ '': {} }, '/pipeline/0 must have one name, the stage’s.'],
-    [{ $limit: 1, $skip: 1 }, '/pipeline/0 must have one name, the stage’s.'],
+    [{ $facet: ':x' }, '/pipeline/0/$facet must be an object (pipelines), and cannot be a variable.'],
+    [{ $facet: { a: ':x' } }, '/pipeline/0/$facet/a must be a list of stages, and cannot be a variable.'],
+    [
+      { $lookup: { pipeline: ':x' } },
+      '/pipeline/0/$lookup/pipeline must be a list of stages, and cannot be a variable.',
+    ],
+    [{ $match: ':x' }, '/pipeline/0/$match must be an object (a filter), and cannot be a variable.'],
+    [
+      { $geoNear: { query: ':x' } },
+      '/pipeline/0/$geoNear/query must be an object (a filter), and cannot be a variable.',
+    ],
+    [':x', '/pipeline/0 must be an object (a stage), and cannot be a variable.'],
+    [[], '/pipeline/0 must be an object (a stage), and cannot be a variable.'],
+    [null, '/pipeline/0 must be an object (a stage), and cannot be a variable.'],
+    [5, '/pipeline/0 must be an object (a stage), and cannot be a variable.'],
+    [{}, '/pipeline/0 must have exactly one member, the name of the stage.'],
+    [{ '': {} }, '/pipeline/0 must have exactly one member, the name of the stage.'],
+    [{ $limit: 1, $skip: 1 }, '/pipeline/0 must have exactly one member, the name of the stage.'],
   ])('of another shape is refused: %j', (stage, message) => {
     expect(() => stageOf(stage as object)).toThrow(rejected(message));
   });
@@ -186,7 +193,7 @@ const pipelines: [string, (stage: object) => object][] = [
 
 describe.each(pipelines)('at %s', (pointer, command) => {
   it.each(['$out', '$merge'])('%s is refused, which writes', (name) => {
-    const message = `${pointer}/${name} writes what was read; the hub writes with insert, update and delete only.`;
+    const message = `${pointer}/${name} writes the result of the pipeline; the hub writes with insert, update and delete only.`;
     expect(() => run(command({ [name]: 'c' }))).toThrow(rejected(message));
     expect(() => run(command({ [name]: { into: 'c' } }))).toThrow(rejected(message));
   });
@@ -221,7 +228,7 @@ describe.each(pipelines)('at %s', (pointer, command) => {
     const message =
       name === '$where'
         ? `${pointer}/$where runs code at the server, which the hub does not allow.`
-        : `${pointer}/${name} is no stage that the hub runs.`;
+        : `${pointer}/${name} is not a stage that the hub runs.`;
     expect(() => run(command(stage))).toThrow(rejected(message));
   });
 });

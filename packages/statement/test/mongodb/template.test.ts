@@ -61,7 +61,7 @@ describe('a text', () => {
   it.each(['Dear {{name}}', '{{name}}!', '{{other}}{{name}}', 'a {{ \t name }} b', '::{{name}}'])(
     '%j is refused, which has a declared variable inside',
     (text) => {
-      const message = '/filter/a has {{name}} inside of a text; a variable stands for a whole value.';
+      const message = '/filter/a contains {{name}} inside a string; a variable must be the whole value.';
       expect(() => bind(find({ a: text }), {}, { variables: [{ key: 'name' }] })).toThrow(
         expect.objectContaining({ code: 'SQL_REJECTED', message, stage: 'prepare', retryable: false }),
       );
@@ -70,12 +70,15 @@ describe('a text', () => {
 });
 
 it.each<[object, string]>([
-  [find({ a: 'x\0' }), '/filter/a is a text with a NUL character.'],
-  [find({ a: { 'x\0': 1 } }), '/filter/a/x\0 is a name with a NUL character.'],
-  [find({ ':name': 1 }), '/filter/:name is a variable in the place of a name; variables stand for values.'],
+  [find({ a: 'x\0' }), '/filter/a is a string that contains a NUL character.'],
+  [find({ a: { 'x\0': 1 } }), '/filter/a/x\0 is a name that contains a NUL character.'],
+  [
+    find({ ':name': 1 }),
+    '/filter/:name is a variable used as a field name; variables stand for values only.',
+  ],
   [
     find({ a: { '{{ name }}': 1 } }),
-    '/filter/a/{{ name }} is a variable in the place of a name; variables stand for values.',
+    '/filter/a/{{ name }} is a variable used as a field name; variables stand for values only.',
   ],
   [{ find: 'x\0' }, '/find must be the name of a collection.'],
 ])('%j is refused', (command, message) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import { compileStatement } from '../../src/sql/compile.ts';
+import { compileStatement } from '../../src/compile.ts';
 import { bind, find } from '../command-fixture.ts';
 
 describe('a variable', () => {
@@ -49,7 +49,7 @@ describe('a variable', () => {
         expect(() => bind(command, { x: value })).toThrow(
           expect.objectContaining({
             code: 'CONTEXT_INVALID',
-            message: 'context.x must not hold a name that begins with $.',
+            message: 'context.x must not contain a name that begins with $.',
           }),
         );
       }
@@ -155,7 +155,7 @@ test('no value ever becomes more than a value', () => {
     if (json.includes('\\u0000')) return;
     const value = JSON.parse(json);
     const run = () => bind({ find: 'o', filter: { a: ':x', b: 1 } }, { x: value }).filter;
-    if (holdsOperator(value)) expect(run).toThrow('must not hold a name that begins with $');
+    if (holdsOperator(value)) expect(run).toThrow('must not contain a name that begins with $');
     else expect(plainNumbers(run())).toEqual(plainNumbers({ a: value, b: 1 }));
   });
   fc.assert(property, { numRuns: scaled(500, 50_000) });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Dialect, lineAndColumn, tokenize } from '../../src/sql/lexer.ts';
+import { lineAndColumn, tokenize } from '../../src/sql/lexer.ts';
+import type { Dialect } from '../../src/types.ts';
 
 /** Tokens as `kind text` each, or the refusal's words. */
 function read(text: string, dialect: Dialect = 'postgres', declared: string[] = []): string[] | string {
@@ -104,8 +105,8 @@ describe('comments', () => {
     expect(read(text, 'mariadb')).toEqual(mysql);
   });
 
-  const executed = 'Comments of the form /*! … */ are executed by the database, so they are refused.';
-  const open = 'A comment is opened here and never closed.';
+  const executed = 'The database executes comments of the form /*! … */, so the hub rejects them.';
+  const open = 'This comment is not closed.';
   it.each<[string, Dialect, string]>([
     ['1 /*! :a */', 'mysql', `1:3 ${executed}`],
     ['1 /*M! :a */', 'mariadb', `1:3 ${executed}`],
@@ -173,22 +174,23 @@ describe('quotes', () => {
   });
 
   const plain = (braced: string) =>
-    `${braced} stands in quotes, where it is plain text. Write it without the quotes: values are bound, never merged into the text. To build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`;
-  const numbered = 'Numbered parameters such as $1 are the hub’s own. Name your variables, as in :name.';
+    `${braced} is in quotes, where it is plain text. Remove the quotes: values are bound, never inserted into the text. To build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`;
+  const numbered =
+    'Numbered parameters such as $1 are reserved for the hub. Name your variables, as in :name.';
   it.each<[string, Dialect, string]>([
-    ["1 'x", 'postgres', "1:3 A ' is opened here and never closed."],
-    ["1 'x''", 'mysql', "1:3 A ' is opened here and never closed."],
-    ["1 'x\\'", 'mysql', "1:3 A ' is opened here and never closed."],
-    ["1 E'x\\'", 'postgres', "1:3 A ' is opened here and never closed."],
-    ['"x', 'postgres', '1:1 A " is opened here and never closed.'],
-    ['`x', 'mysql', '1:1 A ` is opened here and never closed.'],
+    ["1 'x", 'postgres', "1:3 This ' is not closed."],
+    ["1 'x''", 'mysql', "1:3 This ' is not closed."],
+    ["1 'x\\'", 'mysql', "1:3 This ' is not closed."],
+    ["1 E'x\\'", 'postgres', "1:3 This ' is not closed."],
+    ['"x', 'postgres', '1:1 This " is not closed.'],
+    ['`x', 'mysql', '1:1 This ` is not closed.'],
     ['`x`', 'postgres', '1:1 PostgreSQL quotes names with ", not with `.'],
     ["'a {{ b }}'", 'postgres', `1:4 ${plain('{{ b }}')}`],
     ['"{{b}}"', 'mysql', `1:2 ${plain('{{b}}')}`],
     ['$$\n{{ b}}$$', 'postgres', `2:1 ${plain('{{ b}}')}`],
     ["E'{{b }}'", 'postgres', `1:3 ${plain('{{b }}')}`],
-    ['1 $x$ y', 'postgres', '1:3 $x$ is opened here and never closed.'],
-    ['1 $$ y', 'postgres', '1:3 $$ is opened here and never closed.'],
+    ['1 $x$ y', 'postgres', '1:3 This $x$ is not closed.'],
+    ['1 $$ y', 'postgres', '1:3 This $$ is not closed.'],
     ['1 $1', 'postgres', `1:3 ${numbered}`],
     ['$1a$ x $1a$', 'postgres', `1:1 ${numbered}`],
     ['$a-b$', 'postgres', `1:1 ${numbered}`],
@@ -223,9 +225,9 @@ describe('colons and braces', () => {
   });
 
   const shape =
-    'A variable is written {{name}}: a letter or underscore, then letters, digits or underscores.';
+    'Write a variable as {{name}}. Its name starts with a letter or underscore, followed by letters, digits or underscores.';
   it.each<[string, string]>([
-    [`1 :${name64}n`, '1:3 A variable’s name has at most 64 characters.'],
+    [`1 :${name64}n`, '1:3 The name of a variable has at most 64 characters.'],
     [`1 {{${name64}n}}`, `1:3 ${shape}`],
     ['1 {{1}}', `1:3 ${shape}`],
     ['{{a b}}', `1:1 ${shape}`],
@@ -238,7 +240,7 @@ describe('colons and braces', () => {
 
   it('a question mark is an operator to PostgreSQL, and refused where it is a placeholder', () => {
     expect(read('a ? b')).toEqual(['word A', 'symbol ?', 'word B']);
-    expect(read('a = ?', 'mysql')).toBe('1:5 Placeholders have names here: write :name instead of ?.');
+    expect(read('a = ?', 'mysql')).toBe('1:5 Placeholders must have names: write :name instead of ?.');
   });
 });
 

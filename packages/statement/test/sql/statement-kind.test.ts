@@ -1,9 +1,8 @@
 /** Which command a statement takes, and what it then is: every statement the hub knows, under every command. */
 
 import { describe, expect, it } from 'vitest';
-import { compileStatement } from '../../src/sql/compile.ts';
-import type { Dialect } from '../../src/sql/lexer.ts';
-import type { StatementKind } from '../../src/sql/statement-kind.ts';
+import { compileStatement } from '../../src/compile.ts';
+import type { Dialect, StatementKind } from '../../src/types.ts';
 
 const commands = [
   ...['SELECT', 'WITH', 'VALUES', 'TABLE', 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC'],
@@ -117,7 +116,7 @@ const refused: [dialects: Dialect[], texts: string[]][] = [
 const leaving: [dialects: Dialect[], texts: string[]][] = [
   [all, ['SELECT 1 INTO t', 'SELECT * INTO t FROM s', 'WITH a AS (SELECT 1) SELECT * INTO t FROM a']],
   [mysql, ["SELECT 1 INTO OUTFILE '/tmp/x'", "SELECT 1 INTO DUMPFILE '/tmp/x'", 'SELECT 1 INTO @x']],
-  // To MySQL a hint goes on past what ends a comment where that stands in quotes.
+  // To MySQL a hint goes on past what ends a comment where that is in quotes.
   [mysql, ['`', "'", '"'].map((q) => `SELECT /*+ QB_NAME(${q}a*/${q}) */ 1 INTO OUTFILE '/tmp/x' -- ${q}`)],
   // Names that look like the verbs that INTO may follow.
   [

@@ -1,6 +1,6 @@
 /** The hub's lexer against the engines' own: where one sees a string, a comment or a variable, so does the other. */
 
-import { compileStatement, type Dialect } from '@datahub/statement/sql/compile';
+import { compileStatement, type Dialect } from '@datahub/statement/compile';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';

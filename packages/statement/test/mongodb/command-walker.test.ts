@@ -86,48 +86,57 @@ describe('a filter', () => {
   });
 
   it.each<[object, string]>([
-    [{ $and: ':x' }, '/filter/$and must be a list of filters, written out.'],
-    [{ $or: { a: 1 } }, '/filter/$or must be a list of filters, written out.'],
-    [{ $nor: ':x' }, '/filter/$nor must be a list of filters, written out.'],
-    [{ $nor: [':x'] }, '/filter/$nor/0 must be an object, a filter, written out.'],
+    [{ $and: ':x' }, '/filter/$and must be a list of filters, and cannot be a variable.'],
+    [{ $or: { a: 1 } }, '/filter/$or must be a list of filters, and cannot be a variable.'],
+    [{ $nor: ':x' }, '/filter/$nor must be a list of filters, and cannot be a variable.'],
+    [{ $nor: [':x'] }, '/filter/$nor/0 must be an object (a filter), and cannot be a variable.'],
     [
       { a: { $all: [{ $not: ':x' }] } },
-      '/filter/a/$all/0/$not is the variable :x, where a value has no place.',
+      '/filter/a/$all/0/$not is the variable :x, but only a constant can stand here.',
     ],
-    [{ $text: ':x' }, '/filter/$text is the variable :x, where a value has no place.'],
-    [{ $jsonSchema: '{{ x }}' }, '/filter/$jsonSchema is the variable :x, where a value has no place.'],
-    [{ a: { $not: ':x' } }, '/filter/a/$not is the variable :x, where a value has no place.'],
-    [{ a: { b: 1, $not: ':x' } }, '/filter/a/$not is the variable :x, where a value has no place.'],
-    [{ a: { $elemMatch: ':x' } }, '/filter/a/$elemMatch must be an object, a filter, written out.'],
+    [{ $text: ':x' }, '/filter/$text is the variable :x, but only a constant can stand here.'],
+    [
+      { $jsonSchema: '{{ x }}' },
+      '/filter/$jsonSchema is the variable :x, but only a constant can stand here.',
+    ],
+    [{ a: { $not: ':x' } }, '/filter/a/$not is the variable :x, but only a constant can stand here.'],
+    [{ a: { b: 1, $not: ':x' } }, '/filter/a/$not is the variable :x, but only a constant can stand here.'],
+    [
+      { a: { $elemMatch: ':x' } },
+      '/filter/a/$elemMatch must be an object (a filter), and cannot be a variable.',
+    ],
     [
       { a: { $elemMatch: { $not: ':x' } } },
-      '/filter/a/$elemMatch/$not is the variable :x, where a value has no place.',
+      '/filter/a/$elemMatch/$not is the variable :x, but only a constant can stand here.',
     ],
     [
       { a: { $elemMatch: { b: { $not: ':x' } } } },
-      '/filter/a/$elemMatch/b/$not is the variable :x, where a value has no place.',
+      '/filter/a/$elemMatch/b/$not is the variable :x, but only a constant can stand here.',
     ],
     [
       { a: { $elemMatch: { $and: ':x' } } },
-      '/filter/a/$elemMatch/$and must be a list of filters, written out.',
+      '/filter/a/$elemMatch/$and must be a list of filters, and cannot be a variable.',
     ],
     [
       { a: { $elemMatch: { $or: ':x' } } },
-      '/filter/a/$elemMatch/$or must be a list of filters, written out.',
+      '/filter/a/$elemMatch/$or must be a list of filters, and cannot be a variable.',
     ],
     [
       { a: { $elemMatch: { $nor: ':x' } } },
-      '/filter/a/$elemMatch/$nor must be a list of filters, written out.',
+      '/filter/a/$elemMatch/$nor must be a list of filters, and cannot be a variable.',
     ],
     [
       { a: { $elemMatch: { $gt: 1, $or: ':x' } } },
-      '/filter/a/$elemMatch/$or must be a list of filters, written out.',
+      '/filter/a/$elemMatch/$or must be a list of filters, and cannot be a variable.',
     ],
     [
       { a: { $all: [{ $elemMatch: ':x' }] } },
-      '/filter/a/$all/0/$elemMatch must be an object, a filter, written out.',
+      '/filter/a/$all/0/$elemMatch must be an object (a filter), and cannot be a variable.',
     ],
-    [{ 'a/b~c': { $not: ':x' } }, '/filter/a~1b~0c/$not is the variable :x, where a value has no place.'],
+    [
+      { 'a/b~c': { $not: ':x' } },
+      '/filter/a~1b~0c/$not is the variable :x, but only a constant can stand here.',
+    ],
     [
       { a: { '~/~/': { $function: 1 } } },
       '/filter/a/~0~1~0~1/$function runs code at the server, which the hub does not allow.',
@@ -159,17 +168,14 @@ describe('an update', () => {
   });
 
   it.each<[unknown, string]>([
-    [':x', '/updates/0/u must be an object, an update, written out.'],
-    [{ $set: ':x' }, '/updates/0/u/$set must be an object, fields and values, written out.'],
+    [':x', '/updates/0/u must be an object (an update), and cannot be a variable.'],
+    [{ $set: ':x' }, '/updates/0/u/$set must be an object (fields and values), and cannot be a variable.'],
     [
       { $rename: { a: ':x' } },
-      '/updates/0/u/$rename/a is the variable :x, where only what the query itself says may stand.',
+      '/updates/0/u/$rename/a is the variable :x, but must be a constant of the query.',
     ],
-    [
-      { $rename: ':x' },
-      '/updates/0/u/$rename is the variable :x, where only what the query itself says may stand.',
-    ],
-    [[':x'], '/updates/0/u/0 must be an object, a stage, written out.'],
+    [{ $rename: ':x' }, '/updates/0/u/$rename is the variable :x, but must be a constant of the query.'],
+    [[':x'], '/updates/0/u/0 must be an object (a stage), and cannot be a variable.'],
   ])('takes no more of the caller: %j', (u, message) => {
     expect(() => run(update(u))).toThrow(rejected(message));
   });
@@ -182,10 +188,14 @@ describe('depth', () => {
   it('is a hundred at most, of objects and of arrays', () => {
     for (const nested of [objects, arrays]) {
       expect(run({ insert: 'o', documents: [nested(99)] }).documents).toEqual([nested(99)]);
-      expect(() => run({ insert: 'o', documents: [nested(100)] })).toThrow('is nested more than 100 deep');
+      expect(() => run({ insert: 'o', documents: [nested(100)] })).toThrow(
+        'is nested more than 100 levels deep',
+      );
     }
     const pointer = `/filter${'/a'.repeat(101)}`;
-    expect(() => run(find(objects(101)))).toThrow(rejected(`${pointer} is nested more than 100 deep.`));
+    expect(() => run(find(objects(101)))).toThrow(
+      rejected(`${pointer} is nested more than 100 levels deep.`),
+    );
   });
 
   it('is not what stands side by side', () => {

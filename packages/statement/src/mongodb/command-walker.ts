@@ -1,17 +1,11 @@
 /**
- * Walks a command by what MongoDB reads in each place (a filter, a stage, an expression, an update, a value), so that a
- * variable stands only where a value stands, and what runs code or writes unseen is refused.
+ * Walks a command by the grammar of MongoDB (filter, stage, expression, update, value), so that a variable can only
+ * replace a value. Rejects what runs code at the server, and stages that write.
  */
 
 import { ExactNumber, type Value } from '../values.ts';
-import {
-  below,
-  type ExtendedType,
-  extendedTypes,
-  refuse,
-  type TemplateWriter,
-  variableIn,
-} from './template.ts';
+import { type ExtendedType, extendedTypes } from './extended-json.ts';
+import { below, reject, type TemplateWriter, variableIn } from './template.ts';
 
 type Members = Record<string, Value>;
 export type Walk = (value: Value, pointer: string) => void;
@@ -27,7 +21,7 @@ export function isObject(value: Value): value is Members {
   );
 }
 
-export class Positions {
+export class CommandWalker {
   readonly #out: TemplateWriter;
   #depth = 0;
 
@@ -35,18 +29,18 @@ export class Positions {
     this.#out = out;
   }
 
-  /** Written out in the query: no variable in it. */
+  /** A constant of the query, without variables. */
   readonly fixed: Walk = (value, pointer) => {
     const name = variableIn(value);
     if (name !== undefined)
-      throw refuse(pointer, `is the variable :${name}, where only what the query itself says may stand`);
+      throw reject(pointer, `is the variable :${name}, but must be a constant of the query`);
     this.#deep(value, pointer, this.fixed);
   };
 
-  /** A value, and whatever is in it. */
+  /** A value, of any depth. */
   readonly plain: Walk = (value, pointer) => this.#value(value, pointer, { form: 'plain', walk: this.plain });
 
-  /** An aggregation expression: a variable in it is a literal. */
+  /** An aggregation expression, in which a variable becomes a `$literal`. */
   readonly expression: Walk = (value, pointer) => {
     if (isObject(value) && Object.keys(value).length === 1 && Object.hasOwn(value, '$literal')) {
       this.#members(value, pointer, () => this.plain);
@@ -63,7 +57,7 @@ export class Positions {
     return key.startsWith('$') ? this.written(this.plain) : this.#condition;
   }
 
-  /** What a field is compared with: a value, or operators. */
+  /** What a field is compared with: a value or operators. */
   readonly #condition: Walk = (value, pointer) => {
     if (!isObject(value) || this.#extended(value) !== undefined) return this.plain(value, pointer);
     this.#members(value, pointer, (operator) => {
@@ -78,7 +72,7 @@ export class Positions {
     (isOperators(members) && !logical ? this.#condition : this.filter)(members, pointer);
   };
 
-  /** The members of a list, as of `$all`, may be operators themselves. */
+  /** The elements of a list, such as that of `$all`, can be operators themselves. */
   readonly #operand: Walk = (value, pointer) => {
     if (Array.isArray(value)) this.#out.array(value, pointer, this.#condition);
     else this.plain(value, pointer);
@@ -100,16 +94,20 @@ export class Positions {
   readonly #stage: Walk = (value, pointer) => {
     const stage = this.#object(value, pointer, 'a stage');
     const [name = '', ...more] = Object.keys(stage);
-    if (name === '' || more.length > 0) throw refuse(pointer, 'must have one name, the stage’s');
+    if (name === '' || more.length > 0)
+      throw reject(pointer, 'must have exactly one member, the name of the stage');
     this.#members(stage, pointer, () => this.#stageWalk(name, below(pointer, name)));
   };
 
   #stageWalk(name: string, pointer: string): Walk {
     if (name === '$out' || name === '$merge') {
-      throw refuse(pointer, 'writes what was read; the hub writes with insert, update and delete only');
+      throw reject(
+        pointer,
+        'writes the result of the pipeline; the hub writes with insert, update and delete only',
+      );
     }
     const known = Object.hasOwn(this.#stages, name) ? this.#stages[name] : undefined;
-    if (known === undefined) throw refuse(pointer, 'is no stage that the hub runs');
+    if (known === undefined) throw reject(pointer, 'is not a stage that the hub runs');
     return known;
   }
 
@@ -151,53 +149,54 @@ export class Positions {
       }),
   };
 
-  /** An object with these members and no others. */
+  /** An object with no other members than these. */
   only(walks: Walks): Walk {
     return (value, pointer) =>
-      this.#members(this.#object(value, pointer, 'with what to do'), pointer, (key) => {
+      this.#members(this.#object(value, pointer, 'an operation'), pointer, (key) => {
         if (Object.hasOwn(walks, key)) return walks[key] as Walk;
-        throw refuse(below(pointer, key), `is none of ${Object.keys(walks).join(', ')}`);
+        throw reject(below(pointer, key), `is not one of ${Object.keys(walks).join(', ')}`);
       });
   }
 
-  /** What is not named is as the query says. */
+  /** Members that are not in `walks` must be constants. */
   #parts(value: Value, pointer: string, walks: Walks): void {
     const walkOf = (key: string) => (Object.hasOwn(walks, key) ? (walks[key] as Walk) : this.fixed);
     if (isObject(value)) this.#members(value, pointer, walkOf);
     else this.fixed(value, pointer);
   }
 
-  /** A list that the query itself writes out. */
+  /** A list that is not itself a variable. */
   listOf(walk: Walk, what: string): Walk {
     return (value, pointer) => {
-      if (!Array.isArray(value)) throw refuse(pointer, `must be a list of ${what}, written out`);
+      if (!Array.isArray(value)) throw reject(pointer, `must be a list of ${what}, and cannot be a variable`);
       this.#out.array(value, pointer, (member, at) => this.#descend(() => walk(member, at), at));
     };
   }
 
-  /** Anything but a variable alone, which would decide more than a value. */
+  /** Anything but a variable, which would decide more than a value here. */
   written(walk: Walk): Walk {
     return (value, pointer) => {
       const name = variableIn(value);
-      if (name !== undefined) throw refuse(pointer, `is the variable :${name}, where a value has no place`);
+      if (name !== undefined)
+        throw reject(pointer, `is the variable :${name}, but only a constant can stand here`);
       walk(value, pointer);
     };
   }
 
   #object(value: Value, pointer: string, what: string): Members {
-    if (!isObject(value)) throw refuse(pointer, `must be an object, ${what}, written out`);
+    if (!isObject(value)) throw reject(pointer, `must be an object (${what}), and cannot be a variable`);
     return value;
   }
 
   #members(members: Members, pointer: string, walkOf: (key: string) => Walk): void {
     this.#out.object(members, pointer, (key, at) => {
-      if (codeNames.has(key)) throw refuse(at, 'runs code at the server, which the hub does not allow');
+      if (codeNames.has(key)) throw reject(at, 'runs code at the server, which the hub does not allow');
       this.#descend(() => walkOf(key)(members[key] as Value, at), at);
     });
   }
 
   #descend(walk: () => void, pointer: string): void {
-    if (++this.#depth > depthMax) throw refuse(pointer, `is nested more than ${depthMax} deep`);
+    if (++this.#depth > depthMax) throw reject(pointer, `is nested more than ${depthMax} levels deep`);
     walk();
     this.#depth--;
   }
@@ -205,8 +204,8 @@ export class Positions {
   #value(value: Value, pointer: string, { form, walk }: { form: 'plain' | 'literal'; walk: Walk }): void {
     const name = variableIn(value);
     const typed = isObject(value) ? this.#extended(value) : undefined;
-    if (name !== undefined) this.#out.place(name, form);
-    else if (typed !== undefined) this.#out.place(typed.name, typed.type);
+    if (name !== undefined) this.#out.placeholder(name, form);
+    else if (typed !== undefined) this.#out.placeholder(typed.name, typed.type);
     else this.#deep(value, pointer, walk);
   }
 
@@ -217,7 +216,7 @@ export class Positions {
     } else this.#out.scalar(value as Exclude<typeof value, object> | ExactNumber | null, pointer);
   }
 
-  /** `{"$oid": ":id"}` and its like. */
+  /** Such as `{"$oid": ":id"}`. */
   #extended(value: Members): { name: string; type: ExtendedType } | undefined {
     const [type = '', ...more] = Object.keys(value);
     const name = variableIn(value[type] as Value);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileStatement, type Dialect } from '../../src/sql/compile.ts';
+import { compileStatement, type Dialect } from '../../src/compile.ts';
 
 const bind = (text: string, json: string, dialect: Dialect, type: string) =>
   compileStatement(text, { dialect, command: 'SELECT', variables: [{ key: 'x', type }] }).bind({

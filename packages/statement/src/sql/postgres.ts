@@ -1,0 +1,68 @@
+/** Text and parameters for PostgreSQL: one numbered placeholder a name, cast to the declared type. */
+
+import type { BoundValue } from '../types.ts';
+import type { Declaration, Value } from '../values.ts';
+import { type Source, toScalar } from './source.ts';
+
+const casts: Record<string, string> = {
+  string: 'text',
+  integer: 'integer',
+  bigint: 'bigint',
+  number: 'double precision',
+  decimal: 'numeric',
+  boolean: 'boolean',
+  date: 'date',
+  timestamp: 'timestamptz',
+  uuid: 'uuid',
+  json: 'jsonb',
+};
+
+const beginsWord = /^[\w\u0080-\uffff]/;
+const endsInWord = /[\w$\u0080-\uffff]$/;
+
+/** A list is compared with `= ANY` or `<> ALL`. */
+export function writePostgres({ text, placeholders, declarations }: Source, values: Value[]): string {
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { variable, start, end, list } of placeholders) {
+    const isList = list !== undefined && Array.isArray(values[variable]);
+    const placeholder = `$${variable + 1}${castOf(declarations[variable] as Declaration, values[variable])}`;
+    const before = text.slice(at, isList ? list.from : start);
+    pieces.push(before);
+    if (isList) pieces.push(`${list.not ? '<> ALL' : '= ANY'} (`);
+    // In LIMIT:n the dollar sign would become part of the word.
+    else if (endsInWord.test(before === '' ? (pieces.at(-2) ?? '') : before)) pieces.push(' ');
+    pieces.push(placeholder);
+    at = end;
+    if (beginsWord.test(text.charAt(at))) pieces.push(' ');
+  }
+  return pieces.join('') + text.slice(at);
+}
+
+export function postgresParams({ declarations }: Source, values: Value[]): BoundValue[] {
+  return values.map((value, i) => {
+    const { type } = declarations[i] as Declaration;
+    return Array.isArray(value) && type !== 'json' ? toArrayLiteral(value, type) : toScalar(value, type);
+  });
+}
+
+/** Whether `writePostgres` writes a cast after the placeholder. */
+export const isCast = (declaration: Declaration | undefined): boolean =>
+  declaration !== undefined && castOf(declaration, undefined) !== '';
+
+function castOf({ type }: Declaration, value: Value | undefined): string {
+  if (type === undefined) return '';
+  const array = type.endsWith('[]') || (Array.isArray(value) && type !== 'json');
+  const cast = casts[type.replace('[]', '')];
+  return cast === undefined ? '' : `::${cast}${array ? '[]' : ''}`;
+}
+
+/** PostgreSQL's array notation, with every element but NULL in quotes. */
+function toArrayLiteral(values: Value[], type: string | undefined): string {
+  const elements = values.map((value) => {
+    if (value === null) return 'NULL';
+    if (Array.isArray(value) && type !== 'json[]') return toArrayLiteral(value, type);
+    return `"${String(toScalar(value, type)).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+  });
+  return `{${elements.join(',')}}`;
+}

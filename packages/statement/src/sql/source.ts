@@ -1,0 +1,57 @@
+/** A compiled SQL text and where its variables stand: what the writers of each engine start from. */
+
+import type { BoundValue } from '../types.ts';
+import { type Declaration, ExactNumber, toJsonText, type Value } from '../values.ts';
+import { rejectAt, type Token } from './lexer.ts';
+
+export interface Source {
+  text: string;
+  placeholders: Placeholder[];
+  declarations: Declaration[];
+}
+
+/** One use of a variable. */
+export interface Placeholder {
+  variable: number;
+  start: number;
+  end: number;
+  /** Set if the variable is alone in the parentheses of `[NOT] IN (:name)`, which starts at `from`. */
+  list: undefined | { not: boolean; from: number };
+}
+
+/** The most placeholders that the protocols of the engines can number in one statement. */
+export const placeholdersMax = 65_535;
+
+/** Distinct names in the order of the text. */
+export function variableNames(text: string, tokens: Token[]): string[] {
+  const variables = tokens.filter((token) => token.kind === 'variable');
+  const beyond = variables[placeholdersMax];
+  if (beyond === undefined) return [...new Set(variables.map((token) => token.text))];
+  throw rejectAt(text, beyond.start, `The statement uses variables in more than ${placeholdersMax} places.`);
+}
+
+export function findPlaceholders(tokens: Token[], names: string[]): Placeholder[] {
+  const numbers = new Map(names.map((name, number) => [name, number]));
+  return tokens.flatMap(({ text, start, end }, i) => {
+    const variable = tokens[i]?.kind === 'variable' ? numbers.get(text) : undefined;
+    return variable === undefined ? [] : [{ variable, start, end, list: findList(tokens, i) }];
+  });
+}
+
+function findList(tokens: Token[], i: number): Placeholder['list'] {
+  const [open, close, word] = [tokens[i - 1], tokens[i + 1], tokens[i - 2]];
+  if (open?.text !== '(' || close?.text !== ')' || word?.kind !== 'word' || word.text !== 'IN')
+    return undefined;
+  const before = tokens[i - 3];
+  const not = before?.kind === 'word' && before.text === 'NOT';
+  return { not, from: (not ? (before as Token) : word).start };
+}
+
+/** Objects, arrays and declared JSON become JSON text, so that no driver takes them for a list or an operator. */
+export function toScalar(value: Value, type: string | undefined): BoundValue {
+  if (value === null) return null;
+  if (type === 'json' || type === 'json[]') return toJsonText(value);
+  // 1.0 and 1e3 are whole numbers in JSON, but no integer literals for a database.
+  if (value instanceof ExactNumber) return type?.startsWith('integer') ? Number(value.text) + 0 : value.text;
+  return typeof value === 'object' ? toJsonText(value) : value;
+}
