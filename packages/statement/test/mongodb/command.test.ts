@@ -71,7 +71,11 @@ describe('a command', () => {
       { aggregate: 'o', pipeline: [{ constructor: { $out: 'x' } }] },
       'is not a stage that the hub runs',
     ],
-    ['two stages in one', { aggregate: 'o', pipeline: [{ $limit: 1, $out: 'x' }] }, 'must have exactly one member'],
+    [
+      'two stages in one',
+      { aggregate: 'o', pipeline: [{ $limit: 1, $out: 'x' }] },
+      'must have exactly one member',
+    ],
     ['a whole filter from the caller', find(':filter'), '/filter must be an object'],
     ['filters from the caller', find({ $or: ':filters' }), '/filter/$or must be a list'],
     ['a filter of a list from the caller', find({ $or: [':filter'] }), '/filter/$or/0 must be an object'],

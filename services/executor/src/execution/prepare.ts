@@ -7,7 +7,7 @@ import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteOptions } from '@datahub/proto/executor/v1/executor';
 import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
-import { type CompiledStatement, compileStatement } from '@datahub/statement/sql/compile';
+import { type CompiledStatement, compileStatement } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../engine.ts';
 
