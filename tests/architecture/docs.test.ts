@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -54,5 +54,33 @@ describe('docs/dependencies.md', () => {
     expect(foreign.filter((name) => !listed.includes(`\`${name}\``))).toEqual([]);
     const lines = listed.split('\n').filter((line) => foreign.some((name) => line.includes(`\`${name}\``)));
     expect(lines.length).toBeLessThanOrEqual(10);
+  });
+});
+
+describe('docs/architecture.md', () => {
+  const text = read('docs/architecture.md');
+  const changes = text
+    .slice(text.indexOf('## To change this'), text.indexOf('## The tree'))
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| to |'));
+  const pathsIn = (line: string) =>
+    [...line.matchAll(/`((?:services|packages|proto|docs|deploy|tests|bench|tools)(?:\/[^`*]*)?)`/g)].map(
+      ([, path = '']) => path,
+    );
+
+  it('says where to make ten common changes', () => {
+    expect(changes).toHaveLength(10);
+    expect(changes.filter((line) => pathsIn(line).length === 0)).toEqual([]);
+  });
+
+  it('names paths that exist', () => {
+    expect(pathsIn(text).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it('describes every service and package', () => {
+    const folders = ['services', 'packages'].flatMap((dir) =>
+      readdirSync(join(root, dir)).map((name) => `${dir}/${name}`),
+    );
+    expect(folders.filter((folder) => !text.includes(`| \`${folder}\` |`))).toEqual([]);
   });
 });
