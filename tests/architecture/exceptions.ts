@@ -74,7 +74,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/catalog/src/rpc/sources.ts#createSourceCalls',
     'services/executor/src/engines/mysql/results.ts#createResultReader',
     'services/executor/src/process.ts#startExecutorProcess',
-    'services/executor/src/result/fair-scheduler.ts#createTurns',
     'services/executor/src/service.ts#openExecutor',
     'services/gateway/src/access/key-cache.ts#createAuth',
     'services/gateway/src/access/shared-rate-limiter.ts#createSharedLimits',
@@ -104,7 +103,6 @@ export const openWork: Record<Rule, string[]> = {
   moduleState: [
     'services/executor/src/network/shared-read-buffer.ts#inPlace',
     'services/executor/src/result/json-encoder.ts#shortEscapes',
-    'services/executor/src/result/row-layout.ts#layouts',
     'services/gateway/src/http/request-context.ts#deadlines',
   ],
   importCircle: [

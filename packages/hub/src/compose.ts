@@ -11,7 +11,7 @@ import { startResealing } from '@datahub/executor/credentials/rotation';
 import { watchCatalog } from '@datahub/executor/definitions/catalog-watch';
 import { createEngines } from '@datahub/executor/engines/index';
 import { compileQuery } from '@datahub/executor/execution/prepare';
-import { createAnswers } from '@datahub/executor/result/response-writer';
+import { createResponseWriters } from '@datahub/executor/result/response-writer';
 import { openExecutor } from '@datahub/executor/service';
 import { readGatewayConfig } from '@datahub/gateway/config';
 import { openGateway } from '@datahub/gateway/service';
@@ -96,7 +96,7 @@ async function open(
     opener,
     engines: createEngines(),
     compile: compileQuery,
-    createAnswer: createAnswers(),
+    createWriter: createResponseWriters(),
     tracing,
   });
   closers.add({ close: () => executor.close(settings.gateway.drainMs) });

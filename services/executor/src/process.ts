@@ -57,7 +57,7 @@ function readProcess(reader: SettingsReader) {
 
 export async function startExecutorProcess(
   env: Environment,
-  parts: Pick<ExecutorDeps, 'engines' | 'compile' | 'createAnswer'>,
+  parts: Pick<ExecutorDeps, 'engines' | 'compile' | 'createWriter'>,
 ): Promise<RunningService & { port: number }> {
   const { config, sealing, grpc, catalogAddresses, metricsPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'executor', ...log });

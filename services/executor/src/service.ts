@@ -32,7 +32,7 @@ export interface ExecutorDeps {
   opener: Opener;
   engines: Readonly<Record<EngineName, Engine>>;
   compile: CompileQuery;
-  createAnswer: ExecuteDeps['createAnswer'];
+  createWriter: ExecuteDeps['createWriter'];
   tracing?: Tracing | undefined;
   /** Asks the name servers and the system by default. */
   resolve?: Resolve;
@@ -109,7 +109,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     executor: {
       execute: createExecute({
         ...shared,
-        createAnswer: deps.createAnswer,
+        createWriter: deps.createWriter,
         limits: config.executions,
         events,
         tracing: deps.tracing,

@@ -15,7 +15,7 @@ import type { Catalog } from '../src/definitions/definition.ts';
 import { createEngines } from '../src/engines/index.ts';
 import { compileQuery } from '../src/execution/prepare.ts';
 import { createAskNetwork, createResolve } from '../src/network/resolver.ts';
-import { createAnswer } from '../src/result/response-writer.ts';
+import { createResponseWriter } from '../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { type NameServer, startNameServer } from './network/name-server.ts';
 
@@ -75,7 +75,7 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
         opener: { currentKeyId: 'k', open: async (text) => decodeURIComponent(text) },
         engines: createEngines(),
         compile: compileQuery,
-        createAnswer,
+        createWriter: createResponseWriter,
         resolve: createResolve({ localNames, askNetwork: createAskNetwork([names.at]), askSystem }),
       },
     );

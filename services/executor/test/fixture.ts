@@ -5,7 +5,7 @@ import type { EngineName } from '@datahub/contract/engines';
 import mysql from 'mysql2/promise';
 import type { Connection, ConnectSettings, Outcome, RunOptions, Statement } from '../src/engine.ts';
 import { openSocket } from '../src/network/shared-read-buffer.ts';
-import { createAnswer } from '../src/result/response-writer.ts';
+import { createResponseWriter } from '../src/result/response-writer.ts';
 import type { RowFormat } from '../src/row-sink.ts';
 
 export const dial = (host: string, port: number): Promise<Socket> =>
@@ -63,7 +63,7 @@ export async function ask(connection: Connection, text: string, asked: Asked = {
     },
     onDrain: () => {},
   };
-  const answer = createAnswer({ format, numbers, meta: false, reply });
+  const answer = createResponseWriter({ format, numbers, meta: false, reply });
   try {
     const outcome = await connection.run({ key, text, params, kind }, answer, {
       statementTimeoutMs: 10_000,

@@ -94,7 +94,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
     mapLocation: (fault) => fault,
     nameVariables: (message) => message,
   }),
-  createAnswer: () => {
+  createWriter: () => {
     throw new Error('Nothing is answered here.');
   },
 };

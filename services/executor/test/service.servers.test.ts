@@ -13,7 +13,7 @@ import { readExecutorConfig } from '../src/config.ts';
 import type { Catalog } from '../src/definitions/definition.ts';
 import { createEngines } from '../src/engines/index.ts';
 import { compileQuery } from '../src/execution/prepare.ts';
-import { createAnswer } from '../src/result/response-writer.ts';
+import { createResponseWriter } from '../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 
 /** What an operator sees of the hub's sessions, and does to them. */
@@ -178,7 +178,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
         opener: { currentKeyId: 'k', open: async (text) => text },
         engines: createEngines(),
         compile: compileQuery,
-        createAnswer,
+        createWriter: createResponseWriter,
       },
     );
   });

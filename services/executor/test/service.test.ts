@@ -15,7 +15,7 @@ import { bindingOf } from '../src/credentials/unseal.ts';
 import type { Catalog } from '../src/definitions/definition.ts';
 import { toSourceDefinition } from '../src/definitions/definition.ts';
 import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/engine.ts';
-import type { AnswerSink } from '../src/execution/execute.ts';
+import type { ResponseWriter } from '../src/execution/execute.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 
@@ -111,7 +111,7 @@ async function setup(env: Record<string, string> = {}) {
         mapLocation: (fault) => fault,
         nameVariables: (message) => message,
       }),
-      createAnswer: ({ reply, format }): AnswerSink => ({
+      createWriter: ({ reply, format }): ResponseWriter => ({
         format,
         numbers: 'auto',
         begin: () => {},

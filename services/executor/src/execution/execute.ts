@@ -26,14 +26,16 @@ import {
 } from './prepare.ts';
 import { toHeaderText } from './unknown-context.ts';
 
+export type Timing = Pick<Execution, 'queueMs' | 'durationMs'>;
+
 /** Writes one answer: its rows, then what follows them. */
-export interface AnswerSink extends RowSink {
-  finish(outcome: Outcome, timing: { queueMs: number; durationMs: number }): void;
+export interface ResponseWriter extends RowSink {
+  finish(outcome: Outcome, timing: Timing): void;
   /** Drops what was not sent yet, because the execution failed. */
   abandon(): void;
 }
 
-export interface AnswerOptions {
+export interface ResponseOptions {
   format: RowFormat;
   numbers: 'auto' | 'string';
   meta: boolean;
@@ -93,7 +95,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
     return this.span?.traceparent ?? this.ctx.traceparent;
   }
 
-  get answerOptions(): AnswerOptions {
+  get responseOptions(): ResponseOptions {
     const { format, options } = this.request;
     return {
       format: formats[format] ?? 'json',
@@ -156,7 +158,7 @@ export interface ExecuteDeps {
   definitions: Pick<Definitions, 'cached' | 'query'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   compile: CompileQuery;
-  createAnswer(options: AnswerOptions): AnswerSink;
+  createWriter(options: ResponseOptions): ResponseWriter;
   limits: ExecutionLimits;
   events: {
     executed(run: Execution): void;
@@ -233,16 +235,16 @@ async function runOnce(run: Execution, { pool, statement, options, key, deps }: 
   const lease = pool.tryAcquire() ?? (await pool.acquire({ key, deadlineAt, signal }));
   run.onConnection(lease);
   const { connection } = lease;
-  const answer = deps.createAnswer(run.answerOptions);
+  const writer = deps.createWriter(run.responseOptions);
   try {
     if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
     const { deadlines } = deps;
-    const running = connection.run(statement, answer, options);
+    const running = connection.run(statement, writer, options);
     const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
     run.onOutcome(outcome);
-    answer.finish(outcome, run);
+    writer.finish(outcome, run);
   } catch (err) {
-    answer.abandon();
+    writer.abandon();
     throw statement.kind === 'read' ? err : toUnknownOutcome(err);
   } finally {
     pool.release(lease);

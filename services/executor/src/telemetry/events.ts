@@ -1,28 +1,28 @@
-/** What happens in the executor, as typed events: the one place that makes log lines and metrics of them. */
+/** The events of the executor. All its log lines, metrics and traces are made here, so that no secret gets into them. */
 
 import { type HubError, toHubError } from '@datahub/service-kit/call/error';
+import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { Execution } from '../execution/execute.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
-import { createMetrics } from './metrics.ts';
 import { traceExecution } from './traces.ts';
 
 export interface ExecutorEvents {
   executed(run: Execution): void;
   failed(run: Execution, err: HubError): void;
-  /** A connection was opened, or could not be. */
+  /** A connection was opened, or failed to open. */
   connected(source: { sourceId: string; engine: string }, durationMs: number, err?: unknown): void;
   watchLost(err: unknown): void;
-  /** A handler failed in a way nobody foresaw. */
+  /** A handler failed with an unknown error. */
   unexpected(err: unknown, requestId: string): void;
-  /** All figures in the text form of Prometheus. */
+  /** All metrics in the text format of Prometheus. */
   metrics(): string;
 }
 
 export interface EventsOptions {
   logger: Logger;
-  /** Read when figures are asked for. */
+  /** Called for each scrape. */
   poolStats: () => PoolStats & { pools: number };
   /** Executions longer than this are logged. */
   slowMs: number;
@@ -82,7 +82,7 @@ export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: Eve
     watchLost: (err) => {
       logger.warn(
         { event: 'watch.lost', reason: toHubError(err).message, cause: causeOf(err) },
-        'the catalog’s news stopped; following again',
+        'the watch of the catalog broke; it is opened again',
       );
     },
 
@@ -94,7 +94,7 @@ export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: Eve
   };
 }
 
-/** Ids alone: texts, values, hosts and users of tenants never reach the log. */
+/** Only ids: the texts, values, hosts and users of tenants never reach the log. */
 function namesOf({ ctx, query, request }: Execution) {
   return {
     requestId: ctx.requestId,
@@ -108,8 +108,8 @@ function namesOf({ ctx, query, request }: Execution) {
 }
 
 /**
- * A driver's text can hold hosts, users and values, so of a source's faults only the kind is logged: the error's name
- * and its code. Our own faults are logged whole.
+ * The stack of an internal error. Of an error of a source only the name and the code: a driver's message can contain
+ * hosts, users and values.
  */
 function causeOf(err: unknown): string | undefined {
   const { code, cause } = err as Partial<HubError>;
@@ -120,4 +120,68 @@ function causeOf(err: unknown): string | undefined {
   const inner = (cause as NodeJS.ErrnoException).code;
   if (cause.name === 'AddressRefused') return cause.message;
   return typeof inner === 'string' ? `${cause.name} ${inner}` : cause.name;
+}
+
+/** Counters that are cheap enough for every execution. */
+interface Metrics {
+  executed(engine: string, code: string, durationMs: number): void;
+  answered(rows: number, bytes: number): void;
+  connected(engine: string, code: string): void;
+  render(pools: PoolStats & { pools: number }): string;
+}
+
+function createMetrics(): Metrics {
+  const durations = new DurationHistogram({
+    name: 'datahub_execution_duration_seconds',
+    help: 'Executions by engine and outcome.',
+  });
+  /** Bounded, because engines and codes are few. */
+  const executions = new Map<string, Map<string, DurationSeries>>();
+  const connects = new Map<string, number>();
+  const totals = { rows: 0, bytes: 0 };
+
+  const seriesOf = (engine: string, code: string): DurationSeries => {
+    const codes = executions.get(engine) ?? new Map<string, DurationSeries>();
+    executions.set(engine, codes);
+    let series = codes.get(code);
+    if (series === undefined) {
+      series = durations.series({ engine, code });
+      codes.set(code, series);
+    }
+    return series;
+  };
+
+  return {
+    executed: (engine, code, durationMs) => seriesOf(engine, code).observe(durationMs),
+    answered: (rows, bytes) => {
+      totals.rows += rows;
+      totals.bytes += bytes;
+    },
+    connected: (engine, code) => {
+      const labels = `engine="${engine}",code="${code}"`;
+      connects.set(labels, (connects.get(labels) ?? 0) + 1);
+    },
+    render: (pools) =>
+      durations.text() +
+      [
+        ...renderFamily('datahub_source_connects_total', 'counter', [...connects]),
+        ...renderFamily('datahub_answer_rows_total', 'counter', [['', totals.rows]]),
+        ...renderFamily('datahub_answer_bytes_total', 'counter', [['', totals.bytes]]),
+        ...renderFamily('datahub_pools', 'gauge', [['', pools.pools]]),
+        ...renderFamily('datahub_pool_waiting', 'gauge', [['', pools.waiting]]),
+        ...renderFamily(
+          'datahub_pool_connections',
+          'gauge',
+          (['busy', 'idle', 'connecting'] as const).map((state) => [`state="${state}"`, pools[state]]),
+        ),
+        '',
+      ].join('\n'),
+  };
+}
+
+function renderFamily(name: string, type: string, samples: [labels: string, value: number][]): string[] {
+  return [
+    `# TYPE ${name} ${type}`,
+    ...samples.map(([labels, value]) => `${name}${labels && `{${labels}}`} ${value}`),
+  ];
 }

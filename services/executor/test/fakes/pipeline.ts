@@ -9,7 +9,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
 import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
 import type { Connection, Outcome, RunOptions, Statement } from '../../src/engine.ts';
-import type { AnswerSink } from '../../src/execution/execute.ts';
+import type { ResponseWriter } from '../../src/execution/execute.ts';
 import { createExecute } from '../../src/execution/execute.ts';
 import type { CompileQuery, PreparedQuery } from '../../src/execution/prepare.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
@@ -138,7 +138,7 @@ export function setupExecute({
     definitions: { cached: () => undefined, query: async () => definition },
     pools: registry,
     compile: compile ?? (() => prepared),
-    createAnswer: ({ reply }): AnswerSink => ({
+    createWriter: ({ reply }): ResponseWriter => ({
       format: 'json',
       numbers: 'auto',
       begin: () => {},

@@ -13,7 +13,7 @@ import { scaled } from '../../../../tests/support/scale.ts';
 import { readExecutorConfig } from '../../src/config.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
-import { createAnswer } from '../../src/result/response-writer.ts';
+import { createResponseWriter } from '../../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../../src/service.ts';
 import type { Play } from './plays.ts';
 import { type Rogue, startRogue } from './rogue.ts';
@@ -108,7 +108,7 @@ function openStage(): Stage {
       opener: { currentKeyId: 'k', open: async (text) => text },
       engines: createEngines(),
       compile: compileQuery,
-      createAnswer,
+      createWriter: createResponseWriter,
     },
   );
   return {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createTurns, type Flow } from '../../src/result/fair-scheduler.ts';
+import { FairScheduler, type Flow } from '../../src/result/chunked-output.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -21,16 +21,16 @@ function createFlow(): Flow & { flows: boolean } {
   return flow;
 }
 
-const options = { atOnce: 2, turnMs: 10 };
+const options = { flowsMax: 2, turnMs: 10 };
 
 function start(count: number) {
-  const turns = createTurns(options);
+  const scheduler = new FairScheduler(options);
   const flows = Array.from({ length: count }, createFlow);
-  for (const flow of flows) flow.flows = turns.take(flow);
-  return { turns, flows, flowing: () => flows.flatMap(({ flows: is }, i) => (is ? [i] : [])) };
+  for (const flow of flows) flow.flows = scheduler.enter(flow);
+  return { scheduler, flows, flowing: () => flows.flatMap(({ flows: is }, i) => (is ? [i] : [])) };
 }
 
-it('lets so many flow, and the others in turn, all of them as often', () => {
+it('gives every flow as many turns, and as many flows as allowed a turn at a time', () => {
   const { flows, flowing } = start(5);
   expect(flowing()).toEqual([0, 1]);
   const seen = flows.map(() => 0);
@@ -42,17 +42,17 @@ it('lets so many flow, and the others in turn, all of them as often', () => {
   expect(seen).toEqual([20, 20, 20, 20, 20]);
 });
 
-it('stops nobody as long as there is room', () => {
+it('pauses no flow while there is room', () => {
   const { flowing } = start(2);
   vi.advanceTimersByTime(1_000);
   expect(flowing()).toEqual([0, 1]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('gives the place of one who leaves to the next with the next round of the event loop', () => {
-  const { turns, flows, flowing } = start(4);
+it('gives the turn of a flow that leaves to the next one in the next iteration of the event loop', () => {
+  const { scheduler, flows, flowing } = start(4);
   for (const flow of flows.slice(0, 2)) {
-    turns.leave(flow);
+    scheduler.leave(flow);
     flow.pause();
   }
   vi.advanceTimersByTime(0);
@@ -60,34 +60,34 @@ it('gives the place of one who leaves to the next with the next round of the eve
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('has one who asks twice in line once', () => {
-  const { turns, flows } = start(3);
-  expect(turns.take(flows[2] as Flow)).toBe(false);
-  expect(turns.take(flows[0] as Flow)).toBe(true);
-  turns.leave(flows[2] as Flow);
+it('queues a flow once, however often it enters', () => {
+  const { scheduler, flows } = start(3);
+  expect(scheduler.enter(flows[2] as Flow)).toBe(false);
+  expect(scheduler.enter(flows[0] as Flow)).toBe(true);
+  scheduler.leave(flows[2] as Flow);
   vi.advanceTimersByTime(1_000);
   expect(flows[2]?.flows).toBe(false);
 });
 
-/** Flows that send a chunk `chunkMs` after their turn has come; counts the turns. */
+/** Flows that send a chunk `chunkMs` after their turn has begun; counts the turns. */
 function send(count: number, chunkMs: number) {
-  const turns = createTurns({ ...options, restMs: 2, considerateMs: 100 });
+  const scheduler = new FairScheduler({ ...options, pauseMs: 2, smallFirstMs: 100 });
   const seen = Array.from({ length: count }, () => 0);
   const flows = seen.map((_, i) => {
     const flow: Flow = {
       resume: () => {
         seen[i] = (seen[i] as number) + 1;
-        setTimeout(() => turns.pass(flow), chunkMs);
+        setTimeout(() => scheduler.yieldTurn(flow), chunkMs);
       },
       pause: () => {},
     };
     return flow;
   });
-  for (const flow of flows) if (turns.take(flow)) flow.resume();
-  return { turns, seen };
+  for (const flow of flows) if (scheduler.enter(flow)) flow.resume();
+  return { scheduler, seen };
 }
 
-it('passes on after each chunk, and comes back to one who is alone', () => {
+it('ends a turn after each chunk, and resumes a single flow at once', () => {
   const { seen } = send(1, 1);
   vi.advanceTimersByTime(100);
   expect(seen[0]).toBeGreaterThan(40);
@@ -97,21 +97,21 @@ it('passes on after each chunk, and comes back to one who is alone', () => {
   expect(several.seen.reduce((a, b) => a + b)).toBeGreaterThan(80);
 });
 
-it('rests between turns while small answers are about, however often turns were passed on', () => {
-  const { turns, seen } = send(6, 1);
+it('pauses between turns in small-first mode, however often turns were yielded', () => {
+  const { scheduler, seen } = send(6, 1);
   const total = () => seen.reduce((a, b) => a + b);
   const during = (ms: number) => {
     const before = total();
     for (let i = 0; i < ms; i++) {
-      turns.noteSmall();
+      scheduler.noteSmall();
       vi.advanceTimersByTime(1);
     }
     return total() - before;
   };
-  turns.noteSmall();
+  scheduler.noteSmall();
   vi.advanceTimersByTime(50);
   const early = during(400);
-  // A turn of one millisecond and a rest of three, and one more turn for each of those that come by the clock.
+  // A turn of one millisecond, a pause of three, and the turns that the rotation timer adds.
   expect(early).toBeGreaterThan(80);
   expect(early).toBeLessThan(200);
   expect(during(400)).toBeLessThan(200);

@@ -1,7 +1,7 @@
 /** The tables of the source's database that its user may see. */
 
 import type { Outcome, RunOptions, Schema, Statement } from '../../engine.ts';
-import { createAnswer } from '../../result/response-writer.ts';
+import { createResponseWriter } from '../../result/response-writer.ts';
 import type { RowSink } from '../../row-sink.ts';
 import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 import { brokenError } from './errors.ts';
@@ -34,7 +34,7 @@ export async function readSchema(connection: Runner): Promise<Schema> {
     },
     onDrain: () => {},
   };
-  const answer = createAnswer({ format: 'json', numbers: 'auto', meta: false, reply });
+  const answer = createResponseWriter({ format: 'json', numbers: 'auto', meta: false, reply });
   const statement: Statement = { key: 'hub schema', text, params: [], kind: 'read' };
   const outcome = await connection.run(statement, answer, { statementTimeoutMs: timeoutMs });
   answer.finish(outcome, { queueMs: 0, durationMs: 0 });
