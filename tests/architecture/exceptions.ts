@@ -82,7 +82,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/gateway/src/routes/classifiers.ts#createClassifierHandlers',
     'services/gateway/src/telemetry/events.ts#createGatewayEvents',
     'services/gateway/src/telemetry/usage-counter.ts#createUsage',
-    'services/ml/src/rpc/classifiers.ts#createClassifierCalls',
   ],
   parameters: [
     'bench/store.ts#table',

@@ -1,23 +1,21 @@
 /** The RPCs of classifiers. */
 
-import { randomBytes } from 'node:crypto';
-import type { FieldFault } from '@datahub/contract/validation-error';
 import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
 import type { ClassifierLog } from '../classifiers/classifier-log.ts';
-import { topDefault, topMax } from '../classifiers/predict-bounds.ts';
-import type { TrainExample } from '../classifiers/train-batch.ts';
+import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
 import type { TextBudget } from '../scheduling/text-budget.ts';
 import type { TimeSlices } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';
 import { toClassifier } from './to-proto.ts';
+import { checkExamples, checkName, checkTexts, checkTop } from './validate.ts';
 
 export type ClassifierCalls = Omit<Calls<typeof MlServiceService>, 'summarize'>;
 
@@ -33,39 +31,17 @@ export interface ClassifierCallDeps {
 }
 
 const listMax = 10_000;
-const batchMax = 10_000;
-const labelCharactersMax = 200;
-/** Characters of one text. The learner ignores all but the first 20,000. */
-const textCharactersMax = 4_194_304;
-/** A call with one text up to this length takes about a millisecond. */
+/** A call with one text of up to this length takes about a millisecond. */
 const shortCharactersMax = 2_000;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this matches control characters.
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 
 export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls {
-  const { store, cache, quota, slices, budget } = deps;
+  return { ...createDocumentCalls(deps), ...createModelCalls(deps) };
+}
 
-  const load = async ({ accountId }: Principal, classifierId: string): Promise<ClassifierDoc> => {
-    const doc = await store.classifiers.get(accountId, classifierId);
-    if (doc === null) throw new HubError('NOT_FOUND', 'There is no such classifier.');
-    return doc;
-  };
-  const openLog = async (principal: Principal, classifierId: string): Promise<ClassifierLog> => {
-    await load(principal, classifierId);
-    return cache.get(principal.accountId, classifierId);
-  };
+type DocumentCall = 'createClassifier' | 'listClassifiers' | 'getClassifier' | 'deleteClassifier';
 
-  /** Long calls pause while short ones run. The texts of long calls count against the budget. */
-  const schedule = <T>(
-    { accountId }: Principal,
-    texts: readonly string[],
-    call: () => Promise<T>,
-  ): Promise<T> => {
-    const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    if (texts.length === 1 && characters <= shortCharactersMax) return slices.short(call);
-    return budget.run(accountId, characters, call);
-  };
-
+function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, DocumentCall> {
+  const { store, cache, quota } = deps;
   return {
     createClassifier: async ({ name }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
@@ -97,7 +73,7 @@ export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls
 
     getClassifier: async ({ classifierId }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const doc = await load(principal, classifierId);
+      const doc = await load(store, principal, classifierId);
       const log = cache.get(principal.accountId, classifierId);
       const state = await log.read(({ updatedAt, classes, version }) => ({
         updatedAt,
@@ -109,7 +85,7 @@ export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls
 
     deleteClassifier: async ({ classifierId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const log = await openLog(principal, classifierId);
+      const log = await openLog(deps, principal, classifierId);
       if (expected.expectedVersion !== undefined) await log.read((state) => requireVersion(state, expected));
       await store.classifiers.delete(principal.accountId, classifierId);
       cache.delete(classifierId);
@@ -119,23 +95,29 @@ export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls
       });
       return {};
     },
+  };
+}
 
+function createModelCalls(deps: ClassifierCallDeps): Omit<ClassifierCalls, DocumentCall> {
+  const { store } = deps;
+  const schedule = createScheduler(deps);
+  return {
     train: async ({ classifierId, examples, eventId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const checked = checkExamples(examples);
-      const log = await openLog(principal, classifierId);
-      const results = await schedule(
-        principal,
-        checked.map(({ text }) => text),
-        () => log.train(checked, eventId === '' ? undefined : eventId),
+      const log = await openLog(deps, principal, classifierId);
+      const { accountId } = principal;
+      const texts = checked.map(({ text }) => text);
+      const results = await schedule(accountId, texts, () =>
+        log.train(checked, eventId === '' ? undefined : eventId),
       );
       // If the classifier was deleted meanwhile, this call may have appended to its log after the deletion.
-      const still = await store.classifiers.get(principal.accountId, classifierId).catch((err) => {
+      const still = await store.classifiers.get(accountId, classifierId).catch((err) => {
         // The examples have been learnt.
         throw outcomeUnknown(err);
       });
       if (still === null) {
-        await deleteLog(store, principal.accountId, classifierId);
+        await deleteLog(store, accountId, classifierId);
         throw new HubError('NOT_FOUND', 'There is no such classifier.');
       }
       const classes = results.map((result, i) => ({ ...result, label: checked[i]?.label ?? '' }));
@@ -147,26 +129,50 @@ export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls
       checkTexts(contexts);
       checkTop(top);
       const predict = async () => {
-        const log = await openLog(principal, classifierId);
+        const log = await openLog(deps, principal, classifierId);
         return { predictions: await log.predict(contexts, { top, signal: ctx.signal }) };
       };
-      return schedule(principal, contexts, predict);
+      return schedule(principal.accountId, contexts, predict);
     },
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
-      const log = await openLog(requirePrincipal(ctx), classifierId);
+      const log = await openLog(deps, requirePrincipal(ctx), classifierId);
       await log.deleteClass(classId, expected);
       return {};
     },
 
     getEvaluation: async ({ classifierId }, ctx) => {
-      const log = await openLog(requirePrincipal(ctx), classifierId);
+      const log = await openLog(deps, requirePrincipal(ctx), classifierId);
       return log.read(({ evaluation }) => ({
         examples: evaluation.state.examples,
         accuracy: evaluation.accuracy,
         calibrationError: evaluation.calibrationError,
       }));
     },
+  };
+}
+
+async function load(store: MlStore, { accountId }: Principal, classifierId: string): Promise<ClassifierDoc> {
+  const doc = await store.classifiers.get(accountId, classifierId);
+  if (doc === null) throw new HubError('NOT_FOUND', 'There is no such classifier.');
+  return doc;
+}
+
+async function openLog(
+  { store, cache }: ClassifierCallDeps,
+  principal: Principal,
+  classifierId: string,
+): Promise<ClassifierLog> {
+  await load(store, principal, classifierId);
+  return cache.get(principal.accountId, classifierId);
+}
+
+/** Long calls pause while short ones run. The texts of long calls count against the budget. */
+function createScheduler({ slices, budget }: ClassifierCallDeps) {
+  return <T>(accountId: string, texts: readonly string[], call: () => Promise<T>): Promise<T> => {
+    const characters = texts.reduce((sum, text) => sum + text.length, 0);
+    if (texts.length === 1 && characters <= shortCharactersMax) return slices.short(call);
+    return budget.run(accountId, characters, call);
   };
 }
 
@@ -197,63 +203,3 @@ async function lastEventAt(store: MlStore, { accountId, id }: ClassifierDoc): Pr
   const [last] = await store.events.findSummaries(page);
   return typeof last?.at === 'number' ? last.at : null;
 }
-
-function checkName(text: string): string {
-  const name = text.trim();
-  if (name === '') return `classifier-${randomBytes(3).toString('hex')}`;
-  const detail = faultOfLabel(name);
-  if (detail !== undefined) throw fieldError([{ path: ['name'], detail }]);
-  return name;
-}
-
-/** Labels are trimmed like every name; texts are taken as they are. */
-function checkExamples(examples: { label: string; context: string }[]): TrainExample[] {
-  const faults: FieldFault[] = [];
-  if (examples.length < 1 || examples.length > batchMax) {
-    throw invalid([{ path: ['examples'], detail: `must have 1 to ${batchMax} entries` }]);
-  }
-  const checked = examples.map(({ label, context }, i) => {
-    const trimmed = label.trim();
-    const ofLabel = faultOfLabel(trimmed);
-    if (ofLabel !== undefined) faults.push({ path: ['examples', i, 'label'], detail: ofLabel });
-    const ofText = faultOfText(context);
-    if (ofText !== undefined) faults.push({ path: ['examples', i, 'context'], detail: ofText });
-    return { label: trimmed, text: context };
-  });
-  if (faults.length > 0) throw invalid(faults);
-  return checked;
-}
-
-function checkTop(top: number): void {
-  if (top >= 1 && top <= topMax) return;
-  throw invalid([{ path: ['top'], detail: `must be 1 to ${topMax}` }]);
-}
-
-function checkTexts(texts: string[]): void {
-  if (texts.length < 1 || texts.length > batchMax) {
-    throw invalid([{ path: ['contexts'], detail: `must have 1 to ${batchMax} entries` }]);
-  }
-  const faults: FieldFault[] = [];
-  for (const [i, text] of texts.entries()) {
-    const detail = faultOfText(text);
-    if (detail !== undefined) faults.push({ path: ['contexts', i], detail });
-  }
-  if (faults.length > 0) throw invalid(faults);
-}
-
-function faultOfLabel(label: string): string | undefined {
-  const length = [...label].length;
-  if (length < 1 || length > labelCharactersMax) return `must have 1 to ${labelCharactersMax} characters`;
-  return controlCharacters.test(label) || !label.isWellFormed()
-    ? 'must be valid Unicode without control characters'
-    : undefined;
-}
-
-function faultOfText(text: string): string | undefined {
-  if (text.length > textCharactersMax) return `must have at most ${textCharactersMax} characters`;
-  return text.isWellFormed() ? undefined : 'must be valid Unicode';
-}
-
-const faultsMax = 50;
-
-const invalid = (faults: FieldFault[]): HubError => fieldError(faults.slice(0, faultsMax));

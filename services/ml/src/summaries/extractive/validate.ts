@@ -1,19 +1,19 @@
-/** What can be summed up, and the bounds; found before a thread is bothered. */
+/** Validates the input of a summary, before a worker thread starts with it. */
 
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 
 export interface SummaryOptions {
   /** At most this many sentences. */
   sentences?: number | undefined;
-  /** At most this many words. Where not one sentence is that short, the best one is cut after a word. */
+  /** At most this many words. If no sentence is that short, the best one is cut after a word. */
   maxWords?: number | undefined;
-  /** BCP 47; guessed when absent. */
+  /** BCP 47. Detected if absent. */
   language?: string | undefined;
 }
 
-/** UTF-16 code units of all passages together; beyond it, TOO_LARGE. */
+/** UTF-16 code units of all passages. More are TOO_LARGE. */
 export const summaryCharactersMax = 8 * 1024 * 1024;
-/** Sentences of all passages together; beyond it, TOO_LARGE. */
+/** Sentences of all passages. More are TOO_LARGE. */
 export const summarySentencesMax = 100_000;
 
 export function countCharacters(documents: readonly (readonly string[])[]): number {
@@ -22,7 +22,7 @@ export function countCharacters(documents: readonly (readonly string[])[]): numb
   return characters;
 }
 
-/** Characters to read; throws VALIDATION or TOO_LARGE. */
+/** Returns the number of characters. Throws VALIDATION or TOO_LARGE. */
 export function checkRequest(documents: readonly (readonly string[])[], options: SummaryOptions): number {
   checkCount('sentences', options.sentences);
   checkCount('maxWords', options.maxWords);
@@ -30,18 +30,18 @@ export function checkRequest(documents: readonly (readonly string[])[], options:
     options.language !== undefined &&
     !/^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}$/.test(options.language)
   ) {
-    const detail = 'must be a language tag such as "en" or "pt-BR"; leave it out to have it guessed';
+    const detail = 'must be a language tag such as "en" or "pt-BR"; leave it out to detect the language';
     throw fieldError([{ path: ['language'], detail }]);
   }
   const characters = countCharacters(documents);
   if (characters > summaryCharactersMax) {
     throw new HubError(
       'TOO_LARGE',
-      `The texts have ${characters} characters; at most ${summaryCharactersMax} are summed up at a time. Send fewer.`,
+      `The texts have ${characters} characters; at most ${summaryCharactersMax} can be summarized at a time. Send fewer.`,
     );
   }
   if (!documents.some((passages) => passages.some((passage) => /\S/.test(passage)))) {
-    const detail = 'holds no text; send at least one text that is not blank';
+    const detail = 'contains no text; send at least one text that is not blank';
     throw fieldError([{ path: ['documents'], detail }]);
   }
   return characters;
@@ -51,7 +51,7 @@ export function checkSentences(count: number): void {
   if (count <= summarySentencesMax) return;
   throw new HubError(
     'TOO_LARGE',
-    `The texts have ${count} sentences; at most ${summarySentencesMax} are summed up at a time. Send fewer.`,
+    `The texts have ${count} sentences; at most ${summarySentencesMax} can be summarized at a time. Send fewer.`,
   );
 }
 

@@ -10,7 +10,7 @@ import { cancelled } from '../../scheduling/time-slices.ts';
 import type { Summarizer, Summary, SummaryCaller, SummaryRequest } from '../summarizer.ts';
 import { summarize } from './summarize.ts';
 import { checkRequest } from './validate.ts';
-import type { Answer, Task } from './worker-messages.ts';
+import type { Answer, Task } from './worker.ts';
 
 export interface ExtractiveOptions {
   threads: number;

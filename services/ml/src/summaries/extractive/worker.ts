@@ -1,15 +1,30 @@
-/** The thread's side: one request at a time, one answer each. */
+/** Runs in a worker thread: answers one summary request at a time. */
 
 import { parentPort } from 'node:worker_threads';
-import { toHubError } from '@datahub/service-kit/call/error';
+import type { FieldFault } from '@datahub/contract/validation-error';
+import { type ErrorCode, toHubError } from '@datahub/service-kit/call/error';
 import { summarize } from './summarize.ts';
-import type { Answer, Task } from './worker-messages.ts';
+import type { SummaryOptions } from './validate.ts';
+
+export interface Task {
+  documents: string[][];
+  options: SummaryOptions;
+}
+
+/** The public part of an error: the class does not survive the transfer between threads. */
+interface Failure {
+  code: ErrorCode;
+  message: string;
+  errors: readonly FieldFault[] | undefined;
+  cause: string | undefined;
+}
+
+export type Answer = { generated: string } | Failure;
 
 parentPort?.on('message', ({ documents, options }: Task) => {
   parentPort?.postMessage(answer(() => summarize(documents, options)));
 });
 
-/** An error class does not survive the way between threads; its public part does. */
 function answer(work: () => string): Answer {
   try {
     return { generated: work() };

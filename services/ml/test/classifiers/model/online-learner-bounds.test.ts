@@ -19,7 +19,7 @@ it('a classifier takes a bounded amount of memory, whatever it is trained with',
   }
   const { size } = learner;
   process.stdout.write(`400 texts of 2,500 new words: ${(size / mebibyte).toFixed(1)} MiB\n`);
-  expect(size).toBeLessThan(110 * mebibyte);
+  expect(size).toBeLessThan(70 * mebibyte);
   expect(learner.predict('topic7')[0]?.classId).toBe('class 7');
   const restored = learners.restore(learner.toBytes());
   for (const one of [learner, restored]) one.learn('class 7', 'topic7 and words that are new');
