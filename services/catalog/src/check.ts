@@ -1,17 +1,15 @@
-/** Collects every fault of a request, so that the caller is told all of them at once. */
+/** Collects the faults of a request, so that one error names them all. */
 
+import { type Bounds, faultOfLabel } from '@datahub/contract/limits';
 import type { FieldFault, FieldPath } from '@datahub/contract/validation-error';
 import { fieldError } from '@datahub/service-kit/call/error';
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
-
 export interface Checker {
   fault(path: FieldPath, detail: string): void;
-  /** A label, trimmed: 1 to 200 characters, any Unicode but control characters. */
+  /** Returns the label trimmed; see `faultOfLabel`. */
   label(path: FieldPath, text: string): string;
-  text(path: FieldPath, text: string, bounds: { min: number; max: number }): string;
-  integer(path: FieldPath, value: number, bounds: { min: number; max: number }): number;
+  text(path: FieldPath, text: string, bounds: Bounds): string;
+  integer(path: FieldPath, value: number, bounds: Bounds): number;
   oneOf<T extends string>(path: FieldPath, value: string, allowed: readonly T[]): T;
   /** Throws VALIDATION if there was any fault. */
   done(): void;
@@ -26,10 +24,8 @@ export function createChecker(): Checker {
     fault,
     label: (path, text) => {
       const label = text.trim();
-      const length = [...label].length;
-      if (length < 1 || length > 200) fault(path, 'must have 1 to 200 characters');
-      if (controlCharacters.test(label)) fault(path, 'must not contain control characters');
-      if (!label.isWellFormed()) fault(path, 'must be valid Unicode');
+      const detail = faultOfLabel(label);
+      if (detail !== undefined) fault(path, detail);
       return label;
     },
     text: (path, text, { min, max }) => {

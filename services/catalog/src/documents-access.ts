@@ -13,6 +13,7 @@ import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } fr
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
 import type { KeptBytes } from './kept-bytes.ts';
+import { keyLimits } from './key-limits.ts';
 import type { Leftovers } from './maintenance/deletion-sweep.ts';
 import type { CheckStatement } from './query.ts';
 import type { CatalogStore } from './store.ts';
@@ -93,17 +94,10 @@ export function notFound(what: string): HubError {
   return new HubError('NOT_FOUND', `There is no such ${what}.`);
 }
 
-export function requireHubAllowed(principal: Principal, hubId: string): void {
-  const allowed = principal.limits?.hubIds ?? [];
-  if (allowed.length > 0 && !allowed.includes(hubId)) {
-    throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
-  }
-}
-
 export async function loadHub(catalog: Catalog, principal: Principal, hubId: string): Promise<HubDoc> {
   const hub = await catalog.store.hubs.get(principal.accountId, hubId);
   if (hub === null || hub.deleting) throw notFound('hub');
-  requireHubAllowed(principal, hub.id);
+  keyLimits.hubIds.require(principal.limits, hub.id);
   return hub;
 }
 
@@ -115,18 +109,8 @@ export const loadSource = (catalog: Catalog, principal: Principal, id: string): 
 
 export async function loadQuery(catalog: Catalog, principal: Principal, id: string): Promise<QueryDoc> {
   const query = await loadInHub(catalog, principal, { collection: catalog.store.queries, id, what: 'query' });
-  requireQueryAllowed(principal, id);
+  keyLimits.queryIds.require(principal.limits, id);
   return query;
-}
-
-export function isQueryAllowed({ limits }: Principal, queryId: string): boolean {
-  const allowed = limits?.queryIds ?? [];
-  return allowed.length === 0 || allowed.includes(queryId);
-}
-
-export function requireQueryAllowed(principal: Principal, queryId: string): void {
-  if (!isQueryAllowed(principal, queryId))
-    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
 }
 
 interface Wanted<T extends Doc> {
@@ -145,7 +129,7 @@ async function loadInHub<T extends Doc & { hubId: string }>(
   if (doc === null) throw notFound(what);
   const hub = await catalog.store.hubs.get(principal.accountId, doc.hubId);
   if (hub === null || hub.deleting) throw notFound(what);
-  requireHubAllowed(principal, doc.hubId);
+  keyLimits.hubIds.require(principal.limits, doc.hubId);
   return doc;
 }
 

@@ -1,6 +1,7 @@
 /** What the catalog keeps: one document a thing, each naming its parent, so that trees are derived and never stored. */
 
 import type { EngineName } from '@datahub/contract/engines';
+import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import type { Doc } from '@datahub/document-store';
 
 interface Dated {
@@ -95,26 +96,17 @@ export interface QueryDoc extends Doc, Dated {
   context: VariableDoc[];
 }
 
-export interface KeyLimitsDoc {
-  hubIds?: string[];
-  queryIds?: string[];
-  origins?: string[];
-  contextJson?: string;
-  ratePerMinute?: number;
-  maxRows?: number;
-  strict?: boolean;
-}
-
 export interface RateBudgetDoc {
   id: string;
   perMinute?: number;
 }
+
 export interface KeyDoc extends Doc {
   /** SHA-256 of the key in hexadecimal: the key itself is nowhere. */
   hash: string;
   name: string;
   scopes: string[];
-  limits: KeyLimitsDoc;
+  limits: KeyLimitValues;
   /** The request budgets it draws on, the oldest first; absent: one of its own. */
   budgets?: RateBudgetDoc[];
   lastCharacters: string;

@@ -1,8 +1,15 @@
 /** How far a key reaches, and that it hands on nothing beyond: pure rules. */
 
 import { parseExact } from '@datahub/contract/exact-json';
+import {
+  fieldOf,
+  type KeyLimit,
+  type KeyLimitKind,
+  keyLimitNames,
+  keyLimits,
+} from '@datahub/contract/key-limits';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { KeyDoc, KeyLimitsDoc, RateBudgetDoc } from './documents.ts';
+import type { KeyDoc, RateBudgetDoc } from './documents.ts';
 
 export type KeyReach = Pick<KeyDoc, 'scopes' | 'limits' | 'expiresAt'>;
 
@@ -11,13 +18,10 @@ export function requireNoMore(maker: KeyReach, made: KeyReach): void {
   const beyond = made.scopes.find((scope) => !maker.scopes.includes('*') && !maker.scopes.includes(scope));
   if (beyond !== undefined)
     throw refused(`A key cannot hand on the scope ${beyond}, which it does not have.`);
-  requireWithin(maker.limits.hubIds, made.limits.hubIds, 'hubs');
-  requireWithin(maker.limits.queryIds, made.limits.queryIds, 'queries');
-  requireWithin(maker.limits.origins, made.limits.origins, 'origins');
-  requireSamePinned(maker.limits, made.limits);
-  requireAtMost(maker.limits.ratePerMinute, made.limits.ratePerMinute, 'ratePerMinute');
-  requireAtMost(maker.limits.maxRows, made.limits.maxRows, 'maxRows');
-  if (maker.limits.strict && !made.limits.strict) throw refused('A strict key makes only strict keys.');
+  for (const limit of keyLimitNames) {
+    const field = fieldOf(limit);
+    requireNarrower[keyLimits[limit].kind](limit, maker.limits[field], made.limits[field]);
+  }
   if (maker.expiresAt !== null && (made.expiresAt ?? Number.POSITIVE_INFINITY) > maker.expiresAt) {
     throw refused('A key that ends makes only keys that end no later. Give expiresAt.');
   }
@@ -62,24 +66,31 @@ export function requireNoStronger(caller: KeyReach, other: KeyReach): void {
 
 const refused = (message: string) => new HubError('SCOPE_DENIED', message);
 
-function requireWithin(allowed: string[] | undefined, wanted: string[] | undefined, what: string): void {
-  if (allowed === undefined) return;
-  if (wanted?.length && wanted.every((one) => allowed.includes(one))) return;
-  throw refused(`A key limited to ${what} makes only keys limited to them.`);
-}
-
-function requireAtMost(bound: number | undefined, wanted: number | undefined, name: string): void {
-  if (bound === undefined || (wanted ?? Number.POSITIVE_INFINITY) <= bound) return;
-  throw refused(`A key with a limit of ${bound} for ${name} makes only keys with as much or less.`);
-}
-
-function requireSamePinned(maker: KeyLimitsDoc, made: KeyLimitsDoc): void {
-  const wanted = readPinned(made.contextJson);
-  for (const [name, value] of readPinned(maker.contextJson)) {
-    if (wanted.get(name) === value) continue;
-    throw refused('A key with pinned variables makes only keys that pin them to the same values.');
-  }
-}
+/** What a key made with another one may have of a limit, by the kind of the limit. Each throws SCOPE_DENIED. */
+const requireNarrower: Record<KeyLimitKind, (limit: KeyLimit, own: unknown, wanted: unknown) => void> = {
+  list: (limit, own, wanted) => {
+    if (own === undefined) return;
+    const entries = (wanted ?? []) as string[];
+    if (entries.length > 0 && entries.every((entry) => (own as string[]).includes(entry))) return;
+    throw refused(`A key with the limit ${limit} makes only keys whose ${limit} are among its own.`);
+  },
+  upperBound: (limit, own, wanted = Number.POSITIVE_INFINITY) => {
+    if (own === undefined || (wanted as number) <= (own as number)) return;
+    throw refused(`A key with ${limit} ${own} makes only keys with the same ${limit} or less.`);
+  },
+  pinned: (limit, own, wanted) => {
+    const values = readPinned(wanted as string | undefined);
+    for (const [name, value] of readPinned(own as string | undefined)) {
+      if (values.get(name) === value) continue;
+      throw refused(
+        `A key that pins variables in ${limit} makes only keys that pin them to the same values.`,
+      );
+    }
+  },
+  flag: (limit, own, wanted) => {
+    if (own && !wanted) throw refused(`A key with the limit ${limit} makes only keys with it.`);
+  },
+};
 
 /** Each pinned value as JSON text: equal numbers are those with equal digits, which a double may not tell apart. */
 function readPinned(contextJson: string | undefined): Map<string, string> {

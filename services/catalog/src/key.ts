@@ -1,16 +1,26 @@
 /** API keys as documents: pure rules. */
 
+import {
+  fieldOf,
+  type KeyLimit,
+  type KeyLimitKind,
+  type KeyLimitValues,
+  keyLimitBounds,
+  keyLimitNames,
+  keyLimits,
+} from '@datahub/contract/key-limits';
 import { grantableScopes } from '@datahub/contract/scopes';
+import type { FieldPath } from '@datahub/contract/validation-error';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
 import { type Checker, createChecker } from './check.ts';
-import type { KeyDoc, KeyLimitsDoc } from './documents.ts';
+import type { KeyDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
-import { parsed, variableName } from './query.ts';
+import { parseJson, variableName } from './query.ts';
 
 export interface NewKey {
   name: string;
   scopes: string[];
-  limits: KeyLimitsDoc;
+  limits: KeyLimitValues;
   expiresAt: number | null;
   /** A key that the operator brings. */
   secret?: string;
@@ -22,11 +32,6 @@ export interface MadeKey {
   secret: string;
 }
 
-const listMax = 200;
-/** What is pinned goes along with every call of the key. */
-const contextCharactersMax = 16_384;
-const originCharactersMax = 300;
-
 export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeContext): MadeKey {
   const check = createChecker();
   const name = check.label(['name'], input.name);
@@ -36,15 +41,8 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
   });
   if (input.expiresAt !== null && input.expiresAt <= nowMs)
     check.fault(['expiresAt'], 'must lie in the future');
-  for (const list of ['hubIds', 'queryIds', 'origins'] as const) {
-    if ((input.limits[list]?.length ?? 0) > listMax)
-      check.fault(['limits', list], `must have at most ${listMax} entries`);
-  }
-  checkPinned(check, input.limits.contextJson);
-  if ((input.limits.contextJson?.length ?? 0) > contextCharactersMax)
-    check.fault(['limits', 'context'], `must have at most ${contextCharactersMax} characters of JSON`);
-  if (input.limits.origins?.some((origin) => origin.length > originCharactersMax))
-    check.fault(['limits', 'origins'], `must be of at most ${originCharactersMax} characters each`);
+  for (const limit of keyLimitNames)
+    checkLimit[keyLimits[limit].kind](check, limit, input.limits[fieldOf(limit)]);
   check.done();
   const secret = input.secret ?? createApiKey();
   const doc: KeyDoc = {
@@ -63,12 +61,31 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
   return { doc, secret };
 }
 
-/** What can be no variable's name pins nothing, and whoever wrote it believes that it does. */
-function checkPinned(check: Checker, contextJson: string | undefined): void {
-  const pinned = parsed(contextJson ?? '{}');
+/** Bounds of the values of each kind of limit. The gateway checks numbers and the form of origins. */
+const checkLimit: Record<KeyLimitKind, (check: Checker, limit: KeyLimit, value: unknown) => void> = {
+  list: (check, limit, value = []) => {
+    const entries = value as string[];
+    const { entries: count, originLength } = keyLimitBounds;
+    if (entries.length > count.max) check.fault(['limits', limit], `must have at most ${count.max} entries`);
+    if (limit === 'origins' && entries.some((origin) => origin.length > originLength.max))
+      check.fault(['limits', limit], `must be of at most ${originLength.max} characters each`);
+  },
+  pinned: (check, limit, value = '{}') => {
+    const { pinnedJsonLength } = keyLimitBounds;
+    checkPinned(check, ['limits', limit], value as string);
+    if ((value as string).length > pinnedJsonLength.max)
+      check.fault(['limits', limit], `must have at most ${pinnedJsonLength.max} characters of JSON`);
+  },
+  upperBound: () => {},
+  flag: () => {},
+};
+
+/** A name that no variable can have would pin nothing, and its author would believe that it does. */
+function checkPinned(check: Checker, path: FieldPath, contextJson: string): void {
+  const pinned = parseJson(contextJson);
   if (typeof pinned !== 'object' || pinned === null || Array.isArray(pinned)) {
-    check.fault(['limits', 'context'], 'must be a JSON object');
+    check.fault(path, 'must be a JSON object');
   } else if (!Object.keys(pinned).every((name) => variableName.test(name))) {
-    check.fault(['limits', 'context'], 'holds a name that no variable can have');
+    check.fault(path, 'holds a name that no variable can have');
   }
 }

@@ -1,6 +1,7 @@
 /** A stored query: pure rules. */
 
 import type { EngineName } from '@datahub/contract/engines';
+import { queryLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
@@ -23,9 +24,9 @@ export const variableTypes = [
 ] as const;
 
 const allowedTypes = variableTypes.flatMap((type) => [type, `${type}[]`]);
-export const variableName = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-const queryCharactersMax = 262_144;
-const variablesMax = 200;
+const { textLength, commandLength, variableNameLength } = queryLimits;
+const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
+export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text and command do not go together for the engine. */
 export type CheckStatement = (query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context'>) => void;
@@ -53,7 +54,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     sourceId: input.sourceId,
     engine: input.engine,
     command: checkCommand(check, ['command'], input.command ?? commandOf(input)),
-    query: check.text(['query'], input.query, { min: 1, max: queryCharactersMax }),
+    query: check.text(['query'], input.query, textLength),
     context: checkVariables(check, ['context'], input.context ?? []),
     createdAt: context.nowMs,
     updatedAt: null,
@@ -84,10 +85,7 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
     label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
     command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
-    query:
-      patch.query === undefined
-        ? query.query
-        : check.text(['query'], patch.query, { min: 1, max: queryCharactersMax }),
+    query: patch.query === undefined ? query.query : check.text(['query'], patch.query, textLength),
     context: patch.context === undefined ? query.context : checkVariables(check, ['context'], patch.context),
     sourceId: patch.source?.id ?? query.sourceId,
     engine: patch.source?.engine ?? query.engine,
@@ -104,27 +102,28 @@ function runText(query: QueryDoc): string {
 
 function checkCommand(check: Checker, path: FieldPath, text: string): string {
   const command = text.trim().toUpperCase();
-  if (!/^[A-Z]{1,32}$/.test(command)) check.fault(path, 'must be one verb, such as SELECT or UPDATE');
+  if (!isVerb.test(command)) check.fault(path, 'must be one verb, such as SELECT or UPDATE');
   return command;
 }
 
 function checkVariables(check: Checker, path: FieldPath, variables: Variable[]): VariableDoc[] {
-  if (variables.length > variablesMax) check.fault(path, `must have at most ${variablesMax} entries`);
+  const { max } = queryLimits.variables;
+  if (variables.length > max) check.fault(path, `must have at most ${max} entries`);
   const seen = new Set<string>();
-  return variables.slice(0, variablesMax).map((variable, index) => {
+  return variables.slice(0, max).map((variable, index) => {
     const at = [...path, index];
     if (!variableName.test(variable.key)) {
       check.fault(
         [...at, 'key'],
-        'must be a letter or underscore, then up to 63 letters, digits or underscores',
+        `must be a letter or underscore, then up to ${variableNameLength.max - 1} letters, digits or underscores`,
       );
     }
-    if (seen.has(variable.key)) check.fault([...at, 'key'], 'stands in the list twice');
+    if (seen.has(variable.key)) check.fault([...at, 'key'], 'is already the key of another variable');
     seen.add(variable.key);
     if (variable.type !== undefined) check.oneOf([...at, 'type'], variable.type, allowedTypes);
-    const hasValue = parsed(variable.valueJson ?? 'null') !== undefined;
+    const hasValue = parseJson(variable.valueJson ?? 'null') !== undefined;
     if (!hasValue) check.fault([...at, 'value'], 'must be JSON');
-    const hasEnum = Array.isArray(parsed(variable.enumJson ?? '[]'));
+    const hasEnum = Array.isArray(parseJson(variable.enumJson ?? '[]'));
     if (!hasEnum) check.fault([...at, 'enum'], 'must be a JSON array');
     const fault = hasValue && hasEnum ? faultOfDefault(variable) : undefined;
     if (fault !== undefined) check.fault([...at, 'value'], fault);
@@ -132,8 +131,8 @@ function checkVariables(check: Checker, path: FieldPath, variables: Variable[]):
   });
 }
 
-/** What came over REST is JSON; whoever calls the catalog itself writes the text. Undefined when it is none. */
-export function parsed(text: string): unknown {
+/** Undefined for a text that is not JSON: the gateway sends only JSON, but other callers of the catalog may not. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
+import { sourceLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { Checker } from './check.ts';
@@ -17,10 +18,8 @@ const serverMembers = [
 ] as const;
 export type ServerSettings = Pick<SourceDoc, (typeof serverMembers)[number]>;
 
-const hostsMax = 50;
-const port = { min: 1, max: 65_535 };
-const replicaSet = { min: 1, max: 128 };
-const text = { min: 1, max: 255 };
+const { hosts: hostCount, hostLength, port, replicaSetLength, authSourceLength } = sourceLimits;
+const hostShape = new RegExp(`^[\\p{L}\\p{N}._%-]{${hostLength.min},${hostLength.max}}$`, 'u');
 const readPreferences = ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'];
 const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'];
 /** TLS that is never given up. */
@@ -54,7 +53,7 @@ interface ServersInput {
 /** Only the shape; whether the address may be dialled is the executor's to say, at each connection. */
 export function checkHost(check: Checker, text: string, path: FieldPath): string {
   const host = text.trim();
-  if (!/^[\p{L}\p{N}._%-]{1,253}$/u.test(host) && isIP(host) !== 6) {
+  if (!hostShape.test(host) && isIP(host) !== 6) {
     check.fault(path, 'must be a host name or an IP address, without a port or brackets');
   }
   return host;
@@ -64,7 +63,8 @@ export function checkHost(check: Checker, text: string, path: FieldPath): string
 export function checkServers(check: Checker, input: ServersInput): ServerSettings {
   const { settings, engine, tlsMode } = input;
   const authSource = settings.authSource ?? input.current?.authSource ?? '';
-  const known = authSource === '' ? {} : { authSource: check.text(pathOf('authSource'), authSource, text) };
+  const known =
+    authSource === '' ? {} : { authSource: check.text(pathOf('authSource'), authSource, authSourceLength) };
   const current = engine === 'mongodb' ? (input.current ?? {}) : {};
   const hosts = settings.hosts?.hosts ?? current.hosts ?? [];
   const srv = settings.srv ?? current.srv ?? false;
@@ -83,7 +83,7 @@ export function checkServers(check: Checker, input: ServersInput): ServerSetting
       if (value) check.fault(pathOf(name), 'is for MongoDB alone');
     return known;
   }
-  if (hosts.length > hostsMax) check.fault(pathOf('hosts'), `must have at most ${hostsMax} hosts`);
+  if (hosts.length > hostCount.max) check.fault(pathOf('hosts'), `must have at most ${hostCount.max} hosts`);
   if (srv && hosts.length > 0)
     check.fault(pathOf('hosts'), 'must be empty with srv, whose name tells the hosts');
   if (mechanism === 'PLAIN' && tlsMode !== 'verify-full')
@@ -104,7 +104,7 @@ export function checkServers(check: Checker, input: ServersInput): ServerSetting
           })),
         }),
     ...(srv ? { srv } : {}),
-    ...(set === '' ? {} : { replicaSet: check.text(pathOf('replicaSet'), set, replicaSet) }),
+    ...(set === '' ? {} : { replicaSet: check.text(pathOf('replicaSet'), set, replicaSetLength) }),
     ...(preference === ''
       ? {}
       : { readPreference: check.oneOf(pathOf('readPreference'), preference, readPreferences) }),

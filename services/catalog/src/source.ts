@@ -1,6 +1,7 @@
 /** A source: pure rules, but for the sealing of its secrets, which is handed in. */
 
 import { type EngineName, engines } from '@datahub/contract/engines';
+import { type Bounds, sourceLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
@@ -18,21 +19,13 @@ import {
   withoutServers,
 } from './source-servers.ts';
 
-const bounds = {
-  port: { min: 1, max: 65_535 },
-  poolMax: { min: 1, max: 100 },
-  idleTimeoutMs: { min: 1_000, max: 3_600_000 },
-  statementTimeoutMs: { min: 1, max: 3_600_000 },
-  text: { min: 1, max: 255 },
-  /** MongoDB can run without users: an empty name logs in nowhere. */
-  user: {
-    postgres: { min: 1, max: 128 },
-    mysql: { min: 1, max: 128 },
-    mariadb: { min: 1, max: 128 },
-    mongodb: { min: 0, max: 128 },
-  } satisfies Record<EngineName, { min: number; max: number }>,
-  password: { min: 0, max: 1_024 },
-  pem: { min: 1, max: 65_536 },
+const { userLength } = sourceLimits;
+/** MongoDB can run without users, so its user name may be empty. */
+const userLengthOf: Record<EngineName, Bounds> = {
+  postgres: userLength,
+  mysql: userLength,
+  mariadb: userLength,
+  mongodb: { ...userLength, min: 0 },
 };
 
 type PlainSettings = Pick<
@@ -170,8 +163,8 @@ function newSecret(
 }
 
 function boundsOf(field: SecretField, engine: EngineName): { min: number; max: number } {
-  if (field === 'user') return bounds.user[engine];
-  return field === 'password' ? bounds.password : bounds.pem;
+  if (field === 'user') return userLengthOf[engine];
+  return field === 'password' ? sourceLimits.passwordLength : sourceLimits.pemLength;
 }
 
 /** Undefined when the secret stays as it is. */
@@ -228,15 +221,19 @@ function checkPlain(
       settings.host === undefined && current
         ? current.host
         : checkHost(check, settings.host ?? '', settingPath('host')),
-    port: check.integer(settingPath('port'), settings.port ?? current?.port ?? 0, bounds.port),
-    database: check.text(settingPath('database'), settings.database ?? current?.database ?? '', bounds.text),
+    port: check.integer(settingPath('port'), settings.port ?? current?.port ?? 0, sourceLimits.port),
+    database: check.text(
+      settingPath('database'),
+      settings.database ?? current?.database ?? '',
+      sourceLimits.databaseLength,
+    ),
     tls,
     pool: checkPool(check, settings, current),
     statementTimeoutMs:
       checkOptional(check, {
         name: 'statementTimeoutMs',
         value: inForce(settings.statementTimeoutMs, current?.statementTimeoutMs),
-        within: bounds.statementTimeoutMs,
+        within: sourceLimits.statementTimeoutMs,
       }) ?? null,
     ...checkServers(check, { settings, engine, tlsMode: tls.mode, current }),
   };
@@ -265,7 +262,7 @@ function checkPem(check: Checker, name: string, given: string | undefined): stri
   const value = given && pemOf(given);
   if (value === undefined || value === '') return undefined;
   if (!value.includes('-----BEGIN ')) check.fault(settingPath(name), 'must be a PEM text');
-  return check.text(settingPath(name), value, bounds.pem);
+  return check.text(settingPath(name), value, sourceLimits.pemLength);
 }
 
 function checkPool(
@@ -276,12 +273,12 @@ function checkPool(
   const max = checkOptional(check, {
     name: 'pool.max',
     value: inForce(settings.pool?.max, current?.pool.max),
-    within: bounds.poolMax,
+    within: sourceLimits.poolConnections,
   });
   const idleTimeoutMs = checkOptional(check, {
     name: 'pool.idleTimeoutMs',
     value: inForce(settings.pool?.idleTimeoutMs, current?.pool.idleTimeoutMs),
-    within: bounds.idleTimeoutMs,
+    within: sourceLimits.idleTimeoutMs,
   });
   return { ...(max === undefined ? {} : { max }), ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }) };
 }

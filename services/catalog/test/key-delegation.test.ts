@@ -1,8 +1,8 @@
+import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import { describe, expect, it } from 'vitest';
-import type { KeyLimitsDoc } from '../src/documents.ts';
 import { type KeyReach, requireNoMore, requireNoStronger } from '../src/key-delegation.ts';
 
-const reach = (limits: KeyLimitsDoc = {}, rest: Partial<KeyReach> = {}): KeyReach => ({
+const reach = (limits: KeyLimitValues = {}, rest: Partial<KeyReach> = {}): KeyReach => ({
   scopes: ['*'],
   limits,
   expiresAt: null,
@@ -11,13 +11,14 @@ const reach = (limits: KeyLimitsDoc = {}, rest: Partial<KeyReach> = {}): KeyReac
 const makes = (maker: KeyReach, made: KeyReach) => () => requireNoMore(maker, made);
 const refused = expect.objectContaining({ code: 'SCOPE_DENIED' });
 
-const limits: KeyLimitsDoc = {
+const limits: KeyLimitValues = {
   hubIds: ['h1', 'h2'],
   queryIds: ['q1', 'q2'],
   origins: ['https://a.example', 'https://b.example'],
   contextJson: '{"tenant":9007199254740993,"region":"north"}',
   ratePerMinute: 10,
   maxRows: 100,
+  strict: true,
 };
 
 describe('what a key hands on', () => {
@@ -35,6 +36,7 @@ describe('what a key hands on', () => {
       contextJson: '{"more":1, "region":"north", "tenant":9007199254740993}',
       ratePerMinute: 1,
       maxRows: 99,
+      strict: true,
     };
     expect(makes(reach(limits, { expiresAt: 9 }), reach(less, { expiresAt: 8 }))).not.toThrow();
   });
@@ -49,6 +51,7 @@ describe('what a key hands on', () => {
     ['contextJson', '{"region":"north"}'],
     ['ratePerMinute', 11],
     ['maxRows', 101],
+    ['strict', false],
   ])('is not more of %s (%j), nor without', (name, value) => {
     expect(makes(reach(limits), reach({ ...limits, [name]: value }))).toThrow(refused);
     expect(makes(reach(limits), reach({ ...limits, [name]: undefined }))).toThrow(refused);

@@ -5,8 +5,9 @@ import { type CallContext, type Calls, requirePrincipal } from '@datahub/service
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
-import { type Catalog, isQueryAllowed, loadHub, makeContext, update } from '../documents-access.ts';
+import { type Catalog, loadHub, makeContext, update } from '../documents-access.ts';
 import { makeHub, patchHub } from '../hub.ts';
+import { keyLimits } from '../key-limits.ts';
 import { sweepHub } from '../maintenance/deletion-sweep.ts';
 import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
@@ -26,7 +27,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
   return {
     createHub: async ({ label }, ctx) => {
       const context = makeContext(catalog, ctx);
-      if (context.principal.limits?.hubIds.length)
+      if (keyLimits.hubIds.ids(context.principal.limits) !== undefined)
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
       const hub = makeHub(label, context);
       await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
@@ -39,8 +40,9 @@ export function createHubCalls(catalog: Catalog): HubCalls {
       const { accountId, limits } = requirePrincipal(ctx);
       const where = { deleting: 0, archived: archived ? 1 : 0 };
       const isListed = (hub: HubDoc) => !hub.deleting && hub.archived === where.archived;
-      const { docs, total } = limits?.hubIds.length
-        ? await listNamed(store.hubs, { accountId, ids: limits.hubIds, isListed }, page)
+      const ids = keyLimits.hubIds.ids(limits);
+      const { docs, total } = ids
+        ? await listNamed(store.hubs, { accountId, ids, isListed }, page)
         : await listPage(store.hubs, { accountId, where }, page);
       return { hubs: docs.map(toHub), total };
     },
@@ -61,7 +63,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
 
     deleteHub: async (request, ctx) => {
       const principal = requirePrincipal(ctx);
-      if (request.recursive && principal.limits?.queryIds.length)
+      if (request.recursive && keyLimits.queryIds.ids(principal.limits) !== undefined)
         throw new HubError('SCOPE_DENIED', 'This key may not delete hubs with what is in them.');
       await deleteHub(catalog, ctx, request);
       return {};
@@ -81,7 +83,9 @@ export function createHubCalls(catalog: Catalog): HubCalls {
         hub,
         folders: shown<FolderDoc>(folders),
         sources: shown<SourceDoc>(sources),
-        queries: shown<QueryDoc>(queries).filter(({ id }) => isQueryAllowed(principal, id)),
+        queries: shown<QueryDoc>(queries).filter(({ id }) =>
+          keyLimits.queryIds.isAllowed(principal.limits, id),
+        ),
       });
       const cut = [folders, sources, queries].some(({ length }) => length > treeNodesMax);
       return { root, ...(cut ? { truncated: true } : {}) };

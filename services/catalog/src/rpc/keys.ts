@@ -1,5 +1,7 @@
 /** Keys: who a caller is, and the keys of an account. */
 
+import type { KeyLimitValues } from '@datahub/contract/key-limits';
+import { rotationOverlapSeconds } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { Beside } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
@@ -7,7 +9,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { createChecker } from '../check.ts';
-import type { KeyDoc, KeyLimitsDoc } from '../documents.ts';
+import type { KeyDoc } from '../documents.ts';
 import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../documents-access.ts';
 import { type MadeKey, makeKey } from '../key.ts';
 import {
@@ -27,7 +29,6 @@ type KeyCalls = Pick<
 >;
 
 const overlapDefaultMs = 3_600_000;
-const overlapMaxMs = 30 * 24 * 3_600_000;
 const endAttemptsMax = 50;
 /** A key's last use is noted this coarsely, so that using it does not write each time. */
 const lastUsedStepMs = 60_000;
@@ -75,8 +76,8 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
     rotateKey: async ({ keyId, overlapSeconds }, ctx) => {
       const context = makeContext(catalog, ctx);
       const overlapMs = overlapSeconds === undefined ? overlapDefaultMs : overlapSeconds * 1000;
-      if (overlapMs > overlapMaxMs) {
-        const detail = `must be at most ${overlapMaxMs / 1000}`;
+      if (overlapMs > rotationOverlapSeconds.max * 1_000) {
+        const detail = `must be at most ${rotationOverlapSeconds.max}`;
         throw fieldError([{ path: ['overlapSeconds'], detail }]);
       }
       const old = await loadKey(catalog, context.accountId, keyId);
@@ -156,7 +157,7 @@ function reachOf({ scopes, limits }: Principal, own: KeyDoc | null): KeyReach {
 async function requireKnownIds(
   catalog: Catalog,
   principal: Principal,
-  { hubIds = [], queryIds = [] }: KeyLimitsDoc,
+  { hubIds = [], queryIds = [] }: KeyLimitValues,
 ): Promise<void> {
   const check = createChecker();
   const look = async (path: FieldPath, what: string, load: () => Promise<unknown>) => {

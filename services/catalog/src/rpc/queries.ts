@@ -16,6 +16,7 @@ import {
   remove,
   update,
 } from '../documents-access.ts';
+import { keyLimits } from '../key-limits.ts';
 import { makeQuery, patchQuery } from '../query.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { listNamed, listPage } from './pagination.ts';
@@ -31,7 +32,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
   return {
     createQuery: async (request, ctx) => {
       const context = makeContext(catalog, ctx);
-      if (context.principal.limits?.queryIds.length) {
+      if (keyLimits.queryIds.ids(context.principal.limits) !== undefined) {
         throw new HubError('SCOPE_DENIED', 'This key may not create queries.');
       }
       const hub = await loadHub(catalog, context.principal, request.hubId);
@@ -72,8 +73,9 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       await loadHub(catalog, principal, hubId);
       const { accountId, limits } = principal;
       const isListed = (query: QueryDoc) => query.hubId === hubId;
-      const { docs, total } = limits?.queryIds.length
-        ? await listNamed(store.queries, { accountId, ids: limits.queryIds, isListed }, page)
+      const ids = keyLimits.queryIds.ids(limits);
+      const { docs, total } = ids
+        ? await listNamed(store.queries, { accountId, ids, isListed }, page)
         : await listPage(store.queries, { accountId, where: { hubId } }, page);
       return { queries: docs.map((query) => toQuery(query)), total };
     },

@@ -1,17 +1,10 @@
 /** Documents → messages, for the whole service. Secrets become masks here and nowhere else. */
 
+import { fromFields, type KeyLimitFields, type KeyLimitValues, toFields } from '@datahub/contract/key-limits';
 import type { Folder, Hub, Key, Query, Source, Tls, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { ResolvedQuery, ResolvedSource } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
-import type {
-  FolderDoc,
-  HubDoc,
-  KeyDoc,
-  KeyLimitsDoc,
-  QueryDoc,
-  SourceDoc,
-  VariableDoc,
-} from '../documents.ts';
+import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from '../documents.ts';
 
 const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
 
@@ -149,27 +142,11 @@ export function toPrincipal(key: KeyDoc): Principal {
   };
 }
 
-function toLimits(limits: KeyLimitsDoc): KeyLimits {
-  return {
-    hubIds: limits.hubIds ?? [],
-    queryIds: limits.queryIds ?? [],
-    origins: limits.origins ?? [],
-    contextJson: limits.contextJson ?? '',
-    ratePerMinute: limits.ratePerMinute,
-    maxRows: limits.maxRows,
-    strict: limits.strict,
-  };
-}
+type Same<A, B> = [A, B] extends [B, A] ? true : never;
+// Where this does not compile, the message KeyLimits and the table of the contract have different limits.
+true satisfies Same<keyof KeyLimits, keyof KeyLimitFields>;
 
-/** The other way, for a new key: what is empty narrows nothing and is not kept. */
-export function fromLimits(limits: KeyLimits | undefined): KeyLimitsDoc {
-  return {
-    ...(limits?.hubIds.length ? { hubIds: limits.hubIds } : {}),
-    ...(limits?.queryIds.length ? { queryIds: limits.queryIds } : {}),
-    ...(limits?.origins.length ? { origins: limits.origins } : {}),
-    ...(limits?.contextJson ? { contextJson: limits.contextJson } : {}),
-    ...(limits?.ratePerMinute === undefined ? {} : { ratePerMinute: limits.ratePerMinute }),
-    ...(limits?.maxRows === undefined ? {} : { maxRows: limits.maxRows }),
-    ...(limits?.strict ? { strict: true } : {}),
-  };
-}
+const toLimits: (limits: KeyLimitValues) => KeyLimits = toFields;
+
+/** The other way, for a new key. */
+export const fromLimits: (limits: KeyLimits | undefined) => KeyLimitValues = fromFields;

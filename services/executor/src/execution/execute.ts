@@ -15,6 +15,7 @@ import type { Lease } from '../pool/pool-types.ts';
 import type { RowFormat, RowSink } from '../row-sink.ts';
 import { CancelUnconfirmed, cancelReason, withCancellation } from './cancellation.ts';
 import { type ErrorMapping, toFailure, withoutValues } from './execution-error.ts';
+import { keyLimits } from './key-limits.ts';
 import {
   type CompileQuery,
   type ExecutionLimits,
@@ -187,13 +188,12 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       requireAllowed(principal, query, prepared.kind);
       const options = runOptionsOf(request.options, prepared, {
         timeoutMs: run.timeoutMs,
-        rowsMax: leastOf(principal.limits?.maxRows, limits.rowsMax || undefined),
+        rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
-      const pinnedJson = principal.limits?.contextJson ?? '';
       const statement = prepared.bind({
-        pinnedJson,
+        pinnedJson: keyLimits.context(principal.limits),
         contextJson: request.contextJson,
-        strict: request.options?.strict || principal.limits?.strict,
+        strict: request.options?.strict || keyLimits.strict(principal.limits),
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
       run.statement = statement;

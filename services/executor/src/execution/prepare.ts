@@ -10,6 +10,7 @@ import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { type CompiledStatement, compileStatement } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../engine.ts';
+import { keyLimits } from './key-limits.ts';
 
 /** JSON objects as text, so that no digit is lost; empty for none. */
 export interface CallValues {
@@ -139,13 +140,8 @@ export function requireAllowed(principal: Principal, query: QueryDefinition, kin
 
 /** Throws SCOPE_DENIED for a query or hub outside the limits of the key. */
 export function requireWithinLimits({ limits }: Principal, query: QueryDefinition): void {
-  if (limits === undefined) return;
-  if (limits.queryIds.length > 0 && !limits.queryIds.includes(query.queryId)) {
-    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
-  }
-  if (limits.hubIds.length > 0 && !limits.hubIds.includes(query.hubId)) {
-    throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
-  }
+  keyLimits.queryIds(limits, query.queryId);
+  keyLimits.hubIds(limits, query.hubId);
 }
 
 /** The time an execution may take; a caller can only shorten it. Throws OPTION_REFUSED for 0. */

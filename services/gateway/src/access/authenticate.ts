@@ -6,6 +6,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Auth } from './key-cache.ts';
+import { keyLimits } from './key-limits.ts';
 import type { Limits } from './rate-limiter.ts';
 
 export interface Admission {
@@ -51,11 +52,7 @@ function admit(
   { principal, deps }: { principal: Principal; deps: Admission },
 ): void | Promise<void> {
   request.context.principal = principal;
-  const origins = principal.limits?.origins ?? [];
-  const { origin } = request.headers;
-  if (origins.length > 0 && (origin === undefined || !origins.includes(origin))) {
-    throw new HubError('SCOPE_DENIED', 'This key may not be used from this origin.');
-  }
+  keyLimits.origins(principal.limits, request.headers.origin);
   return deps.limits.admit(principal, reply);
 }
 

@@ -3,6 +3,7 @@
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply } from 'fastify';
+import { keyLimits } from './key-limits.ts';
 
 export interface LimitsOptions {
   /** For keys without a rate of their own; 0 for no limit. */
@@ -89,7 +90,7 @@ export interface Budget {
 /** What each request of a key draws on: its own budget, and those of the rated keys that it was made with. */
 export function budgetsOf({ keyId, limits, budgets }: Principal, ratePerMinute: number): Budget[] {
   if (budgets === undefined) {
-    const perMinute = limits?.ratePerMinute ?? ratePerMinute;
+    const perMinute = keyLimits.ratePerMinute(limits, ratePerMinute);
     return perMinute > 0 ? [{ id: keyId, perMinute }] : [];
   }
   return budgets.budgets

@@ -4,6 +4,7 @@
  */
 
 import { engines } from '@datahub/contract/engines';
+import { idCharacters, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { FromSchema } from 'json-schema-to-ts';
 
 export type { FromSchema };
@@ -51,8 +52,12 @@ export const readOnly = <const N extends string>(...names: N[]) =>
   >;
 
 /** Its owner checks the length after trimming and the characters. */
-export const label = { type: 'string', minLength: 1, maxLength: 1_000 } as const;
-export const id = { type: 'string', minLength: 1, maxLength: 256 } as const;
+export const label = {
+  type: 'string',
+  minLength: untrimmedLabelCharacters.min,
+  maxLength: untrimmedLabelCharacters.max,
+} as const;
+export const id = { type: 'string', minLength: idCharacters.min, maxLength: idCharacters.max } as const;
 export const engine = { type: 'string', enum: engines } as const;
 
 export const text = { type: 'string' } as const;

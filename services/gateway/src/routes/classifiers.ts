@@ -1,6 +1,7 @@
 /** Classifiers: trained one example at a time, at any time. */
 
 import { hash } from 'node:crypto';
+import { classifierLimits, labelCharacters, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
@@ -9,6 +10,7 @@ import {
   count,
   createdAtOf,
   type FromSchema,
+  label,
   list,
   object,
   readOnly,
@@ -31,18 +33,17 @@ import {
 import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
-const batchMax = 10_000;
-const labelCharactersMax = 1_000;
-const label = { type: 'string', minLength: 1, maxLength: labelCharactersMax } as const;
+const { batch: batchCount, top } = classifierLimits;
+const labelCharactersMax = untrimmedLabelCharacters.max;
 
 export const createClassifierBody = object({
-  name: { type: ['string', 'null'], maxLength: 1_000 },
+  name: { type: ['string', 'null'], maxLength: labelCharactersMax },
   ...readOnly('classifierId', 'createdAt', 'updatedAt', 'classes'),
 });
 
-const batch = { type: 'array', minItems: 1, maxItems: batchMax } as const;
+const batch = { type: 'array', minItems: batchCount.min, maxItems: batchCount.max } as const;
 const example = object({ label, context: text }, ['label', 'context']);
-const predictOptions = object({ top: { type: 'integer', minimum: 1, maximum: 1_000 } });
+const predictOptions = object({ top: { type: 'integer', minimum: top.min, maximum: top.max } });
 export const trainDocumented = object({ label, context: text, examples: { ...batch, items: example } });
 export const predictDocumented = object({
   context: text,
@@ -105,9 +106,11 @@ const isLabel = (value: unknown) =>
   value.length <= 2 * labelCharactersMax &&
   [...value].length <= labelCharactersMax;
 
-/** The service takes 200 characters, trimmed; here only what could never be one. */
+/** ml checks the trimmed label; this refuses only what cannot be one. */
 const labelWords = (label: unknown) =>
-  typeof label === 'string' ? 'must have 1 to 200 characters' : 'must be a string';
+  typeof label === 'string'
+    ? `must have ${labelCharacters.min} to ${labelCharacters.max} characters`
+    : 'must be a string';
 
 /** The first name that an example does not have. */
 function unknownIn(example: object): string | undefined {

@@ -1,12 +1,13 @@
 /** The connection settings of a source: how a body names them and how an answer shows them. */
 
+import { sourceLimits as limits } from '@datahub/contract/limits';
 import type { ConnectionSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import { answer, count, type FromSchema, list, object, orNull, text } from '../http/json-schema.ts';
 
-const host = { type: 'string', minLength: 1, maxLength: 253 } as const;
-const port = { type: 'integer', minimum: 1, maximum: 65_535 } as const;
+const host = { type: 'string', minLength: limits.hostLength.min, maxLength: limits.hostLength.max } as const;
+const port = { type: 'integer', minimum: limits.port.min, maximum: limits.port.max } as const;
 /** Null removes an optional setting. */
-const pem = { type: ['string', 'null'], maxLength: 65_536 } as const;
+const pem = { type: ['string', 'null'], maxLength: limits.pemLength.max } as const;
 const readPreferences = [
   'primary',
   'primaryPreferred',
@@ -19,9 +20,13 @@ const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN']
 const members = {
   host,
   port,
-  database: { type: 'string', minLength: 1, maxLength: 255 },
-  user: { type: 'string', maxLength: 128 },
-  password: { type: 'string', maxLength: 1_024 },
+  database: {
+    type: 'string',
+    minLength: limits.databaseLength.min,
+    maxLength: limits.databaseLength.max,
+  },
+  user: { type: 'string', maxLength: limits.userLength.max },
+  password: { type: 'string', maxLength: limits.passwordLength.max },
   tls: orNull(
     object({
       mode: { type: 'string', enum: ['disable', 'prefer', 'require', 'verify-full'] },
@@ -32,15 +37,39 @@ const members = {
   ),
   pool: orNull(
     object({
-      max: { type: ['integer', 'null'], minimum: 1, maximum: 100 },
-      idleTimeoutMs: { type: ['integer', 'null'], minimum: 1_000, maximum: 3_600_000 },
+      max: {
+        type: ['integer', 'null'],
+        minimum: limits.poolConnections.min,
+        maximum: limits.poolConnections.max,
+      },
+      idleTimeoutMs: {
+        type: ['integer', 'null'],
+        minimum: limits.idleTimeoutMs.min,
+        maximum: limits.idleTimeoutMs.max,
+      },
     }),
   ),
-  statementTimeoutMs: { type: ['integer', 'null'], minimum: 1, maximum: 3_600_000 },
-  authSource: { type: ['string', 'null'], minLength: 1, maxLength: 255 },
-  hosts: orNull({ type: 'array', maxItems: 50, items: object({ host, port }, ['host', 'port']) }),
+  statementTimeoutMs: {
+    type: ['integer', 'null'],
+    minimum: limits.statementTimeoutMs.min,
+    maximum: limits.statementTimeoutMs.max,
+  },
+  authSource: {
+    type: ['string', 'null'],
+    minLength: limits.authSourceLength.min,
+    maxLength: limits.authSourceLength.max,
+  },
+  hosts: orNull({
+    type: 'array',
+    maxItems: limits.hosts.max,
+    items: object({ host, port }, ['host', 'port']),
+  }),
   srv: { type: ['boolean', 'null'] },
-  replicaSet: { type: ['string', 'null'], minLength: 1, maxLength: 128 },
+  replicaSet: {
+    type: ['string', 'null'],
+    minLength: limits.replicaSetLength.min,
+    maxLength: limits.replicaSetLength.max,
+  },
   readPreference: { type: ['string', 'null'], enum: [...readPreferences, null] },
   authMechanism: { type: ['string', 'null'], enum: [...authMechanisms, null] },
 } as const;

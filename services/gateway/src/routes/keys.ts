@@ -1,6 +1,16 @@
 /** Keys of the caller's account. */
 
 import { parseExact } from '@datahub/contract/exact-json';
+import {
+  fieldOf,
+  fromFields,
+  type KeyLimit,
+  keyLimitBounds,
+  keyLimitNames,
+  keyLimits,
+  toFields,
+} from '@datahub/contract/key-limits';
+import { rotationOverlapSeconds } from '@datahub/contract/limits';
 import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
@@ -27,34 +37,43 @@ import { type ItemRule, requireItems, validationError } from '../http/validation
 import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
-const ids = { type: 'array', minItems: 1, maxItems: 200, items: id } as const;
+const { entries, pinned, ratePerMinute, maxRows } = keyLimitBounds;
+const ids = { type: 'array', minItems: entries.min, maxItems: entries.max, items: id } as const;
 const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+const limitSchemas = {
+  hubIds: ids,
+  queryIds: ids,
+  origins: {
+    type: 'array',
+    minItems: entries.min,
+    maxItems: entries.max,
+    items: { type: 'string', pattern: originPattern },
+  },
+  context: { type: 'object', maxProperties: pinned.max },
+  ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
+  maxRows: { type: 'integer', minimum: maxRows.min, maximum: maxRows.max },
+  strict: { type: 'boolean' },
+} as const satisfies Record<KeyLimit, object>;
 
 export const createKeyBody = object(
   {
     name: label,
     scopes: { type: 'array', minItems: 1, maxItems: 50, items: { type: 'string', maxLength: 64 } },
-    limits: object({
-      hubIds: ids,
-      queryIds: ids,
-      origins: {
-        type: 'array',
-        minItems: 1,
-        maxItems: 200,
-        items: { type: 'string', pattern: originPattern },
-      },
-      context: { type: 'object', maxProperties: 200 },
-      ratePerMinute: { type: 'integer', minimum: 1, maximum: 100_000_000 },
-      maxRows: { type: 'integer', minimum: 1, maximum: 4_294_967_295 },
-      strict: { type: 'boolean' },
-    }),
+    limits: object(limitSchemas),
     expiresAt: { type: ['string', 'null'], maxLength: 40 },
     ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
   },
   ['name'],
 );
 
-export const rotateKeyBody = object({ overlapSeconds: { type: 'integer', minimum: 0, maximum: 2_592_000 } });
+export const rotateKeyBody = object({
+  overlapSeconds: {
+    type: 'integer',
+    minimum: rotationOverlapSeconds.min,
+    maximum: rotationOverlapSeconds.max,
+  },
+});
 
 const limits = answer(
   {
@@ -65,8 +84,8 @@ const limits = answer(
     ratePerMinute: count,
     maxRows: count,
     strict: { const: true },
-  },
-  ['hubIds', 'queryIds', 'origins', 'context', 'ratePerMinute', 'maxRows', 'strict'],
+  } as const satisfies Record<KeyLimit, object>,
+  keyLimitNames,
 );
 const createdMembers = {
   keyId: text,
@@ -139,15 +158,8 @@ function toLimits(request: FastifyRequest): KeyLimits {
   requireItems(limits.origins ?? [], '/limits/origins', browserOrigin);
   const contextJson =
     request.parsed === undefined ? undefined : exactMember(request.parsed, ['limits', 'context']);
-  return {
-    hubIds: limits.hubIds ?? [],
-    queryIds: limits.queryIds ?? [],
-    origins: limits.origins ?? [],
-    contextJson: limits.context === undefined ? '' : (contextJson ?? ''),
-    ratePerMinute: limits.ratePerMinute,
-    maxRows: limits.maxRows,
-    strict: limits.strict,
-  };
+  const { context, ...values } = limits;
+  return toFields({ ...values, ...(context === undefined ? {} : { contextJson }) });
 }
 
 function toDate(text: string | null | undefined): Date | undefined {
@@ -179,13 +191,11 @@ function toKeyJson(key: Key): KeyJson {
 
 /** Limits that are not set are left out. */
 function toLimitsJson(limits: KeyLimits | undefined): KeyJson['limits'] {
-  return {
-    ...(limits?.hubIds.length ? { hubIds: limits.hubIds } : {}),
-    ...(limits?.queryIds.length ? { queryIds: limits.queryIds } : {}),
-    ...(limits?.origins.length ? { origins: limits.origins } : {}),
-    ...(limits?.contextJson ? { context: parseExact(limits.contextJson) as Record<string, unknown> } : {}),
-    ...(limits?.ratePerMinute === undefined ? {} : { ratePerMinute: limits.ratePerMinute }),
-    ...(limits?.maxRows === undefined ? {} : { maxRows: limits.maxRows }),
-    ...(limits?.strict ? { strict: true } : {}),
-  };
+  const values = fromFields(limits);
+  const members = keyLimitNames.flatMap((limit) => {
+    const value = values[fieldOf(limit)];
+    if (value === undefined) return [];
+    return [[limit, keyLimits[limit].kind === 'pinned' ? parseExact(value as string) : value]];
+  });
+  return Object.fromEntries(members) as KeyJson['limits'];
 }

@@ -2,6 +2,7 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import { parseExact } from '@datahub/contract/exact-json';
+import { queryLimits } from '@datahub/contract/limits';
 import type { Query, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
@@ -24,15 +25,16 @@ import type { Upstreams } from '../upstreams.ts';
 import { createSignatures, type SignatureJson, signature } from './query-signatures.ts';
 
 const paging = { limitMax: 10_000 };
-const queryText = { type: 'string', minLength: 1, maxLength: 262_144 } as const;
-const command = { type: 'string', maxLength: 32 } as const;
+const { textLength, commandLength, variables, variableNameLength } = queryLimits;
+const queryText = { type: 'string', minLength: textLength.min, maxLength: textLength.max } as const;
+const command = { type: 'string', maxLength: commandLength.max } as const;
 
 const context = {
   type: ['array', 'null'],
-  maxItems: 200,
+  maxItems: variables.max,
   items: object(
     {
-      key: { type: 'string', minLength: 1, maxLength: 64 },
+      key: { type: 'string', minLength: variableNameLength.min, maxLength: variableNameLength.max },
       value: {},
       type: { type: 'string', maxLength: 32 },
       required: { type: 'boolean' },

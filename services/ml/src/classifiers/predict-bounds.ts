@@ -6,11 +6,10 @@ import { HubError } from '@datahub/service-kit/call/error';
 export const scoresComputedMax = 1_000_000;
 /** Contexts times returned scores: a response is encoded without a pause, one microsecond per score. */
 export const scoresReturnedMax = 50_000;
-/** Bytes of all labels in one response. A label has up to 200 characters. */
+/** Bytes of all labels in one response. */
 export const labelBytesMax = 8 * 1024 * 1024;
 
 export const topDefault = 20;
-export const topMax = 1_000;
 
 export function requirePredictBounds(
   contexts: number,

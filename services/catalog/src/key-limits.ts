@@ -1,0 +1,35 @@
+/** What the limits of a key mean for documents: a member for each limit that the table of the contract gives the catalog. */
+
+import type { LimitEnforcedBy } from '@datahub/contract/key-limits';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { HubError } from '@datahub/service-kit/call/error';
+
+type Limits = Principal['limits'];
+
+/** A limit to some documents of one kind. */
+interface IdLimit {
+  /** The ids the key is limited to; undefined where it is not limited. */
+  ids(limits: Limits): string[] | undefined;
+  isAllowed(limits: Limits, id: string): boolean;
+  /** Throws SCOPE_DENIED. */
+  require(limits: Limits, id: string): void;
+}
+
+function idLimit(limit: LimitEnforcedBy<'catalog'>, what: string): IdLimit {
+  const isAllowed = (limits: Limits, id: string) => {
+    const allowed = limits?.[limit] ?? [];
+    return allowed.length === 0 || allowed.includes(id);
+  };
+  return {
+    ids: (limits) => (limits?.[limit].length ? limits[limit] : undefined),
+    isAllowed,
+    require: (limits, id) => {
+      if (!isAllowed(limits, id)) throw new HubError('SCOPE_DENIED', `This key may not use this ${what}.`);
+    },
+  };
+}
+
+export const keyLimits = {
+  hubIds: idLimit('hubIds', 'hub'),
+  queryIds: idLimit('queryIds', 'query'),
+} satisfies Record<LimitEnforcedBy<'catalog'>, IdLimit>;

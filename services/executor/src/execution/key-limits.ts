@@ -1,0 +1,24 @@
+/** What the limits of a key mean for an execution: a member for each limit that the table of the contract gives the executor. */
+
+import type { LimitEnforcedBy } from '@datahub/contract/key-limits';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { HubError } from '@datahub/service-kit/call/error';
+
+type Limits = Principal['limits'];
+
+export const keyLimits = {
+  /** Throws SCOPE_DENIED. */
+  queryIds: (limits: Limits, queryId: string): void => {
+    if (limits === undefined || limits.queryIds.length === 0 || limits.queryIds.includes(queryId)) return;
+    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
+  },
+  /** Throws SCOPE_DENIED. */
+  hubIds: (limits: Limits, hubId: string): void => {
+    if (limits === undefined || limits.hubIds.length === 0 || limits.hubIds.includes(hubId)) return;
+    throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
+  },
+  /** JSON of the variables that the caller cannot override; empty for none. */
+  context: (limits: Limits): string => limits?.contextJson ?? '',
+  maxRows: (limits: Limits): number | undefined => limits?.maxRows,
+  strict: (limits: Limits): boolean | undefined => limits?.strict,
+} satisfies Record<LimitEnforcedBy<'executor'>, unknown>;

@@ -1,0 +1,18 @@
+/** What the limits of a key mean for a request: a member for each limit that the table of the contract gives the gateway. */
+
+import type { LimitEnforcedBy } from '@datahub/contract/key-limits';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { HubError } from '@datahub/service-kit/call/error';
+
+type Limits = Principal['limits'];
+
+export const keyLimits = {
+  /** Throws SCOPE_DENIED for another origin, and for a caller that is not a browser. */
+  origins: (limits: Limits, origin: string | undefined): void => {
+    if (limits === undefined || limits.origins.length === 0) return;
+    if (origin !== undefined && limits.origins.includes(origin)) return;
+    throw new HubError('SCOPE_DENIED', 'This key may not be used from this origin.');
+  },
+  /** `fallback`: the rate of a key without this limit. */
+  ratePerMinute: (limits: Limits, fallback: number): number => limits?.ratePerMinute ?? fallback,
+} satisfies Record<LimitEnforcedBy<'gateway'>, unknown>;
