@@ -9,7 +9,7 @@ import { basename, join, resolve } from 'node:path';
 import { readCatalogConfig } from '@datahub/catalog/config';
 import { openDocumentStore } from '@datahub/document-store';
 import { readMlConfig } from '@datahub/ml/config';
-import { askOperatorSocket } from '@datahub/service-kit/process/operator-socket';
+import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
 import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
 
 export interface BackupOptions {
@@ -78,7 +78,7 @@ async function copyPart(part: Part, { directory, overwrite, say, signal }: Backu
   const told =
     part.operatorSocket === undefined
       ? undefined
-      : await askOperatorSocket(part.operatorSocket, asked, {
+      : await sendOperatorCommand(part.operatorSocket, asked, {
           onProgress: (progress) => onProgress((progress as { share: number }).share),
           signal,
         });

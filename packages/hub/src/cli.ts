@@ -14,7 +14,7 @@ import { type OperatorRequest, operate } from '@datahub/catalog/maintenance/oper
 import { openCatalogStore } from '@datahub/catalog/store';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createIdFactory } from '@datahub/service-kit/id';
-import { askOperatorSocket } from '@datahub/service-kit/process/operator-socket';
+import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
 import { readSettings } from '@datahub/service-kit/process/settings';
 
 const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] [--new-account]
@@ -134,7 +134,7 @@ async function answer(asked: OperatorRequest): Promise<unknown> {
   if (runs && key !== undefined && !asked.newAccount) return throughHub(asked, { url, key });
   const { operatorSocket } = config;
   if (operatorSocket === undefined) return inStore(asked, config);
-  const told = await askOperatorSocket(operatorSocket, asked);
+  const told = await sendOperatorCommand(operatorSocket, asked);
   if (told === undefined && runs) {
     fail(
       `A hub runs at ${url}, and not over the store here: run this where its data directory is, or stop it.`,

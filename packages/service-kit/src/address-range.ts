@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net';
 
-/** True for an IP address, alone or with a prefix length that its family has. */
+/** True for an IP address, alone or with a prefix length that is valid for its family. */
 export function isAddressRange(text: string): boolean {
   const [address = '', prefix = '0', ...rest] = text.split('/');
   const family = isIP(address);

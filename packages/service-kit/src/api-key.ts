@@ -1,26 +1,26 @@
 /**
- * API keys: `dhk_`, 32 characters of base 32 (160 random bits), and 6 of a checksum, so that a mistyped key is known
- * as such without a look-up, and a leaked one is found by its shape. A key given by an operator may have any shape of
- * at least 32 URL-safe characters.
+ * API keys: `dhk_`, 32 base-32 characters (160 random bits), and a checksum of 6 characters, which detects mistyped keys
+ * without a lookup. Secret scanners find a leaked key by its format. An operator can also set a key of at least 32
+ * URL-safe characters.
  */
 
 import { createHash, hash, randomBytes } from 'node:crypto';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const prefix = 'dhk_';
-const ownShape = /^dhk_[0-9a-hjkmnp-tv-z]{38}$/;
-const givenShape = /^[A-Za-z0-9_-]{32,256}$/;
+const generatedFormat = /^dhk_[0-9a-hjkmnp-tv-z]{38}$/;
+const allowedFormat = /^[A-Za-z0-9_-]{32,256}$/;
 
-/** True for what an operator may set as a key. */
-export function isGivenKeyShape(key: string): boolean {
-  return givenShape.test(key);
+/** True if an operator may set the text as a key. */
+export function isAllowedKey(key: string): boolean {
+  return allowedFormat.test(key);
 }
 
-/** False for a text that no key can be; such a text is refused without asking anybody. */
+/** False for a text that cannot be a key, so that it is rejected without a lookup. */
 export function isPossibleKey(key: string): boolean {
-  if (!givenShape.test(key)) return false;
-  // A given key may start with our prefix too, but not with our whole shape and a wrong checksum.
-  return !ownShape.test(key) || key.slice(-6) === checksum(key.slice(0, -6));
+  if (!allowedFormat.test(key)) return false;
+  // An operator's key may start with the prefix, but not match the whole format with a wrong checksum.
+  return !generatedFormat.test(key) || key.slice(-6) === checksum(key.slice(0, -6));
 }
 
 export function createApiKey(): string {
@@ -28,7 +28,7 @@ export function createApiKey(): string {
   return body + checksum(body);
 }
 
-/** SHA-256 in hexadecimal: keys are too random to be guessed from it, so no slow hash is needed. */
+/** SHA-256 in hexadecimal. Keys have too much entropy to be guessed from it, so no slow hash is needed. */
 export function hashApiKey(key: string): string {
   return hash('sha256', key, 'hex');
 }

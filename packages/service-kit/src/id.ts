@@ -1,18 +1,18 @@
-/** Ids of the shape `<namespace>.<kind>.<random>`. */
+/** Ids of the form `<namespace>.<kind>.<random>`. */
 
 import { createHash, randomFillSync } from 'node:crypto';
 
 export const idKinds = ['hub', 'src', 'q', 'hrt', 'acct', 'clfr', 'clfc', 'key', 'evt'] as const;
 export type IdKind = (typeof idKinds)[number];
 
-/** Crockford's base 32 in lower case: its order as text is its order as a number. */
+/** Crockford's base 32 in lower case, which sorts as text in the same order as the number. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
 export type CreateId = (kind: IdKind, atMs: number) => string;
 
 /**
- * Makes ids that sort by the time they are given: 48 bits of milliseconds, 20 bits that count up within a millisecond,
- * 80 bits of randomness from the system, 30 characters in all.
+ * Ids that sort by time: 48 bits of milliseconds, a 20-bit counter within the millisecond, and 80 random bits, as 30
+ * characters.
  */
 export function createIdFactory(options: { namespace: string }): CreateId {
   const random = Buffer.alloc(10);
@@ -27,7 +27,7 @@ export function createIdFactory(options: { namespace: string }): CreateId {
   };
 }
 
-/** An id that everybody makes alike of the same moment and seed (10 bytes or more), and that sorts by the moment. */
+/** An id derived from a time and a seed of at least 10 bytes. It sorts by the time. */
 export function createFixedId(
   { namespace, kind, atMs }: { namespace: string; kind: IdKind; atMs: number },
   seed: Buffer,
@@ -36,7 +36,7 @@ export function createFixedId(
   return `${namespace}.${kind}.${encode(value, 30)}`;
 }
 
-/** The id that an operation makes, however often it is carried out; undefined without one. See `CallContext.operation`. */
+/** The id of what an operation creates, the same at every attempt; undefined without an operation. See `CallContext.operation`. */
 export function operationIdOf(
   { namespace, kind }: { namespace: string; kind: IdKind },
   operation: string | undefined,

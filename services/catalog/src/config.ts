@@ -1,7 +1,7 @@
 /** The catalog's settings. */
 
 import { faultOfPublicKey } from '@datahub/sealing/key-pair';
-import { isGivenKeyShape, isPossibleKey } from '@datahub/service-kit/api-key';
+import { isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import type { SettingsReader } from '@datahub/service-kit/process/settings';
 import {
   operatorSocketOf,
@@ -36,10 +36,10 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
   const dataDir = reader.text('DATAHUB_DATA_DIR', 'data');
   const storeUrl = readStoreUrl(reader, 'catalog');
   const apiKey = reader.optional('DATAHUB_API_KEY');
-  if (apiKey !== undefined && !isGivenKeyShape(apiKey)) {
+  if (apiKey !== undefined && !isAllowedKey(apiKey)) {
     reader.fault('DATAHUB_API_KEY must have 32 to 256 characters of A-Z, a-z, 0-9, _ and -.');
   }
-  if (apiKey !== undefined && isGivenKeyShape(apiKey) && !isPossibleKey(apiKey)) {
+  if (apiKey !== undefined && isAllowedKey(apiKey) && !isPossibleKey(apiKey)) {
     reader.fault('DATAHUB_API_KEY looks like a key of this hub, but its checksum is wrong: it was mistyped.');
   }
   const namespace = reader.text('DATAHUB_NAMESPACE', 'dh');

@@ -80,10 +80,10 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       ? undefined
       : await openOperatorSocket({
           path: config.operatorSocket,
-          answer: async (asked, asking) =>
-            isBackupRequest(asked)
-              ? answerBackup(store, asked, { ...asking, ...deps })
-              : operate(catalog, readOperatorRequest(asked)),
+          handle: async (request, call) =>
+            isBackupRequest(request)
+              ? answerBackup(store, request, { ...call, ...deps })
+              : operate(catalog, readOperatorRequest(request)),
           logger: deps.logger,
         });
   const upkeep = startUpkeep(store, { ...deps, leftovers, auditKeptMs: config.auditKeptMs });

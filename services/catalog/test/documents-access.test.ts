@@ -221,7 +221,7 @@ describe('the catalog', () => {
     it('only at the version that the caller knows', async () => {
       const mismatch = refused(
         'VERSION_MISMATCH',
-        'It was changed since it was read. Read it again, then repeat the change.',
+        'The resource has changed since you read it. Read it again, then repeat the change.',
       );
       await expect(rename('new', { expectedVersion: 2 })).rejects.toEqual(mismatch);
       expect(await rename('new', { expectedVersion: 1 })).toMatchObject({ version: 2 });

@@ -110,9 +110,9 @@ export async function startExecutorProcess(
   if (tracing) closers.add(tracing);
   closers.add({ close: () => catalog.close() });
   closers.add({ close: () => service.close(0) });
-  const { underWay } = service;
-  const stopLog = createStopLog({ logger, drainMs: grpc.drainMs, underWay, what: 'executions' });
-  closers.add({ close: () => server.close(grpc.drainMs, () => stopLog.cut(underWay())) });
+  const { inFlight } = service;
+  const stopLog = createStopLog({ logger, drainMs: grpc.drainMs, inFlight, what: 'executions' });
+  closers.add({ close: () => server.close(grpc.drainMs, () => stopLog.cut(inFlight())) });
   const missing = () => (draining.signal.aborted ? ['executor'] : catalogReached ? [] : ['catalog']);
   closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, missing }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));

@@ -46,7 +46,7 @@ export interface ExecutorService {
   metrics(): string;
   onFailure(err: unknown, requestId: string): void;
   /** The number of executions that have a connection or wait for one. */
-  underWay(): number;
+  inFlight(): number;
   /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. */
   close(graceMs: number): Promise<void>;
 }
@@ -118,7 +118,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     },
     metrics: events.metrics,
     onFailure: events.unexpected,
-    underWay: () => pools.stats.busy + pools.stats.waiting,
+    inFlight: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       await pools.close(graceMs);
       await watch.close();

@@ -43,13 +43,13 @@ export async function startGatewayProcess(env: Environment): Promise<RunningServ
 
   const catalog = createGrpcClient(CatalogServiceService, toAddress(addresses.catalog));
   const ml = createGrpcClient(MlServiceService, toAddress(addresses.ml));
-  const isTold = createThrottle(downEveryMs);
+  const mayLog = createThrottle(downEveryMs);
   const executor = await openRemoteExecutor({
     ...credentials,
     addresses: addresses.executor,
     // It is dialled again and again until it is back.
     onDown: (err) => {
-      if (isTold(String((err as Error).cause)))
+      if (mayLog(String((err as Error).cause)))
         logger.warn({ event: 'executor.down', err }, 'an executor went away, or is not back');
     },
   });

@@ -64,7 +64,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     readiness,
     inFront: edge?.inFront,
   });
-  const underWay = countRequests(app.server);
+  const inFlight = countRequests(app.server);
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
@@ -72,13 +72,13 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     host: config.host,
     port: config.metricsPort,
   });
-  const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, underWay, what: 'requests' });
+  const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
     draining = true;
     const cut = setTimeout(() => {
-      stopLog.cut(underWay());
+      stopLog.cut(inFlight());
       app.server.closeAllConnections();
     }, config.drainMs);
     // Whoever is answered meanwhile keeps the connection for a next request that will not come.
@@ -104,15 +104,15 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
 
 /** Those that came and were not answered to their end. */
 function countRequests(server: Server): () => number {
-  let underWay = 0;
+  let inFlight = 0;
   const ended = () => {
-    underWay--;
+    inFlight--;
   };
   server.on('request', (_request, response) => {
-    underWay++;
+    inFlight++;
     response.on('close', ended);
   });
-  return () => underWay;
+  return () => inFlight;
 }
 
 /** Express Gateway is loaded only where it is wanted. */

@@ -59,8 +59,8 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
       ? undefined
       : await openOperatorSocket({
           path: config.operatorSocket,
-          answer: async (request, context) => {
-            if (isBackupRequest(request)) return answerBackup(store, request, { ...context, logger });
+          handle: async (request, call) => {
+            if (isBackupRequest(request)) return answerBackup(store, request, { ...call, logger });
             throw new HubError('NOT_FOUND', 'The ml service only accepts the backup command.');
           },
           logger,

@@ -1,6 +1,6 @@
-/** How a call learns that nobody waits for it any more. */
+/** Tells a call that its caller no longer waits for it. */
 
-/** What calls need of an `AbortSignal`, under the same names, so that either will do. */
+/** The part of `AbortSignal` that calls use. */
 export interface CallSignal {
   readonly aborted: boolean;
   /** Undefined until it has fired. */
@@ -9,13 +9,13 @@ export interface CallSignal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** Does for a call what an `AbortController` and its signal do, at a tenth of their price: every request has one. */
+/** An `AbortController` and its signal in one, at a tenth of their cost, because every request has one. */
 export class CallStop implements CallSignal {
   aborted = false;
   reason: unknown;
   #listeners: (() => void)[] | undefined;
 
-  /** The first reason counts. */
+  /** Later calls do nothing. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;
@@ -23,10 +23,10 @@ export class CallStop implements CallSignal {
     for (let next = this.#listeners?.shift(); next; next = this.#listeners?.shift()) next();
   }
 
-  /** Called once; never where it has fired already. */
+  /** Each listener is called once. A listener that is added after `abort` is not called. */
   addEventListener(_type: 'abort', listener: () => void): void {
     if (this.aborted) return;
-    // Nearly always the only one: a list that grows would be made with room for sixteen more.
+    // There is nearly always one listener. `push` on an empty array would allocate room for seventeen.
     if (this.#listeners === undefined) this.#listeners = [listener];
     else this.#listeners.push(listener);
   }
@@ -40,7 +40,7 @@ export class CallStop implements CallSignal {
   }
 }
 
-/** For what takes nothing but the platform's own. */
+/** For APIs that accept only the platform's `AbortSignal`. */
 export function toAbortSignal(signal: CallSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal;
   const controller = new AbortController();

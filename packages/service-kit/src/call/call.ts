@@ -1,22 +1,22 @@
-/** How services call each other: one shape for a client over gRPC and for an implementation in the same process. */
+/** How services call each other: one interface for gRPC clients and for implementations in the same process. */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallSignal } from './abort-signal.ts';
 import { HubError } from './error.ts';
 import { createRequestId } from './request-id.ts';
 
-/** What travels beside every request. */
+/** Metadata of every request. */
 export interface CallContext {
-  /** Absent only where the contract says so. */
+  /** Absent only for methods whose contract allows it. */
   principal?: Principal | undefined;
   requestId: string;
-  /** Names an operation that may be asked for again, `<ms since 1970 of the first time>:<id>`; see `Idempotency-Key`. */
+  /** Identifies an operation that can be repeated, as `<ms since 1970 of the first attempt>:<id>`; see `Idempotency-Key`. */
   operation?: string | undefined;
   /** W3C trace context. */
   traceparent?: string | undefined;
   /** When the caller stops waiting, in milliseconds of `performance.now()`. */
   deadlineAt: number;
-  /** Fires at the deadline, or when the caller has gone. */
+  /** Fires at the deadline, or when the caller cancels. */
   signal: CallSignal;
 }
 
@@ -31,7 +31,7 @@ interface Method<Req, Res> {
   responseDeserialize: (bytes: Buffer) => Res;
 }
 
-/** A service as ts-proto describes it. The parameter is contravariant there, hence `never`. */
+/** A service as ts-proto describes it. Its parameter is contravariant, hence `never`. */
 export type ServiceDescription = Record<string, Method<never, unknown>>;
 
 type RequestOf<M> = M extends { requestDeserialize: (bytes: Buffer) => infer Req } ? Req : never;
@@ -46,7 +46,7 @@ type CallOf<M> = M extends { responseStream: true }
 /** The methods of a service: what an implementation provides and what a client offers. */
 export type Calls<Service> = { [Name in keyof Service]: CallOf<Service[Name]> };
 
-/** The caller's principal; a call that reached a service without one is refused. */
+/** The caller's principal. Throws KEY_MISSING without one. */
 export function requirePrincipal(ctx: CallContext): Principal {
   if (ctx.principal === undefined || ctx.principal.accountId === '') {
     throw new HubError('KEY_MISSING', 'This call carries no principal.');
@@ -54,7 +54,7 @@ export function requirePrincipal(ctx: CallContext): Principal {
   return ctx.principal;
 }
 
-/** A context for work the service starts by itself. */
+/** A context for calls that the service makes on its own behalf. */
 export function createCallContext(options: {
   timeoutMs: number;
   principal?: Principal;

@@ -1,68 +1,68 @@
-/** Times by which something must have ended, where nearly all of it ends long before: one timer of the system's for all of them. */
+/** Deadlines that are rarely reached, with one system timer for all of them. */
 
 export interface Deadline {
   readonly at: number;
   readonly onReached: () => void;
-  /** Among those under way; -1 for none. */
-  place: number;
+  /** Index in the list of pending deadlines; -1 once it is reached or removed. */
+  index: number;
 }
 
 /** The most that one timer can wait, in milliseconds. */
 const timerMaxMs = 2_147_483_647;
 
 /**
- * In place of a `setTimeout` and a `clearTimeout` for each call: to add and to remove cost a fraction of those, since the
- * timer stays as it is unless a deadline comes before all others. When it fires, all that are under way are looked
- * through, which for deadlines of one length is once in that time.
+ * Replaces a `setTimeout` and a `clearTimeout` for each call at a fraction of their cost, because the timer changes only
+ * for a deadline that is earlier than all others. When it fires, it scans all pending deadlines; if all have the same
+ * length, that happens once in that time.
  */
 export class Deadlines {
-  readonly #underWay: Deadline[] = [];
+  readonly #pending: Deadline[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires. */
   #timerAt = Number.POSITIVE_INFINITY;
 
-  /** Calls `onReached` in so many milliseconds, once, unless it is removed before; never before this returns. */
+  /** Calls `onReached` once after `delayMs` unless the deadline is removed before; never before this returns. */
   add(delayMs: number, onReached: () => void): Deadline {
     const at = performance.now() + Math.max(delayMs, 0);
-    const deadline = { at, onReached, place: this.#underWay.length };
-    this.#underWay.push(deadline);
+    const deadline = { at, onReached, index: this.#pending.length };
+    this.#pending.push(deadline);
     if (at < this.#timerAt) this.#setTimer(at);
     return deadline;
   }
 
-  /** Nothing where it was reached or removed before. */
+  /** Does nothing if it was reached or removed before. */
   remove(deadline: Deadline): void {
-    const { place } = deadline;
-    if (place === -1) return;
-    const last = this.#underWay.pop() as Deadline;
+    const { index } = deadline;
+    if (index === -1) return;
+    const last = this.#pending.pop() as Deadline;
     if (last !== deadline) {
-      this.#underWay[place] = last;
-      last.place = place;
+      this.#pending[index] = last;
+      last.index = index;
     }
-    deadline.place = -1;
+    deadline.index = -1;
   }
 
   #setTimer(at: number): void {
     clearTimeout(this.#timer);
     this.#timerAt = at;
     const delayMs = Math.min(Math.max(Math.ceil(at - performance.now()), 1), timerMaxMs);
-    this.#timer = setTimeout(() => this.#look(), delayMs);
-    // The process lives for what is under way, not for the time it may take.
+    this.#timer = setTimeout(() => this.#fire(), delayMs);
+    // A pending deadline does not keep the process alive.
     this.#timer.unref();
   }
 
-  #look(): void {
+  #fire(): void {
     const now = performance.now();
-    const reached = this.#underWay.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
-    // One that is reached may remove another.
+    const reached = this.#pending.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
+    // A listener can remove other deadlines.
     for (const deadline of reached) {
-      if (deadline.place === -1) continue;
+      if (deadline.index === -1) continue;
       this.remove(deadline);
       deadline.onReached();
     }
     this.#timerAt = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
-    for (const { at } of this.#underWay) next = Math.min(next, at);
+    for (const { at } of this.#pending) next = Math.min(next, at);
     if (next < Number.POSITIVE_INFINITY) this.#setTimer(next);
   }
 }

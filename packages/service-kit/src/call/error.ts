@@ -1,11 +1,11 @@
 /**
- * The one error of the hub. It is thrown where a fault is found; `code` is its kind, `message` is public and goes
- * to the caller word for word, `cause` is hidden and goes to the operator's log only.
+ * The one error class of the hub, thrown where a fault is found. The caller gets `code` and `message` unchanged; `cause`
+ * goes to the operator's log only.
  */
 
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 
-/** Every kind of failure the hub tells apart. `docs/api.md` lists them with their HTTP statuses. */
+/** All error codes. `docs/api.md` lists them with their HTTP statuses. */
 export const errorCodes = [
   'VALIDATION',
   'KEY_MISSING',
@@ -51,7 +51,7 @@ export type ErrorCode = (typeof errorCodes)[number];
 /** Where an execution failed. */
 export type Stage = 'queue' | 'connect' | 'prepare' | 'execute' | 'stream';
 
-/** What a database said of a statement. `line` and `column` count from 1 in the text as it is stored. */
+/** A database's error about a statement. `line` and `column` count from 1 in the stored text. */
 export interface SqlFault {
   state?: string;
   line?: number;
@@ -64,12 +64,12 @@ export interface HubErrorOptions {
   /** All faults at once, for VALIDATION and CONTEXT_INVALID. */
   errors?: readonly FieldFault[];
   stage?: Stage;
-  /** True when the very same request may succeed later. */
+  /** True if the same request may succeed later. */
   retryable?: boolean;
   sql?: SqlFault;
-  /** When to try again, for RATE_LIMITED, SOURCE_BUSY and UNAVAILABLE. */
+  /** After which time to retry, for RATE_LIMITED, SOURCE_BUSY and UNAVAILABLE. */
   retryAfterMs?: number;
-  /** The call went out and no answer came back, so it may have been carried out. Known to the calling side alone. */
+  /** The call was sent and got no answer, so it may have taken effect. Only the calling side sets this. */
   lost?: boolean;
 }
 
@@ -101,12 +101,12 @@ export function fieldError(faults: readonly FieldFault[]): HubError {
   return new HubError('VALIDATION', message, { errors: faults });
 }
 
-/** Anything that is not ours becomes INTERNAL with a fixed text; what it was stays in `cause` for the log. */
+/** Converts any other error to INTERNAL with a fixed message, and keeps it as `cause` for the log. */
 export function toHubError(err: unknown): HubError {
   if (err instanceof HubError) return err;
   return new HubError(
     'INTERNAL',
-    'The hub failed to answer this request. The request id names it in the log.',
+    'The hub failed to process this request. Find the request id in the log for the reason.',
     {
       cause: err,
     },
@@ -114,12 +114,12 @@ export function toHubError(err: unknown): HubError {
 }
 
 /**
- * For a change that was sent and whose answer never came: nobody knows whether it was made. UNAVAILABLE, in contrast, says
- * that nothing was changed.
+ * For a change that was sent and got no answer, so its outcome is unknown. UNAVAILABLE, in contrast, means that nothing was
+ * changed.
  */
 export function outcomeUnknown(cause: unknown): HubError {
   if (cause instanceof HubError && cause.code === 'OUTCOME_UNKNOWN') return cause;
   const message =
-    'It is not known whether the change was made. Read it back, or send the same request again with the same Idempotency-Key.';
+    'The change may or may not have been made. Read the resource, or repeat the request with the same Idempotency-Key.';
   return new HubError('OUTCOME_UNKNOWN', message, { cause, retryable: false });
 }

@@ -1,20 +1,20 @@
-/** Changes that are to happen only on a version that their caller has seen. */
+/** Optimistic locking: a change applies only to a version that its caller has read. */
 
 import { HubError } from './error.ts';
 
 export interface Expected {
-  /** Undefined where any version will do. */
+  /** Undefined accepts any version. */
   expectedVersion?: number | undefined;
-  /** Others that will do as well. */
+  /** Further versions to accept. */
   moreVersions?: readonly number[] | undefined;
 }
 
-/** Throws VERSION_MISMATCH where other versions than the document's are expected. */
+/** Throws VERSION_MISMATCH if the document has none of the expected versions. */
 export function requireVersion(doc: { version: number }, { expectedVersion, moreVersions }: Expected): void {
   if (expectedVersion === undefined || expectedVersion === doc.version) return;
   if (moreVersions?.includes(doc.version)) return;
   throw new HubError(
     'VERSION_MISMATCH',
-    'It was changed since it was read. Read it again, then repeat the change.',
+    'The resource has changed since you read it. Read it again, then repeat the change.',
   );
 }

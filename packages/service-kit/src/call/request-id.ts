@@ -1,17 +1,17 @@
-/** Ids of requests: the caller's own, or 128 random bits in hexadecimal, as those of traces are (W3C Trace Context). */
+/** Request ids: the caller's own, or 128 random bits in hexadecimal like the trace ids of W3C Trace Context. */
 
 import { randomFillSync } from 'node:crypto';
 
 const idBytes = 16;
-/** The system is asked for so many at once: for each it would cost more than all else that makes one. */
+/** Random bytes for 256 ids at once, because a system call for each id would cost more than all the rest. */
 const pool = Buffer.alloc(256 * idBytes);
 let used = pool.length;
 
-const sane = /^[\w.:-]{1,128}$/;
+const validId = /^[\w.:-]{1,128}$/;
 
-/** The given id where it is sane, else a new one. */
+/** The given id if it is valid, otherwise a new one. */
 export function toRequestId(given: unknown): string {
-  return typeof given === 'string' && sane.test(given) ? given : createRequestId();
+  return typeof given === 'string' && validId.test(given) ? given : createRequestId();
 }
 
 export function createRequestId(): string {

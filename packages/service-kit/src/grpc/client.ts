@@ -1,4 +1,4 @@
-/** A gRPC client with the very interface of the implementation at its other end. */
+/** A gRPC client with the same interface as the implementation it calls. */
 
 import {
   type ChannelCredentials,
@@ -14,20 +14,20 @@ import { fromStatus } from './error-status.ts';
 import { toMetadata } from './metadata.ts';
 
 export interface GrpcClientOptions {
-  /** `host:port`, or what `targetOf` makes of several. */
+  /** `host:port`, or the result of `targetOf`. */
   address: string;
-  /** Authenticates this caller at the other side. */
+  /** Authenticates this caller to the other side. */
   serviceToken?: string | undefined;
   credentials?: ChannelCredentials | undefined;
-  /** True where a refused `serviceToken` is told as a service that cannot be reached: whoever asked has shown a key. */
+  /** Reports a rejected `serviceToken` as UNAVAILABLE, because the key of the caller's own client is not at fault. */
   forOthers?: boolean | undefined;
-  /** False where the other side has it off. */
+  /** False if the server has it off. */
   keepalive?: false | undefined;
-  /** The name in the other side's certificate, where `address` is an IP address. */
+  /** The name in the server's certificate, if `address` is an IP address. */
   serverName?: string | undefined;
 }
 
-/** One name is looked up and stands for all its addresses; several must be IPv4 addresses. Calls go to each in turn. */
+/** A gRPC target for one name, which stands for all its addresses, or for several IPv4 addresses. Calls go round-robin. */
 export function targetOf(addresses: readonly string[]): string {
   return addresses.length === 1 ? `dns:///${addresses[0]}` : `ipv4:${addresses.join(',')}`;
 }
@@ -37,15 +37,15 @@ export interface GrpcClient<Service> {
   close(): void;
 }
 
-/** The largest message either way, for trees and model batches; rows travel in chunks of 256 KiB. */
+/** The largest message in either direction, for trees and model batches. Rows travel in chunks of 256 KiB. */
 export const messageBytesMax = 64 * 1024 * 1024;
 
-/** Bytes on their way before the other side must say that it read some: the default of 64 KiB holds large answers up. */
+/** The HTTP/2 flow control window. The default of 64 KiB slows large answers down. */
 export const flowControlWindowBytes = 4 * 1024 * 1024;
 
 /**
- * How a peer that went silent is noticed. On a connection that drains, grpc-js takes the ping that Node no longer sends
- * for a lost one and cuts what still runs; so where streams must survive a drain it is off, and they have pings of their own.
+ * Detects an unresponsive peer. On a draining connection Node sends no more pings, which grpc-js takes for lost ones and
+ * cuts the calls in flight. So it is off for streams that must survive a drain, and these have pings of their own.
  */
 export const keepalive = { 'grpc.keepalive_time_ms': 20_000, 'grpc.keepalive_timeout_ms': 5_000 };
 
@@ -173,13 +173,14 @@ async function* readAll(
 }
 
 /**
- * A call that runs out of time ends as cancelled where the other side, or the signal of this one, is the first to see
- * it. The caller has gone only when the signal says something else.
+ * A call that times out ends as CANCELLED if the server, or the signal here, notices first. Only another reason of the
+ * signal means that the caller left.
  */
 function toError(err: unknown, { signal }: CallContext, { forOthers }: GrpcClientOptions): HubError {
   const error = fromStatus(err);
   if (forOthers && error.code === 'KEY_MISSING') {
-    const message = 'A service refuses this one. The operator must check the service token of both.';
+    const message =
+      'A service rejected the service token of this one. The operator must give both the same token.';
     return new HubError('UNAVAILABLE', message, { cause: err, retryable: true });
   }
   const left = signal.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError';

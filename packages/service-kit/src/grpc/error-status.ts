@@ -1,4 +1,4 @@
-/** HubError ⇄ gRPC: a status code for everybody, and the whole error in the trailer `datahub-error-bin`. */
+/** Converts between HubError and gRPC: a standard status code, and the full error in the trailer `datahub-error-bin`. */
 
 import { ErrorDetail } from '@datahub/proto/common/v1/error';
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
@@ -6,7 +6,7 @@ import { type ErrorCode, errorCodes, HubError, type Stage, toHubError } from '..
 
 const trailerName = 'datahub-error-bin';
 
-/** The one table of kinds and gRPC statuses. */
+/** The gRPC status of each error code. */
 export const grpcStatusOf: Record<ErrorCode, status> = {
   VALIDATION: status.INVALID_ARGUMENT,
   KEY_MISSING: status.UNAUTHENTICATED,
@@ -64,7 +64,7 @@ export function toErrorDetail(err: HubError): ErrorDetail {
 
 export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError {
   if (!codes.has(detail.code))
-    return new HubError('INTERNAL', 'A service answered in an unknown way.', { cause });
+    return new HubError('INTERNAL', 'A service answered with an unknown error.', { cause });
   return new HubError(detail.code as ErrorCode, detail.message, {
     ...(cause === undefined ? {} : { cause }),
     ...(detail.faults.length > 0 ? { errors: detail.faults } : {}),
@@ -79,7 +79,7 @@ function definedMembers<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>;
 }
 
-/** Whatever a handler threw, as a status that tells the caller nothing but a HubError's public part. */
+/** The status for what a handler threw. The caller sees only the public part of a HubError. */
 export function toStatus(err: unknown): StatusObject {
   const hubError = toHubError(err);
   const metadata = new Metadata();
@@ -87,12 +87,12 @@ export function toStatus(err: unknown): StatusObject {
   return { code: grpcStatusOf[hubError.code], details: hubError.message, metadata };
 }
 
-/** How the gRPC library begins what it tells of a call that found no connection. */
-const neverSent = 'No connection established';
-/** And of one whose stream ended before its answer: cut on the way, or as its connection was closed. */
-const cutOff = 'Received RST_STREAM';
+/** The start of grpc-js's message for a call that found no connection. */
+const noConnection = 'No connection established';
+/** The start of its message for a stream that was reset before the answer, such as by a closed connection. */
+const streamReset = 'Received RST_STREAM';
 
-/** What a client received, as the error that the other side threw; a failed transport is UNAVAILABLE. */
+/** The error that the other side threw. A transport failure is UNAVAILABLE. */
 export function fromStatus(err: unknown): HubError {
   if (err instanceof HubError) return err;
   const { code, metadata, details } = err as Partial<StatusObject>;
@@ -106,12 +106,12 @@ export function fromStatus(err: unknown): HubError {
       lost: true,
     });
   }
-  if (code === status.UNAVAILABLE || (code === status.INTERNAL && details?.startsWith(cutOff))) {
+  if (code === status.UNAVAILABLE || (code === status.INTERNAL && details?.startsWith(streamReset))) {
     return new HubError('UNAVAILABLE', 'A service cannot be reached. Try again.', {
       cause: err,
       retryable: true,
       retryAfterMs: 1000,
-      lost: details?.includes(neverSent) !== true,
+      lost: details?.includes(noConnection) !== true,
     });
   }
   return toHubError(err);

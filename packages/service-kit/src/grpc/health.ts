@@ -1,11 +1,11 @@
-/** Asks another service over `grpc.health.v1` whether it serves. */
+/** Checks the health of another service over `grpc.health.v1`. */
 
 import { Client, type ClientOptions, credentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import type { GrpcClientOptions } from './client.ts';
 
 export interface HealthProbe {
-  /** False when the service says no, or says nothing in time. */
+  /** False if the service is not serving, or does not answer in time. */
   serving(timeoutMs: number): Promise<boolean>;
   close(): void;
 }
@@ -21,7 +21,7 @@ export function createHealthProbe(options: GrpcClientOptions): HealthProbe {
     clientOptions,
   );
   const check = (service as unknown as ServiceDefinition).Check;
-  if (check === undefined) throw new Error('The health service has no Check.');
+  if (check === undefined) throw new Error('The definition of the health service has no Check.');
   return {
     serving: (timeoutMs) =>
       new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** CallContext ⇄ gRPC metadata. */
+/** Converts between CallContext and gRPC metadata. */
 
 import { Principal } from '@datahub/proto/common/v1/principal';
 import { Metadata } from '@grpc/grpc-js';
@@ -23,7 +23,7 @@ export function toMetadata(ctx: CallContext, serviceToken: string | undefined): 
   return metadata;
 }
 
-/** What a server reads; the deadline and the signal come from the call itself. */
+/** The part of the context that metadata carries. The deadline and the signal come from the call. */
 export function fromMetadata(
   metadata: Metadata,
 ): Pick<CallContext, 'principal' | 'requestId' | 'operation' | 'traceparent'> {
@@ -32,7 +32,7 @@ export function fromMetadata(
   const [operation] = metadata.get(operationName);
   const [traceparent] = metadata.get(traceName);
   return {
-    principal: principal instanceof Buffer ? principalIn(principal) : undefined,
+    principal: principal instanceof Buffer ? decodePrincipal(principal) : undefined,
     requestId: toRequestId(requestId),
     operation:
       typeof operation === 'string' && operation.length <= operationCharactersMax ? operation : undefined,
@@ -40,8 +40,8 @@ export function fromMetadata(
   };
 }
 
-/** Bytes that are no principal are as none: the call is then refused where it needs one. */
-function principalIn(bytes: Buffer): Principal | undefined {
+/** Invalid bytes count as no principal, so methods that need one reject the call. */
+function decodePrincipal(bytes: Buffer): Principal | undefined {
   try {
     return Principal.decode(bytes);
   } catch {

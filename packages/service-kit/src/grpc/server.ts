@@ -1,4 +1,4 @@
-/** Serves implementations over gRPC: authenticates the caller, restores the context, and lets no foreign error text out. */
+/** Serves implementations over gRPC: authenticates the caller, restores the context, and hides foreign error messages. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import {
@@ -35,37 +35,37 @@ export interface ServedService {
 }
 
 export interface GrpcServerOptions {
-  /** `host:port`; port 0 takes a free one. */
+  /** `host:port`; port 0 for any free port. */
   address: string;
-  /** The setting that the port comes from; DATAHUB_GRPC_PORT unless said otherwise. */
+  /** The setting that the port comes from, for error messages; DATAHUB_GRPC_PORT by default. */
   portSetting?: string;
   services: ServedService[];
-  /** Callers must show it, health checks excepted. Undefined only where the transport authenticates them. */
+  /** Callers must send one of them, except for health checks. Undefined only if the transport authenticates callers. */
   serviceTokens?: readonly string[];
   credentials?: ServerCredentials | undefined;
-  /** False where streams must outlive a drain and watch over their peer themselves, see `keepalive` of the client. */
+  /** False if streams must survive a drain and have pings of their own, see `keepalive` of the client. */
   keepalive?: false;
-  /** Clients look a service up again when a connection ends, and find the replicas that came since. Not with streams. */
+  /** Closes connections of this age, so that clients look the service up again and find new replicas. Not with streams. */
   connectionAgeMs?: number;
-  /** Full names of services that callers may ask for, such as `datahub.ml.v1.MlService`; none where reflection is off. */
+  /** Full names of the services that reflection lists, such as `datahub.ml.v1.MlService`; none if reflection is off. */
   reflect?: readonly string[];
-  /** Hears of every call's end, but of long-lived sessions'. */
+  /** Gets the end of every unary call. */
   metrics?: RpcMetrics;
-  /** False where `grpc.health.v1` says no until `setServing` says otherwise. */
+  /** False: `grpc.health.v1` reports NOT_SERVING until `setServing(true)`. */
   serving?: false;
-  /** Has a span for every call that belongs to a request. */
+  /** Gets a span for every call with a trace context. */
   tracing?: Tracing | undefined;
-  /** Hears of every handler's unexpected failure, and of a store that is away, for the log. */
+  /** Gets unexpected failures of handlers, and unavailable stores, for the log. */
   onFailure?: (err: unknown, requestId: string, path: string) => void;
 }
 
 export interface RunningGrpcServer {
   port: number;
-  /** What `grpc.health.v1` says. */
+  /** Sets the answer of `grpc.health.v1`. */
   setServing(serving: boolean): void;
-  /** Calls under way, without streams, which are sessions. */
-  underWay(): number;
-  /** Lets calls under way end for at most `graceMs`, then tells `onCut` and cuts them. */
+  /** Unary calls in flight. */
+  inFlight(): number;
+  /** Waits at most `graceMs` for calls in flight, then calls `onCut` and cuts them. */
   close(graceMs: number, onCut?: () => void): Promise<void>;
 }
 
@@ -92,7 +92,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   health.addToServer(server);
   if (options.reflect?.length) await addReflection(server, options.reflect);
   const onFailure = selectFailures(options.onFailure ?? (() => {}));
-  const calls = { underWay: 0 };
+  const calls = { inFlight: 0 };
   for (const { definition, handlers } of options.services) {
     server.addService(
       definition as ServiceDefinition,
@@ -110,7 +110,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   return {
     port,
     setServing: (serving) => health.setStatus('', serving ? 'SERVING' : 'NOT_SERVING'),
-    underWay: () => calls.underWay,
+    inFlight: () => calls.inFlight,
     close: (graceMs, onCut) =>
       new Promise((resolve) => {
         const cut = setTimeout(() => {
@@ -126,7 +126,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
 }
 
 type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing' | 'metrics'> & {
-  calls: { underWay: number };
+  calls: { inFlight: number };
 };
 
 function adapt(definition: object, handlers: object, options: Adapted): UntypedServiceImplementation {
@@ -147,7 +147,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
     const span = spanOf(descriptor, ctx, options);
     const startedAt = performance.now();
     let error: string | undefined;
-    options.calls.underWay++;
+    options.calls.inFlight++;
     try {
       reply(null, await (handler(call.request, ctx) as Promise<unknown>));
     } catch (err) {
@@ -155,7 +155,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
       error = toHubError(err).code;
       reply(toStatus(err));
     } finally {
-      options.calls.underWay--;
+      options.calls.inFlight--;
       span?.end({ error });
       options.metrics?.called(descriptor.path, error ?? 'OK', performance.now() - startedAt);
       release();
@@ -163,7 +163,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
   };
 }
 
-/** Below it is what the handler does; calls that nobody follows, as long-lived sessions, have none. */
+/** The handler's spans become its children. Undefined for a call without a trace context. */
 function spanOf({ path }: Descriptor, ctx: CallContext, { tracing }: Adapted): Span | undefined {
   if (tracing === undefined || ctx.traceparent === undefined) return undefined;
   const [, service = '', method = ''] = path.split('/');
@@ -206,10 +206,10 @@ function drained(call: NodeJS.EventEmitter, signal: CallSignal): Promise<void> {
   });
 }
 
-/** The signal fires when the caller cancels, and at the deadline, which grpc-js reports as a cancellation too. */
+/** The signal fires when the caller cancels, and at the deadline, which grpc-js reports as a cancellation as well. */
 function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
   const signal = new CallStop();
-  const cancelled = () => signal.abort(new HubError('CANCELLED', 'The caller has gone.'));
+  const cancelled = () => signal.abort(new HubError('CANCELLED', 'The caller cancelled the call.'));
   call.on('cancelled', cancelled);
   const deadline = call.getDeadline();
   const leftMs = deadline === Infinity ? Infinity : Number(deadline) - Date.now();
@@ -221,33 +221,33 @@ function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
   return { ctx, release: () => call.off('cancelled', cancelled) };
 }
 
-const awayEveryMs = 1_000;
+const unavailableLogMs = 1_000;
 
 /**
- * What handlers throw on purpose is the caller's to know, not the log's. A store that is away is both: callers are not
- * told its cause, and one call a second is enough to tell of all that fail.
+ * Errors that handlers throw on purpose go to the caller and not to the log. An unavailable store is logged too, because
+ * callers do not see its cause, but only once a second.
  */
 function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>): typeof onFailure {
-  const isTold = createThrottle(awayEveryMs);
+  const mayLog = createThrottle(unavailableLogMs);
   return (err, requestId, path) => {
     if (err instanceof HubError) {
       if (err.code !== 'UNAVAILABLE' || err.cause === undefined) return;
-      if (!isTold()) return;
+      if (!mayLog()) return;
     }
     onFailure(err, requestId, path);
   };
 }
 
-/** What anybody may ask, and how large a message of theirs may be. */
+/** Methods that need no authentication, and the largest message that they accept. */
 const openMethod = /^\/grpc\.(health|reflection)\./;
 const openMessageBytesMax = 65_536;
 
-/** Refuses strangers at the headers of a call, before anything of its message is read. */
+/** Rejects unauthenticated calls at their headers, before their message is read. */
 function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerInterceptor {
   const authenticate = createAuthenticator(serviceTokens);
   return (method, call) => {
     if (openMethod.test(method.path)) {
-      // grpc-js has one bound for all methods of a server, and keeps it here for each call.
+      // grpc-js has one limit for all methods of a server, and copies it to each call here.
       const { decoder } = call as unknown as { decoder: { maxReadMessageLength: number } };
       decoder.maxReadMessageLength = openMessageBytesMax;
       return new ServerInterceptingCall(call);
@@ -255,11 +255,11 @@ function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerI
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
-          onReceiveMetadata: (metadata, admit) => {
-            const refusal = authenticate(metadata);
-            if (refusal === undefined) return admit(metadata);
-            metrics?.called(method.path, refusal.code, 0);
-            call.sendStatus(toStatus(refusal));
+          onReceiveMetadata: (metadata, accept) => {
+            const error = authenticate(metadata);
+            if (error === undefined) return accept(metadata);
+            metrics?.called(method.path, error.code, 0);
+            call.sendStatus(toStatus(error));
           },
         }),
     });
@@ -271,9 +271,9 @@ function createAuthenticator(serviceTokens: readonly string[]): (metadata: Metad
   const digest = (text: string) => createHash('sha256').update(text).digest();
   const expected = serviceTokens.map((token) => digest(`Bearer ${token}`));
   return (metadata) => {
-    const [shown] = metadata.get('authorization');
-    const showing = typeof shown === 'string' ? digest(shown) : undefined;
-    if (showing !== undefined && expected.some((one) => timingSafeEqual(showing, one))) return undefined;
-    return new HubError('KEY_MISSING', 'This port takes calls from the hub’s own services only.');
+    const [header] = metadata.get('authorization');
+    const actual = typeof header === 'string' ? digest(header) : undefined;
+    if (actual !== undefined && expected.some((one) => timingSafeEqual(actual, one))) return undefined;
+    return new HubError('KEY_MISSING', 'This port accepts calls from the services of the hub only.');
   };
 }

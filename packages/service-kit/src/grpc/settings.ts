@@ -1,4 +1,4 @@
-/** Settings that every service behind gRPC shares: where it listens, where the others are, and how callers prove who they are. */
+/** Settings shared by all services behind gRPC: where they listen, where the others are, and how callers authenticate. */
 
 import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
@@ -6,24 +6,24 @@ import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
 import type { SettingsReader } from '../process/settings.ts';
 
-const addressShape = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
+const addressPattern = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 
-/** How a service shows itself to the others. */
+/** How a service authenticates to the others. */
 export interface CallerSettings {
-  /** Shown to other services. */
+  /** The token that this service sends. */
   serviceToken: string | undefined;
-  /** Asked of callers: while a token is changed, the old one as well. */
+  /** The tokens that this service accepts; two while a token is being replaced. */
   serviceTokens: string[];
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined;
 }
 
 export interface GrpcSettings extends CallerSettings {
   host: string;
-  /** 0 takes a free one. */
+  /** 0 for any free port. */
   port: number;
-  /** Whether anybody who reaches the port may ask what it offers. */
+  /** Whether anyone who reaches the port may list its services. */
   reflection: boolean;
-  /** How long calls under way may go on after SIGTERM. */
+  /** How long calls in flight may continue after SIGTERM. */
   drainMs: number;
 }
 
@@ -37,22 +37,22 @@ export function readGrpcSettings(reader: SettingsReader, options: { portDefault:
   };
 }
 
-/** Inner ports always authenticate their callers: by a token of at least 32 characters, by mutual TLS, or by both. */
+/** Internal ports always authenticate their callers: by a token of at least 32 characters, mutual TLS, or both. */
 export function readCallerSettings(reader: SettingsReader): CallerSettings {
   const serviceTokens = reader.list('DATAHUB_SERVICE_TOKEN', []);
   const [serviceToken] = serviceTokens;
   const tls = readTls(reader);
   if (serviceToken === undefined && tls === undefined) {
     reader.fault(
-      'DATAHUB_SERVICE_TOKEN is not set, nor DATAHUB_TLS_CA, DATAHUB_TLS_CERT and DATAHUB_TLS_KEY: services that run apart must know each other.',
+      'Set DATAHUB_SERVICE_TOKEN, or DATAHUB_TLS_CA, DATAHUB_TLS_CERT and DATAHUB_TLS_KEY: separate services must authenticate each other.',
     );
   }
   if (serviceTokens.some((token) => token.length < 32)) {
     reader.fault('DATAHUB_SERVICE_TOKEN must have at least 32 characters.');
   }
-  // It travels in a header, which refuses others at the first call.
+  // Headers cannot carry other characters: the first call would fail.
   if (serviceTokens.some((token) => !/^[!-~]*$/.test(token))) {
-    reader.fault('DATAHUB_SERVICE_TOKEN must have visible ASCII characters only.');
+    reader.fault('DATAHUB_SERVICE_TOKEN must consist of visible ASCII characters.');
   }
   return { serviceToken, serviceTokens, tls };
 }
@@ -62,7 +62,7 @@ function readTls(reader: SettingsReader): CallerSettings['tls'] {
   const given = Object.values(paths).filter((name) => reader.optional(name) !== undefined);
   if (given.length === 0) return undefined;
   const read = (name: string) => {
-    const path = reader.required(name, 'mutual TLS needs a CA, a certificate and its key, each as a file.');
+    const path = reader.required(name, 'mutual TLS needs a CA, a certificate and its key, each in a file.');
     if (path === '') return Buffer.alloc(0);
     try {
       return readFileSync(path);
@@ -73,37 +73,39 @@ function readTls(reader: SettingsReader): CallerSettings['tls'] {
   };
   const tls = { ca: read(paths.ca), cert: read(paths.cert), key: read(paths.key) };
   if (Object.values(tls).every((file) => file.length > 0)) {
-    const fault = faultOfTls(tls);
+    const fault = checkTls(tls);
     if (fault !== undefined) reader.fault(`${Object.values(paths).join(', ')}: ${fault}`);
   }
   return tls;
 }
 
-/** Asked of OpenSSL at the start, whose words hold nothing of the files. */
-function faultOfTls(tls: { ca: Buffer; cert: Buffer; key: Buffer }): string | undefined {
+/** Has OpenSSL load the files. Its messages contain nothing from them. */
+function checkTls(tls: { ca: Buffer; cert: Buffer; key: Buffer }): string | undefined {
   try {
     createSecureContext(tls);
     return undefined;
   } catch (err) {
-    return `they are no CA, certificate and key that go together (${(err as Error).message}).`;
+    return `the CA, the certificate and the key are invalid or do not match (${(err as Error).message}).`;
   }
 }
 
-/** Where another service listens: `host:port`, several by commas. */
+/** The addresses of another service: `host:port`, separated by commas. */
 export function readAddresses(reader: SettingsReader, name: string, fallback: string[]): string[] {
   const addresses = reader.list(name, fallback);
   for (const address of addresses) {
-    if (!addressShape.test(address)) reader.fault(`${name} must be host:port, and "${address}" is not.`);
+    if (!addressPattern.test(address)) reader.fault(`${name} must be host:port, but has "${address}".`);
   }
   return addresses;
 }
 
-/** The same for clients of `targetOf`, which looks up one name and takes several addresses as they are. */
+/** The same for clients that use `targetOf`, which takes one name, or several IPv4 addresses. */
 export function readTargets(reader: SettingsReader, name: string, fallback: string[]): string[] {
   const addresses = readAddresses(reader, name, fallback);
   const named = addresses.filter((address) => !isIPv4(address.replace(/:\d+$/, '')));
   if (addresses.length > 1 && named.length > 0) {
-    reader.fault(`${name}: several must be IPv4 addresses; one name stands for all that it resolves to.`);
+    reader.fault(
+      `${name}: several addresses must be IPv4 addresses. A single name stands for all addresses it resolves to.`,
+    );
   }
   return addresses;
 }

@@ -1,10 +1,10 @@
-/** A TCP port on loopback that is free now, for a server that is started next. */
+/** Finds a free TCP port on the loopback interface, for a server that is started next. */
 
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ephemeral range, from which an outgoing connection could take the port in the meantime. */
+/** Below the ephemeral range, so that no outgoing connection takes the port in the meantime. */
 const ports = { from: 10_000, to: 32_000 };
 const triesMax = 100;
 

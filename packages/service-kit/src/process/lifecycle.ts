@@ -1,4 +1,4 @@
-/** The life of a process: start, wait for a signal, close in reverse order, within a bound. */
+/** The life cycle of a process: start, wait for a signal, close in reverse order within a time limit. */
 
 import { tuneHeap } from './heap.ts';
 import { describeStartFailure } from './start-failure.ts';
@@ -8,12 +8,12 @@ export interface Closable {
   close(): Promise<void> | void;
 }
 
-/** A service that was started; who runs it tells its log that it stops. */
+/** A running service. `runProcess` logs its stop in `stopLog`. */
 export interface RunningService extends Closable {
   stopLog?: StopLog;
 }
 
-/** Collects what was opened; `close` closes the newest first, each once, and goes on past a failing one. */
+/** Collects what was opened. `close` closes each once, the newest first, and continues after a failure. */
 export function createClosers(): Closable & { add(closable: Closable): void } {
   const opened: Closable[] = [];
   return {
@@ -34,13 +34,12 @@ export function createClosers(): Closable & { add(closable: Closable): void } {
   };
 }
 
-/** Longer than any setting lets a service drain. */
+/** Longer than the largest drain time that can be set. */
 const graceDefaultMs = 660_000;
 
 /**
- * Runs a service as this process: `start` opens it; SIGTERM or SIGINT closes it; a second signal, or `graceMs` gone by,
- * ends the process at once, as the first does while it starts. What keeps it from starting is printed, without a stack
- * where the program is not at fault.
+ * Runs a service as this process. SIGTERM or SIGINT closes it. A second signal ends the process at once, and so do
+ * `graceMs` and a first signal during `start`. A start failure is printed, without its stack if it is no bug.
  */
 export async function runProcess(options: {
   start: () => Promise<RunningService>;
@@ -51,7 +50,7 @@ export async function runProcess(options: {
   let closing = false;
   const stop = async (reason: string) => {
     if (closing) process.exit(1);
-    // Nothing has been promised to anybody yet. The first process of a container ends by no signal that it does not heed.
+    // Nothing has been served yet. An explicit exit is needed because PID 1 ignores signals it has no handler for.
     if (running === undefined) process.exit(0);
     closing = true;
     setTimeout(() => process.exit(1), options.graceMs ?? graceDefaultMs).unref();
@@ -62,10 +61,10 @@ export async function runProcess(options: {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  // Whoever started this process as a part of something larger has gone.
+  // This process was forked by another, which has ended.
   if (process.channel) {
     process.channel.unref();
-    process.once('disconnect', () => stop('the process that started this one has gone'));
+    process.once('disconnect', () => stop('the parent process ended'));
   }
   try {
     running = await options.start();

@@ -1,7 +1,7 @@
 /**
- * The operator's way into a process that holds an embedded store, which is open to one process at a time: a socket in a
- * directory that the hub's own user alone may enter. One request a connection, in JSON; the answer is lines of JSON, any
- * number of `{"progress":…}` and then `{"value":…}` or `{"fault":"…"}`.
+ * A Unix socket for the operator's commands to a process with an embedded store, which only one process can open. Its
+ * directory is accessible to the hub's user only. A connection carries one request in JSON; the answer is lines of JSON,
+ * any number of `{"progress":…}` and then `{"value":…}` or `{"fault":"…"}`.
  */
 
 import { chmod, mkdir, rm } from 'node:fs/promises';
@@ -12,32 +12,31 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Closable } from './lifecycle.ts';
 
 const requestBytesMax = 65_536;
-/** Without a word from the other side. Whoever takes longer tells how far he is meanwhile. */
+/** The longest silence of the other side. A longer command reports its progress. */
 const timeoutMs = 10_000;
 
-export interface Asking {
-  /** To whoever asks, while the answer takes long. */
-  tell: (progress: object) => void;
-  /** Fires when the process stops, and when whoever asked has gone, which is found when he is told something. */
+export interface OperatorCall {
+  onProgress: (progress: object) => void;
+  /** Fires when the process stops, and when the client is gone, which `onProgress` detects. */
   signal: AbortSignal;
 }
 
 export interface OperatorSocketOptions {
   path: string;
-  answer: (asked: unknown, asking: Asking) => Promise<unknown>;
+  handle: (request: unknown, call: OperatorCall) => Promise<unknown>;
   logger: Logger;
 }
 
-/** Called by whoever holds the store, so what lies at `path` was left by a process that is gone. */
+/** The caller has the store open, so a file at `path` was left by a process that has ended. */
 export async function openOperatorSocket(options: OperatorSocketOptions): Promise<Closable> {
   const { path, logger } = options;
   const stopping = new AbortController();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.setTimeout(timeoutMs, () => socket.destroy());
-    // Its end is heard of by `close`.
+    // The `close` event follows.
     socket.on('error', () => {});
     serve(socket, options, stopping.signal).catch((err) => {
-      logger.warn({ event: 'operator.failed', err }, 'an operator’s request failed');
+      logger.warn({ event: 'operator.failed', err }, 'an operator’s command failed');
       socket.destroy();
     });
   });
@@ -48,8 +47,11 @@ export async function openOperatorSocket(options: OperatorSocketOptions): Promis
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));
     await chmod(path, 0o600);
   } catch (err) {
-    // Such as a path longer than sockets may have: the hub serves all the same.
-    logger.warn({ event: 'operator.absent', err }, 'there is no socket for the operator’s commands');
+    // The path can be too long for a socket. The hub works without it.
+    logger.warn(
+      { event: 'operator.absent', err },
+      'the socket for the operator’s commands could not be opened',
+    );
     return { close: () => {} };
   }
   return {
@@ -62,28 +64,28 @@ export async function openOperatorSocket(options: OperatorSocketOptions): Promis
 
 async function serve(
   socket: Socket,
-  { answer, logger }: OperatorSocketOptions,
+  { handle, logger }: OperatorSocketOptions,
   stopping: AbortSignal,
 ): Promise<void> {
   const gone = new AbortController();
   socket.once('close', () => gone.abort());
-  const asked = JSON.parse(await bounded(socket));
+  const request = JSON.parse(await readRequest(socket));
   const line = (message: object) => `${JSON.stringify(message)}\n`;
-  const told = await answer(asked, {
-    tell: (progress) => socket.write(line({ progress })),
+  const result = await handle(request, {
+    onProgress: (progress) => socket.write(line({ progress })),
     signal: AbortSignal.any([gone.signal, stopping]),
   }).then(
     (value) => ({ value }),
     (err) => {
       if (err instanceof HubError) return { fault: err.message };
-      logger.error({ event: 'operator.failed', err }, 'an operator’s request failed');
-      return { fault: 'The hub failed; its log says why.' };
+      logger.error({ event: 'operator.failed', err }, 'an operator’s command failed');
+      return { fault: 'The command failed. See the log of the hub for the reason.' };
     },
   );
-  socket.end(line(told));
+  socket.end(line(result));
 }
 
-async function bounded(socket: Socket): Promise<string> {
+async function readRequest(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of socket as AsyncIterable<Buffer>) {
@@ -100,24 +102,24 @@ interface Line {
   fault?: string;
 }
 
-export interface AskOptions {
+export interface OperatorCommandOptions {
   onProgress?: (progress: object) => void;
-  /** Breaks it off, here and at the hub. */
+  /** Cancels the command here and at the hub. */
   signal?: AbortSignal | undefined;
 }
 
-/** The hub's answer; undefined when none listens at `path`. Rejects with the hub's refusal. */
-export async function askOperatorSocket(
+/** The hub's answer; undefined if no hub listens at `path`. Rejects with the hub's message if the command fails. */
+export async function sendOperatorCommand(
   path: string,
-  asked: object,
-  { onProgress = () => {}, signal }: AskOptions = {},
+  command: object,
+  { onProgress = () => {}, signal }: OperatorCommandOptions = {},
 ): Promise<object | undefined> {
   const socket = await dial(path);
   if (socket === undefined) return undefined;
-  socket.setTimeout(timeoutMs, () => socket.destroy(new Error('The hub does not answer.')));
-  const leave = () => socket.destroy(new Error('It was broken off.'));
-  signal?.addEventListener('abort', leave);
-  socket.end(JSON.stringify(asked));
+  socket.setTimeout(timeoutMs, () => socket.destroy(new Error('The hub did not answer in time.')));
+  const cancel = () => socket.destroy(new Error('The command was cancelled.'));
+  signal?.addEventListener('abort', cancel);
+  socket.end(JSON.stringify(command));
   try {
     for await (const text of linesOf(socket)) {
       const { progress, value, fault } = JSON.parse(text) as Line;
@@ -125,9 +127,9 @@ export async function askOperatorSocket(
       if (progress === undefined) return value ?? {};
       onProgress(progress);
     }
-    throw new Error('The hub ended before it had answered.');
+    throw new Error('The hub closed the connection before it answered.');
   } finally {
-    signal?.removeEventListener('abort', leave);
+    signal?.removeEventListener('abort', cancel);
     socket.destroy();
   }
 }
@@ -146,7 +148,9 @@ function dial(path: string): Promise<Socket | undefined> {
     const opening = connect({ path, allowHalfOpen: true });
     const refused = (err: NodeJS.ErrnoException) => {
       if (err.code !== 'EACCES' && err.code !== 'EPERM') return resolve(undefined);
-      reject(new Error(`${path} is not open to this user. Run this as the user of the hub.`, { cause: err }));
+      reject(
+        new Error(`This user may not open ${path}. Run the command as the user of the hub.`, { cause: err }),
+      );
     };
     opening.once('error', refused);
     opening.once('connect', () => resolve(opening.off('error', refused)));

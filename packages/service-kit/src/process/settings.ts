@@ -1,10 +1,10 @@
-/** Reads settings from the environment, naming every fault at once. */
+/** Reads settings from the environment and reports all faults at once. */
 
 export class SettingsError extends Error {
   readonly faults: string[];
 
   constructor(faults: string[]) {
-    super(`The settings do not fit:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    super(`Invalid settings:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
     this.name = 'SettingsError';
     this.faults = faults;
   }
@@ -25,11 +25,11 @@ export interface SettingsReader {
   fault(text: string): void;
 }
 
-/** Runs `read` over the whole environment, then throws one SettingsError if anything was wrong. */
+/** Runs `read` to its end, then throws one SettingsError with all faults. */
 export function readSettings<T>(env: Environment, read: (reader: SettingsReader) => T): T {
   const faults: string[] = [];
   const settings = read(createReader(env, faults));
-  // Services in one process read some settings each.
+  // Services in one process read some settings several times.
   if (faults.length > 0) throw new SettingsError([...new Set(faults)]);
   return settings;
 }

@@ -1,13 +1,13 @@
-/** Why a service did not start, in words for whoever runs it. */
+/** Explains to the operator why a service did not start. */
 
 import { HubError } from '../call/error.ts';
 import { SettingsError } from './settings.ts';
 
-const storeHint = 'DATAHUB_STORE_URL says where documents are kept; without it they are in DATAHUB_DATA_DIR.';
+const storeHint = 'DATAHUB_STORE_URL sets where documents are stored; the default is DATAHUB_DATA_DIR.';
 
 /**
- * What the machine, the store or a file refuses is said in a few lines and with the setting that names it; only what
- * nobody foresaw is shown with its stack.
+ * Faults of the machine, the store or a file get a few lines with the setting to check. Only unexpected errors show their
+ * stack.
  */
 export function describeStartFailure(err: unknown): string {
   if (err instanceof SettingsError) return err.message;
@@ -15,20 +15,20 @@ export function describeStartFailure(err: unknown): string {
     return [...messagesOf(err), ...(err.code === 'UNAVAILABLE' ? [storeHint] : [])].join('\n');
   }
   if (!(err instanceof Error)) return String(err);
-  // The driver of MongoDB refuses a URL with errors of its own, which do not repeat the password.
+  // MongoDB's driver reports an invalid URL with its own errors, which do not contain the password.
   if (err.name.startsWith('Mongo')) return `${err.message}\n${storeHint}`;
   const { syscall } = err as NodeJS.ErrnoException;
   return syscall === undefined ? (err.stack ?? err.message) : `${err.message}\n${storeHint}`;
 }
 
-/** An address that cannot be listened on, as a fault of the settings that name it. */
+/** A failed `listen`, as a fault of the settings that name the address. */
 export function cannotListen(portSetting: string, err: unknown): SettingsError {
   return new SettingsError([`HOST and ${portSetting}: ${(err as Error).message}`]);
 }
 
 const causesMax = 5;
 
-/** The error's message and its causes', each once. */
+/** The distinct messages of the error and its causes. */
 function messagesOf(err: Error): string[] {
   const messages = new Set<string>();
   for (let next: unknown = err; next instanceof Error && messages.size < causesMax; next = next.cause) {

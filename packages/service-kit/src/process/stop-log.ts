@@ -1,34 +1,34 @@
-/** What the log has of a stop: a line when it begins and one when it has ended. */
+/** Logs a stop: one line when it begins and one when it has ended. */
 
 import type { Logger } from '../telemetry/logger.ts';
 
 export interface StopLog {
-  /** `reason`: the signal, or who wanted it. */
+  /** `reason`: the signal, or another cause. */
   begin(reason: string): void;
-  /** The time is up, and as many are cut. */
+  /** So many are cut because the time is up. */
   cut(count: number): void;
   end(): void;
 }
 
 export interface StopLogOptions {
   logger: Logger;
-  /** How long what is under way may go on. */
+  /** How long work in flight may continue. */
   drainMs: number;
-  /** How much there is of it, and what it is called. */
-  underWay: () => number;
+  /** How much work is in flight, and its name. */
+  inFlight: () => number;
   what: 'requests' | 'calls' | 'executions';
 }
 
-export function createStopLog({ logger, drainMs, underWay, what }: StopLogOptions): StopLog {
+export function createStopLog({ logger, drainMs, inFlight, what }: StopLogOptions): StopLog {
   let begunAt = 0;
   let cut = 0;
   return {
     begin: (reason) => {
       begunAt = performance.now();
-      const awaited = underWay();
+      const awaited = inFlight();
       logger.info(
         { event: 'service.stopping', reason, awaited, drainMs },
-        `stopping (${reason}): ${awaited} ${what} under way may go on for ${drainMs} ms at most`,
+        `stopping (${reason}): waiting at most ${drainMs} ms for ${awaited} ${what} in flight`,
       );
     },
     cut: (count) => {
@@ -38,7 +38,7 @@ export function createStopLog({ logger, drainMs, underWay, what }: StopLogOption
       const durationMs = Math.round(performance.now() - begunAt);
       logger.info(
         { event: 'service.stopped', durationMs, cut },
-        `stopped after ${durationMs} ms, with ${cut} ${what} cut`,
+        `stopped after ${durationMs} ms, ${cut} ${what} cut`,
       );
     },
   };

@@ -1,6 +1,6 @@
 /**
- * The life of a service that is a process of its own and keeps documents. While its store is waited for its ports are
- * there and say that they do not serve.
+ * The life cycle of a service that runs as its own process and has a store. While it waits for the store, its ports are
+ * open and report that it is not serving.
  */
 
 import { type GrpcServerOptions, startGrpcServer } from '../grpc/server.ts';
@@ -13,9 +13,9 @@ import { createStopLog } from './stop-log.ts';
 import { isAwaited, openWithStore } from './store-wait.ts';
 
 export interface StoredServiceOptions<T extends Closable> {
-  /** As `/readyz` names it. */
+  /** Its name in `/readyz`. */
   name: string;
-  /** As the log calls it. */
+  /** Its name in the log. */
   title: string;
   logger: Logger;
   tracing: Tracing | undefined;
@@ -23,9 +23,9 @@ export interface StoredServiceOptions<T extends Closable> {
   metricsPort: number;
   storeUrl: string;
   open: () => Promise<T>;
-  /** What is served on each port, the public one first; `find` gives nothing until the store was reached. */
+  /** The services of each port, the public port first. `find` returns undefined until the store is open. */
   ports: (find: () => T | undefined) => ServedPort[];
-  /** Ends what would keep it from draining. */
+  /** Ends long-lived streams, which would prevent draining. */
   beforeDrain?: (service: T) => void;
 }
 
@@ -49,17 +49,17 @@ export async function startStoredService<T extends Closable>(
   const service = await openWithStore(options.open, {
     logger,
     isAwaited: isAwaited(options.storeUrl),
-    onAway: listenOnce,
+    onUnavailable: listenOnce,
   });
   opened = service;
-  const { servers, figures } = await listenOnce();
+  const { servers, metricsServer } = await listenOnce();
   for (const server of servers) server.setServing(true);
   const port = servers[0]?.port;
   logger.info({ event: 'service.started', port }, `${title} listens on port ${port}`);
   const stopLog = createStopLog({
     logger,
     drainMs: grpc.drainMs,
-    underWay: () => servers.reduce((sum, server) => sum + server.underWay(), 0),
+    inFlight: () => servers.reduce((sum, server) => sum + server.inFlight(), 0),
     what: 'calls',
   });
   return {
@@ -68,15 +68,15 @@ export async function startStoredService<T extends Closable>(
       draining = true;
       for (const server of servers) server.setServing(false);
       options.beforeDrain?.(service);
-      await Promise.all(servers.map((one) => one.close(grpc.drainMs, () => stopLog.cut(one.underWay()))));
+      await Promise.all(servers.map((one) => one.close(grpc.drainMs, () => stopLog.cut(one.inFlight()))));
       await service.close();
-      await figures.close();
+      await metricsServer.close();
       await tracing?.close();
     },
   };
 }
 
-/** The ports, which say that they do not serve. */
+/** Opens the ports, which report NOT_SERVING at first. */
 async function listen<T extends Closable>(
   { logger, tracing, grpc, metricsPort }: StoredServiceOptions<T>,
   { ports, missing }: { ports: ServedPort[]; missing: () => string[] },
@@ -93,10 +93,10 @@ async function listen<T extends Closable>(
   };
   const servers = [];
   for (const port of ports) servers.push(await startGrpcServer({ ...common, ...port }));
-  const figures = await serveMetrics(metrics.text, {
+  const metricsServer = await serveMetrics(metrics.text, {
     host: grpc.host,
     port: metricsPort,
     missing,
   });
-  return { servers, figures };
+  return { servers, metricsServer };
 }

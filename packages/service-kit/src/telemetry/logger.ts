@@ -1,4 +1,4 @@
-/** JSON lines on standard output; readable lines when that is a terminal. */
+/** Logs JSON lines to standard output, or readable lines if that is a terminal. */
 
 import { type Logger, pino } from 'pino';
 import type { SettingsReader } from '../process/settings.ts';
@@ -14,7 +14,7 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const base = { service: options.service };
   const settings = { level: options.level, base, timestamp: createTimestamp() };
-  if (!options.pretty) return pino(settings, createBatches());
+  if (!options.pretty) return pino(settings, createBatchingStream());
   return pino({
     ...settings,
     transport: {
@@ -26,17 +26,17 @@ export function createLogger(options: LoggerOptions): Logger {
 
 const batchBytes = 65_536;
 const batchMs = 250;
-/** UTF-8 needs no more for one UTF-16 unit. */
+/** The most UTF-8 bytes for one UTF-16 code unit. */
 const unitBytesMax = 3;
 
 /**
- * Lines go out together, a quarter of a second late at most, and at the end of the process: a write for each would cost
- * more than the line. They are gathered here as bytes, since the destination measures the whole of its text anew for
- * every line it adds.
+ * Writes lines in batches, at most a quarter of a second late and when the process exits, because a system call for each
+ * line would cost more than the line. The batch is a buffer: pino's own destination measures its whole text again for
+ * every line.
  */
-function createBatches(): { write(line: string): void } {
+function createBatchingStream(): { write(line: string): void } {
   const destination = pino.destination({ dest: 1, sync: false, contentMode: 'buffer' });
-  // Its types know of texts alone.
+  // Its types declare strings only.
   const write = (bytes: Buffer) => destination.write(bytes as never);
   let batch = Buffer.allocUnsafeSlow(batchBytes);
   let used = 0;
@@ -61,7 +61,7 @@ function createBatches(): { write(line: string): void } {
   };
 }
 
-/** ISO 8601 in UTC with milliseconds, as a member of the line; the second's part is made once a second. */
+/** ISO 8601 in UTC with milliseconds, as a JSON member. The part up to the second is formatted once a second. */
 function createTimestamp(): () => string {
   let second = 0;
   let upToSecond = '';
@@ -76,7 +76,7 @@ function createTimestamp(): () => string {
   };
 }
 
-/** `DATAHUB_LOG_LEVEL` and `DATAHUB_LOG_FORMAT`; pretty on a terminal unless told otherwise. */
+/** `DATAHUB_LOG_LEVEL` and `DATAHUB_LOG_FORMAT`; readable lines on a terminal by default. */
 export function readLoggerSettings(reader: SettingsReader): Pick<LoggerOptions, 'level' | 'pretty'> {
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
   const format = reader.oneOf('DATAHUB_LOG_FORMAT', {

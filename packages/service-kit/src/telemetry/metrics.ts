@@ -1,4 +1,4 @@
-/** Figures for Prometheus, on a port of their own so that they are never on a public one. */
+/** Metrics for Prometheus, on a separate port so that they are never public. */
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,13 +11,13 @@ export interface MetricsServerOptions {
   host: string;
   port: number;
   /**
-   * Asked by `/readyz`, for probes that cannot ask a port with mutual TLS, and for whoever wants to know why: the names
-   * of what is missing, none when the service is ready.
+   * For `/readyz`, which serves probes that cannot use mutual TLS and shows operators the reason: the names of missing
+   * parts, none if the service is ready.
    */
   missing?: () => string[];
 }
 
-/** Serves the figures of the process and what `read` gives as `/metrics`; port 0 turns it off. */
+/** Serves the metrics of the process and those of `read` at `/metrics`; port 0 turns it off. */
 export async function serveMetrics(
   read: () => string | Promise<string>,
   { host, port, missing }: MetricsServerOptions,
@@ -25,7 +25,7 @@ export async function serveMetrics(
   if (port === 0) return { port: 0, close: () => {} };
   const registry = createProcessRegistry();
   const server = createServer(async (request, response) => {
-    if (request.url === '/readyz' && missing !== undefined) return answerReady(response, missing());
+    if (request.url === '/readyz' && missing !== undefined) return sendReadiness(response, missing());
     if (request.url !== '/metrics') return response.writeHead(404).end();
     response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
     return response.end((await registry.metrics()) + (await read()));
@@ -40,16 +40,16 @@ export async function serveMetrics(
   };
 }
 
-function answerReady(response: ServerResponse, missing: string[]): void {
+function sendReadiness(response: ServerResponse, missing: string[]): void {
   const ready = missing.length === 0;
   response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json; charset=utf-8' });
   response.end(JSON.stringify(ready ? { status: 'ready' } : { status: 'not ready', missing }));
 }
 
 export interface RpcMetrics {
-  /** `path` as in `/datahub.ml.v1.MlService/Predict`; `code` is OK or one of ours. */
+  /** `path` as in `/datahub.ml.v1.MlService/Predict`; `code` is OK or an error code of the hub. */
   called(path: string, code: string, durationMs: number): void;
-  /** In the text form of Prometheus. */
+  /** In Prometheus' text format. */
   text(): string;
 }
 
@@ -59,16 +59,16 @@ export function createRpcMetrics(): RpcMetrics {
     help: 'Calls of this service by method and code.',
     bucketsMs: [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000],
   });
-  /** Methods and codes are few. */
-  const seen = new Map<string, DurationSeries>();
+  /** Bounded by the numbers of methods and codes. */
+  const seriesOf = new Map<string, DurationSeries>();
   return {
     called: (path, code, durationMs) => {
       const key = `${path} ${code}`;
-      let series = seen.get(key);
+      let series = seriesOf.get(key);
       if (series === undefined) {
         const [, service = '', method = ''] = path.split('/');
         series = calls.series({ service, method, code });
-        seen.set(key, series);
+        seriesOf.set(key, series);
       }
       series.observe(durationMs);
     },

@@ -1,6 +1,6 @@
 /**
- * Traces, by OpenTelemetry's standard environment variables, over OTLP/HTTP. Off, and nothing of OpenTelemetry loaded,
- * where no endpoint is set. Spans hold ids, methods, codes and times: never values, texts, hosts or users.
+ * Traces over OTLP/HTTP, configured by OpenTelemetry's standard environment variables. Without an endpoint tracing is off
+ * and OpenTelemetry is not loaded. Spans contain ids, methods, codes and times, but never values, texts, hosts or users.
  */
 
 import type { Attributes, SpanContext } from '@opentelemetry/api';
@@ -8,30 +8,30 @@ import type { Sampler } from '@opentelemetry/sdk-trace';
 import type { Environment } from '../process/settings.ts';
 
 export interface SpanOptions {
-  /** W3C `traceparent` of the span above; a new trace without it. */
+  /** W3C `traceparent` of the parent span; a new trace without it. */
   parent?: string | undefined;
   kind: 'server' | 'client' | 'internal';
   attributes?: Attributes;
-  /** In milliseconds of `performance.now()`; now unless given. */
+  /** In milliseconds of `performance.now()`; now by default. */
   startAt?: number;
 }
 
 export interface Span {
-  /** For what happens below it. */
+  /** For child spans. */
   readonly traceparent: string;
-  /** `error` is a code of ours; `endAt` is in milliseconds of `performance.now()`. */
+  /** `error` is an error code of the hub; `endAt` is in milliseconds of `performance.now()`. */
   end(outcome?: { attributes?: Attributes; error?: string | undefined; endAt?: number }): void;
 }
 
 export interface Tracing {
   start(name: string, options: SpanOptions): Span;
-  /** Sends what is left, for some seconds at most. */
+  /** Exports the remaining spans, for at most 5 s. */
   close(): Promise<void>;
 }
 
 const closeTimeoutMs = 5_000;
 
-/** Undefined where traces are off. */
+/** Undefined if tracing is off. */
 export async function openTracing(env: Environment, service: string): Promise<Tracing | undefined> {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
   const off = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none';
@@ -47,7 +47,7 @@ export async function openTracing(env: Environment, service: string): Promise<Tr
     resource: resources
       .resourceFromAttributes({ 'service.name': `data-hub-${service}` })
       .merge(resources.detectResources({ detectors: [resources.envDetector] })),
-    // Bounded: what does not fit while the collector is away is dropped.
+    // The queue is bounded: spans that do not fit while the collector is down are dropped.
     spanProcessors: [
       new sdk.BatchSpanProcessor({
         exporter: new OTLPTraceExporter(),
@@ -63,11 +63,13 @@ export async function openTracing(env: Environment, service: string): Promise<Tr
   };
 
   return {
-    // One clock for all: moments that were noted before and those of the calls here.
+    // All times come from one clock, also those that callers measured earlier.
     start: (name, { parent, kind, attributes = {}, startAt = performance.now() }) => {
-      const above = parent === undefined ? undefined : toSpanContext(parent);
+      const parentContext = parent === undefined ? undefined : toSpanContext(parent);
       const context =
-        above === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, above);
+        parentContext === undefined
+          ? api.ROOT_CONTEXT
+          : api.trace.setSpanContext(api.ROOT_CONTEXT, parentContext);
       const options = { kind: kinds[kind], attributes, startTime: startAt };
       const span = tracer.startSpan(name, options, context);
       return {
@@ -83,13 +85,13 @@ export async function openTracing(env: Environment, service: string): Promise<Tr
       };
     },
     close: async () => {
-      const patience = new Promise<void>((resolve) => setTimeout(resolve, closeTimeoutMs).unref());
-      await Promise.race([provider.shutdown().catch(() => {}), patience]);
+      const timeout = new Promise<void>((resolve) => setTimeout(resolve, closeTimeoutMs).unref());
+      await Promise.race([provider.shutdown().catch(() => {}), timeout]);
     },
   };
 }
 
-/** `OTEL_TRACES_SAMPLER` and its argument; what the caller decided holds, unless told otherwise. */
+/** From `OTEL_TRACES_SAMPLER` and its argument. By default the caller's decision applies. */
 function samplerOf(env: Environment, sdk: typeof import('@opentelemetry/sdk-trace')): Sampler {
   const ratio = Number(env.OTEL_TRACES_SAMPLER_ARG ?? 1);
   const name = env.OTEL_TRACES_SAMPLER ?? 'parentbased_always_on';

@@ -22,7 +22,7 @@ it.each(['catalog', 'http://catalog:7071', 'catalog:', ':7071', 'catalog:port', 
 it('refuses several names where one is looked up and several are taken as they are', () => {
   expect(targets('127.0.0.1:1,127.0.0.2:1')).toHaveLength(2);
   expect(targets('catalog:1')).toEqual(['catalog:1']);
-  expect(() => targets('a:1,b:2')).toThrow(`${name}: several must be IPv4 addresses`);
+  expect(() => targets('a:1,b:2')).toThrow(`${name}: several addresses must be IPv4 addresses`);
 });
 
 it('refuses a token that no header can carry', () => {
@@ -30,7 +30,7 @@ it('refuses a token that no header can carry', () => {
     readSettings({ DATAHUB_SERVICE_TOKEN: text }, readCallerSettings).serviceToken;
   expect(token('t'.repeat(32))).toHaveLength(32);
   for (const odd of [`${'t'.repeat(20)}\n${'t'.repeat(20)}`, 'ü'.repeat(40)])
-    expect(() => token(odd)).toThrow('DATAHUB_SERVICE_TOKEN must have visible ASCII characters only.');
+    expect(() => token(odd)).toThrow('DATAHUB_SERVICE_TOKEN must consist of visible ASCII characters.');
 });
 
 it('names the files of mutual TLS that are missing, and those that are none', () => {
@@ -39,6 +39,6 @@ it('names the files of mutual TLS that are missing, and those that are none', ()
   expect(tls({ DATAHUB_TLS_CA: file })).toThrow(/DATAHUB_TLS_CERT is not set/);
   expect(tls({ DATAHUB_TLS_CA: file })).not.toThrow('cannot be read');
   expect(tls({ DATAHUB_TLS_CA: file, DATAHUB_TLS_CERT: file, DATAHUB_TLS_KEY: file })).toThrow(
-    'DATAHUB_TLS_CA, DATAHUB_TLS_CERT, DATAHUB_TLS_KEY: they are no CA',
+    'DATAHUB_TLS_CA, DATAHUB_TLS_CERT, DATAHUB_TLS_KEY: the CA, the certificate and the key are invalid',
   );
 });

@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HubError } from '../../src/call/error.ts';
 import type { Closable } from '../../src/process/lifecycle.ts';
-import { type Asking, askOperatorSocket, openOperatorSocket } from '../../src/process/operator-socket.ts';
+import {
+  type OperatorCall,
+  openOperatorSocket,
+  sendOperatorCommand,
+} from '../../src/process/operator-socket.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 
 const logger = createLogger({ service: 'test', level: 'silent', pretty: false });
@@ -23,51 +27,53 @@ describe('the operator’s socket', () => {
     rmSync(dir, { recursive: true });
   });
 
-  const open = async (answer: (asked: unknown, asking: Asking) => Promise<unknown>) => {
-    opened = await openOperatorSocket({ path, answer, logger });
+  const open = async (handle: (request: unknown, call: OperatorCall) => Promise<unknown>) => {
+    opened = await openOperatorSocket({ path, handle, logger });
   };
 
-  it('tells how far it is before it answers', async () => {
-    await open(async (asked, { tell }) => {
-      tell({ share: 0.5 });
-      return { asked };
+  it('reports progress before the result', async () => {
+    await open(async (request, { onProgress }) => {
+      onProgress({ share: 0.5 });
+      return { request };
     });
-    const told: object[] = [];
-    const onProgress = (progress: object) => told.push(progress);
-    expect(await askOperatorSocket(path, { a: 'ü' }, { onProgress })).toEqual({ asked: { a: 'ü' } });
-    expect(told).toEqual([{ share: 0.5 }]);
+    const reported: object[] = [];
+    const onProgress = (progress: object) => reported.push(progress);
+    expect(await sendOperatorCommand(path, { a: 'ü' }, { onProgress })).toEqual({ request: { a: 'ü' } });
+    expect(reported).toEqual([{ share: 0.5 }]);
   });
 
-  it('tells refusals in their words, and of other failures nothing', async () => {
-    await open(async (asked) => {
-      throw (asked as { own: boolean }).own ? new HubError('CONFLICT', 'It is there.') : new Error('s3cret');
+  it('passes on the messages of expected errors only', async () => {
+    await open(async (request) => {
+      throw (request as { own: boolean }).own
+        ? new HubError('CONFLICT', 'It is there.')
+        : new Error('s3cret');
     });
-    await expect(askOperatorSocket(path, { own: true })).rejects.toThrow('It is there.');
-    await expect(askOperatorSocket(path, { own: false })).rejects.toThrow('its log says why');
+    await expect(sendOperatorCommand(path, { own: true })).rejects.toThrow('It is there.');
+    await expect(sendOperatorCommand(path, { own: false })).rejects.toThrow('See the log of the hub');
   });
 
-  it('is told of by nobody where none listens', async () => {
-    expect(await askOperatorSocket(path, {})).toBeUndefined();
+  it('is undefined to the client if no hub listens', async () => {
+    expect(await sendOperatorCommand(path, {})).toBeUndefined();
     writeFileSync(join(dir, 'file'), '');
-    expect(await askOperatorSocket(join(dir, 'file'), {})).toBeUndefined();
+    expect(await sendOperatorCommand(join(dir, 'file'), {})).toBeUndefined();
   });
 
-  it('ends what whoever asked has left, and all of it when it closes', async () => {
+  it('cancels a command whose client is gone, and all commands when it closes', async () => {
     const ends: Promise<void>[] = [];
-    await open((_asked, { tell, signal }) => {
-      const telling = setInterval(() => tell({}), 10);
+    await open((_request, { onProgress, signal }) => {
+      const reporting = setInterval(() => onProgress({}), 10);
       const end = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
       ends.push(end);
       return end.then(() => {
-        clearInterval(telling);
+        clearInterval(reporting);
         throw new HubError('UNAVAILABLE', 'It was stopped.');
       });
     });
     const leaving = new AbortController();
-    const left = askOperatorSocket(path, {}, { signal: leaving.signal });
-    const staying = askOperatorSocket(path, {});
+    const left = sendOperatorCommand(path, {}, { signal: leaving.signal });
+    const staying = sendOperatorCommand(path, {});
     const told = Promise.all([
-      expect(left).rejects.toThrow('It was broken off.'),
+      expect(left).rejects.toThrow('The command was cancelled.'),
       expect(staying).rejects.toThrow('It was stopped.'),
     ]);
     await expect.poll(() => ends.length).toBe(2);

@@ -46,5 +46,5 @@ it('names each fault of the settings once, whichever services read them', () => 
     readSettings({ A: 'x' }, (reader) =>
       [1, 2].map(() => reader.integer('A', { fallback: 0, min: 0, max: 1 })),
     );
-  expect(read).toThrow(/^The settings do not fit:\n {2}- A must be a whole number from 0 to 1\.$/);
+  expect(read).toThrow(/^Invalid settings:\n {2}- A must be a whole number from 0 to 1\.$/);
 });

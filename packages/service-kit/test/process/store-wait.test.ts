@@ -23,10 +23,10 @@ function opensAfter(...failures: unknown[]) {
 it('tries again until the store is there, and says once that it waits', async () => {
   const store = opensAfter(away(true), away(true), away(true));
   let told = 0;
-  const onAway = async () => {
+  const onUnavailable = async () => {
     told++;
   };
-  expect(await openWithStore(store.open, { ...wait, onAway })).toBe('open');
+  expect(await openWithStore(store.open, { ...wait, onUnavailable })).toBe('open');
   expect([store.attempts(), told]).toEqual([4, 1]);
 });
 
@@ -42,12 +42,12 @@ it.each([
 
 it('says that it is not there yet where opening takes long', async () => {
   let told = 0;
-  const onAway = async () => {
+  const onUnavailable = async () => {
     told++;
   };
   const open = () => new Promise((resolve) => setTimeout(() => resolve('open'), 100));
-  expect(await openWithStore(open, { ...wait, onAway, longMs: 10 })).toBe('open');
-  expect(await openWithStore(open, { ...wait, onAway, longMs: 5_000 })).toBe('open');
+  expect(await openWithStore(open, { ...wait, onUnavailable, longMs: 10 })).toBe('open');
+  expect(await openWithStore(open, { ...wait, onUnavailable, longMs: 5_000 })).toBe('open');
   expect(told).toBe(1);
 });
 

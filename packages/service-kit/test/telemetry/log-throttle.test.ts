@@ -3,16 +3,16 @@ import { createThrottle } from '../../src/telemetry/log-throttle.ts';
 
 it('lets each key through once in its time', () => {
   let now = 0;
-  const isTold = createThrottle(1_000, () => now);
-  expect([isTold('a'), isTold('a'), isTold('b'), isTold()]).toEqual([true, false, true, true]);
+  const mayLog = createThrottle(1_000, () => now);
+  expect([mayLog('a'), mayLog('a'), mayLog('b'), mayLog()]).toEqual([true, false, true, true]);
   now = 999;
-  expect(isTold('a')).toBe(false);
+  expect(mayLog('a')).toBe(false);
   now = 1_000;
-  expect([isTold('a'), isTold('a')]).toEqual([true, false]);
+  expect([mayLog('a'), mayLog('a')]).toEqual([true, false]);
 });
 
 it('remembers so many keys and no more', () => {
-  const isTold = createThrottle(1_000, () => 0);
-  for (let i = 0; i <= 1_000; i++) isTold(`key ${i}`);
-  expect([isTold('key 0'), isTold('key 1000')]).toEqual([true, false]);
+  const mayLog = createThrottle(1_000, () => 0);
+  for (let i = 0; i <= 1_000; i++) mayLog(`key ${i}`);
+  expect([mayLog('key 0'), mayLog('key 1000')]).toEqual([true, false]);
 });
