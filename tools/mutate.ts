@@ -30,12 +30,12 @@ const groups: Record<string, Group> = {
   keys: {
     files: [
       'packages/service-kit/src/api-key.ts',
-      'services/gateway/src/access/key-cache.ts',
+      'services/gateway/src/access/authenticate.ts',
       'services/catalog/src/{key,key-delegation}.ts',
     ],
     tests: [
       'packages/service-kit/test/api-key.test.ts',
-      'services/gateway/test/access/key-cache.test.ts',
+      'services/gateway/test/access/authenticate.test.ts',
       'services/catalog/test/{key,key-delegation}.test.ts',
     ],
   },

@@ -43,12 +43,7 @@ export const exceptions: Record<Rule, Record<string, string>> = {
 /** Violations that are being worked on. An entry may be gone already; none may come. */
 export const openWork: Record<Rule, string[]> = {
   fileLength: ['services/executor/test/network/tls.servers.test.ts'],
-  folderSize: [
-    'services/catalog/src',
-    'services/executor/src/engines/mysql',
-    'services/gateway/src/routes',
-    'tests/support',
-  ],
+  folderSize: ['services/catalog/src', 'services/executor/src/engines/mysql', 'tests/support'],
   functionLength: [
     'packages/console/src/classifier/train-view.tsx#ManyExamples',
     'packages/console/src/hub/audit-page.tsx#AuditPage',
@@ -75,13 +70,13 @@ export const openWork: Record<Rule, string[]> = {
     'services/executor/src/engines/mysql/results.ts#createResultReader',
     'services/executor/src/process.ts#startExecutorProcess',
     'services/executor/src/service.ts#openExecutor',
-    'services/gateway/src/access/key-cache.ts#createAuth',
-    'services/gateway/src/access/shared-rate-limiter.ts#createSharedLimits',
+    'services/gateway/src/access/authenticate.ts#createKeyCache',
+    'services/gateway/src/access/shared-rate-limiter.ts#createSharedRateLimiter',
     'services/gateway/src/app.ts#createApp',
     'services/gateway/src/http/bodies.ts#createBodies',
     'services/gateway/src/routes/classifiers.ts#createClassifierHandlers',
     'services/gateway/src/telemetry/events.ts#createGatewayEvents',
-    'services/gateway/src/telemetry/usage-counter.ts#createUsage',
+    'services/gateway/src/telemetry/usage-counter.ts#createUsageCounter',
   ],
   parameters: [
     'bench/store.ts#table',
@@ -93,7 +88,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/executor/src/network/dialer.ts#anonymous',
     'services/executor/test/cases/value-case.ts#row',
     'services/executor/test/hostile/rogue-mongodb.ts#play',
-    'services/gateway/src/app.ts#sendProblem',
     'services/gateway/src/edge/edge.ts#anonymous',
     'services/gateway/src/edge/pipeline-file.ts#anonymous',
     'services/gateway/src/http/idempotency.ts#finish',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { checkStatement } from '@datahub/catalog/check-statement';
 import { readCatalogConfig } from '@datahub/catalog/config';
 import { type CatalogService, openCatalog } from '@datahub/catalog/service';
-import { createAuth } from '@datahub/gateway/access/key-cache';
+import { createKeyCache } from '@datahub/gateway/access/authenticate';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createApiKey } from '@datahub/service-kit/api-key';
@@ -162,7 +162,7 @@ describe('the look-up of a key', () => {
 
   it('takes as long for a key that begins as a good one does as for any other', async () => {
     const good = catalog.bootstrapped.madeKey as string;
-    const auth = createAuth({ catalog: catalog.calls, cacheMs: 4_000, awayMs: 60_000 });
+    const auth = createKeyCache({ catalog: catalog.calls, cacheMs: 4_000, awayMs: 60_000 });
     await auth.principalOf(good, () => {});
     // Of one shape: the prefix that all keys share, then what is right of this one or not, and no whole checksum.
     const guess = (known?: string) => {

@@ -88,7 +88,7 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
 
   it('is refused from another origin', async () => {
     const tab = await open(other);
-    expect(await tab.textContent('[role=alert]')).toContain('This key may not be used from this origin.');
+    expect(await tab.textContent('[role=alert]')).toContain('This key cannot be used from this origin.');
     expect(await tab.locator('#rows td').count()).toBe(0);
     await tab.close();
   });

@@ -24,6 +24,7 @@ export function describeFaults<F extends { detail: string }>(
   nameOf: (fault: F) => string,
 ): string {
   const [first] = faults;
-  const more = faults.length > 1 ? `, and ${faults.length - 1} more` : '';
+  const rest = faults.length - 1;
+  const more = rest > 0 ? `; "errors" lists ${rest} more ${rest === 1 ? 'fault' : 'faults'}` : '';
   return first === undefined ? '' : `${nameOf(first)} ${first.detail}${more}.`;
 }

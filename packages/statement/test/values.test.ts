@@ -245,7 +245,9 @@ describe('a value', () => {
         retryable: false,
       }),
     );
-    expect(() => resolve('', '{"a":"x"}')).toThrow(`context.a ${types.integer?.must}, and 2 more.`);
+    expect(() => resolve('', '{"a":"x"}')).toThrow(
+      `context.a ${types.integer?.must}; "errors" lists 2 more faults.`,
+    );
   });
 
   it.each(['{"a":', 'null', '[1]', '"a"', '1', '{"a":1}}'])('is a member of an object, not of %s', (text) => {

@@ -96,7 +96,7 @@ it('all faults are told at once', () => {
   expect(refused(1)).toThrow(expect.objectContaining({ code: 'VALIDATION', message: 'list.0 is wrong.' }));
   expect(refused(3)).toThrow(
     expect.objectContaining({
-      message: 'list.0 is wrong, and 2 more.',
+      message: 'list.0 is wrong; "errors" lists 2 more faults.',
       errors: [0, 1, 2].map((i) => ({ path: ['list', i], detail: 'is wrong' })),
     }),
   );

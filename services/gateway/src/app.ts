@@ -1,36 +1,35 @@
-/** The Fastify app: request id, key, limits, scope, validation, routes, problems. Complete and safe without an edge in front. */
+/** The Fastify app: the order of all checks, and the routes. It is complete and safe without an edge in front. */
 
-import { createServer, type RequestListener } from 'node:http';
-import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
+import type { RequestListener } from 'node:http';
+import { toHubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type Admission, authenticate, requireScope } from './access/authenticate.ts';
+import { type AccessDeps, authenticate, requireScope } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
-import { createBodies } from './http/bodies.ts';
-import { createBodyValidators } from './http/body-validator.ts';
+import { createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
+import { refuseUnknown, sendProblem } from './http/error-handler.ts';
 import { createIdempotency, type Idempotency } from './http/idempotency.ts';
-import { answerBroken, refuseExpectation, requireHost } from './http/malformed-requests.ts';
-import { problemHeaders, toProblem, unstoredHeaders } from './http/problem-details.ts';
-import { createRefusedBodies, isIgnoredBody } from './http/refused-bodies.ts';
+import { answerMalformed, createListener, listenerOptions } from './http/listener.ts';
+import { unstoredHeaders } from './http/problem-details.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
-import { RequestError, validationError } from './http/validation-errors.ts';
+import { RequestError, validationError } from './http/request-error.ts';
+import { createBodyValidators } from './http/validation.ts';
 import { consolePaths, registerConsole } from './routes/console.ts';
 import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
 import { buildOpenApi } from './routes/openapi.ts';
 import { listRoutes, type Route, takesIdempotencyKey } from './routes/table.ts';
-import type { GatewayEvents } from './telemetry/events.ts';
-import { endSpan, startSpan } from './telemetry/traces.ts';
-import type { Usage } from './telemetry/usage-counter.ts';
+import { type GatewayEvents, startSpan } from './telemetry/events.ts';
+import type { UsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
 
-export interface AppDeps extends Admission {
+export interface AppDeps extends AccessDeps {
   upstreams: Upstreams;
   events: GatewayEvents;
-  usage: Usage;
+  usage: UsageCounter;
   tracing?: Tracing | undefined;
   readiness: Readiness;
-  /** What requests pass before the app. */
+  /** The edge, which handles requests before the app. */
   inFront?: ((app: RequestListener) => RequestListener) | undefined;
 }
 
@@ -39,56 +38,39 @@ const exposedHeaders =
 const allowedHeaders =
   'x-service-api-key, content-type, accept, if-match, idempotency-key, x-request-id, traceparent';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
-/** The listener's bounds on headers, slow senders and idle connections, with or without an edge in front. */
-const http = {
-  maxHeaderSize: 16_384,
-  headersTimeout: 14_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 72_000,
-  // How late a bound may be found to be passed; by default that is half a minute.
-  connectionsCheckingInterval: 1_000,
-  // See `requireHost`.
-  requireHostHeader: false,
-};
-
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
     connectionTimeout: 0,
-    // What comes on a kept connection while the process drains is answered like any other, and the connection then closed.
+    // A request on an open connection is answered during shutdown, and the connection is closed then.
     return503OnClosing: false,
-    clientErrorHandler: answerBroken,
-    requestTimeout: http.requestTimeout,
-    keepAliveTimeout: http.keepAliveTimeout,
+    clientErrorHandler: answerMalformed,
+    requestTimeout: listenerOptions.requestTimeout,
+    keepAliveTimeout: listenerOptions.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
     trustProxy: config.trustedProxies.length > 0 && config.trustedProxies,
-    serverFactory: (listener) =>
-      createServer(http, requireHost(deps.inFront?.(listener) ?? listener)).on(
-        'checkExpectation',
-        refuseExpectation,
-      ),
+    serverFactory: (listener) => createListener(deps.inFront?.(listener) ?? listener),
     genReqId: requestIdOf,
     exposeHeadRoutes: true,
-    frameworkErrors: (err, request, reply) => sendProblem(deps, request, reply as FastifyReply, err),
+    frameworkErrors: (err, _request, reply) => sendProblem(err, reply as FastifyReply, deps.events),
   });
   app.decorateRequest('context', null as never);
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('bodyBytes', 0);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
-  app.decorateRequest('left', false);
-  app.decorateRequest('madeId', undefined);
-  const refused = createRefusedBodies();
+  app.decorateRequest('disconnected', false);
+  app.decorateRequest('createdId', undefined);
+  const drain = createBodyDrain();
   const bodies = createBodies({
     bytesMax: config.bodiesBytesMax,
     keyBytesMax: config.keyBodiesBytesMax,
   });
-  const over = (request: FastifyRequest, reply: FastifyReply) => {
+  const answered = (request: FastifyRequest, reply: FastifyReply) => {
     deps.events.answered(request, reply);
     deps.usage.answered(request, reply);
-    endSpan(request, reply);
   };
-  // Before CORS, which answers preflights by itself.
+  // Before the CORS plugin, which answers preflight requests.
   app.addHook('onRequest', (request, reply, done) => {
     request.context = new RequestContext(request, {
       response: reply.raw,
@@ -96,21 +78,21 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     });
     if (deps.tracing !== undefined) startSpan(request, deps.tracing);
     reply.header('x-request-id', request.id);
-    if (isIgnoredBody(request.raw)) refused(request.raw);
-    // The plugin would send it to those as well who do not come from a page.
+    if (isIgnoredBody(request.raw)) drain(request.raw);
+    // The CORS plugin would send it without an Origin, too.
     if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
-    // Not onResponse, which never comes by where an answer breaks off.
+    // The hook onResponse is not called for an answer that breaks off.
     reply.raw.on('close', () => {
       request.context.closed();
       bodies.release(request);
-      if (reply.sent) over(request, reply);
-      else request.left = true;
+      if (reply.sent) answered(request, reply);
+      else request.disconnected = true;
     });
     done();
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
-    if (request.left) over(request, reply);
-    request.left = false;
+    if (request.disconnected) answered(request, reply);
+    request.disconnected = false;
     done();
   });
   app.setValidatorCompiler(createBodyValidators());
@@ -125,8 +107,8 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', bodies.read);
   app.setErrorHandler((err, request, reply) => {
-    if (!isIgnoredBody(request.raw)) refused(request.raw);
-    return sendProblem(deps, request, reply, err);
+    if (!isIgnoredBody(request.raw)) drain(request.raw);
+    return sendProblem(err, reply, deps.events);
   });
 
   const idempotency = createIdempotency(deps.upstreams.catalog);
@@ -147,9 +129,9 @@ function registerV1(
     deps,
   }: { routes: Route[]; idempotency: Idempotency; config: GatewayConfig; deps: AppDeps },
 ): void {
-  // Not async: most checks need no wait, and a promise for each would cost more than they do.
+  // The hooks are not async: most checks do not wait, and a promise would cost more than the check.
   app.addHook('onRequest', (request, reply, done) => {
-    // An answer is one account's alone, and caches on the way do not look at the header of the key.
+    // Answers belong to one account, and caches on the way ignore the header with the key.
     reply.headers(unstoredHeaders);
     const pending = authenticate(request, reply, deps);
     if (pending instanceof Promise) pending.then(() => done(), done);
@@ -157,7 +139,7 @@ function registerV1(
   });
   const open = [...openPaths, ...(config.console ? consolePaths : [])];
   const known = [...routes, ...open.map((url) => ({ method: 'GET', url }))];
-  // Before the framework asks what is unknown for a body.
+  // Before Fastify reads the body of an unknown path.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.is404) refuseUnknown(request, known);
     done();
@@ -174,7 +156,7 @@ function registerV1(
   app.addHook('onSend', (request, reply, payload, done) => {
     if (request.operationId === undefined) done();
     else {
-      // The answer is true all the same. The record stays open: a repeat finds out what became of the first one.
+      // The answer stays valid. The record stays open, and a repeat finds out whether the first request succeeded.
       idempotency
         .finish(request, reply, payload)
         .catch((err) => deps.events.failed(request, toHubError(err)))
@@ -215,7 +197,7 @@ function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfi
   };
 }
 
-/** A missing body, or one that is null, said in a plain sentence rather than the validator's. */
+/** Refuses a missing body, or null, with a plainer sentence than the validator's. */
 function requireBody(request: FastifyRequest): void {
   if (request.body !== undefined && request.body !== null) return;
   const { schema, config } = request.context.route;
@@ -223,73 +205,5 @@ function requireBody(request: FastifyRequest): void {
   if (schema?.body === undefined) return;
   if (request.parsed !== undefined) throw validationError([{ pointer: '', detail: 'must be an object' }]);
   if (config.bodyOptional) return;
-  throw new RequestError('This needs a JSON body.', [{ pointer: '', detail: 'is missing' }]);
-}
-
-function refuseUnknown(request: FastifyRequest, known: { method: string; url: string }[]): never {
-  const path = request.url.split('?', 1)[0] as string;
-  const allowed = known.filter(({ url }) => matches(url, path)).map(({ method }) => method);
-  if (allowed.length === 0)
-    throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists them all.');
-  if (allowed.includes('GET')) allowed.push('HEAD');
-  const list = [...new Set([...allowed, 'OPTIONS'])].join(', ');
-  throw Object.assign(new HubError('METHOD_NOT_ALLOWED', `This path takes ${list}.`), { allow: list });
-}
-
-function matches(url: string, path: string): boolean {
-  const [pattern, parts] = [url.split('/'), path.split('/')];
-  return (
-    pattern.length === parts.length &&
-    pattern.every((part, i) => (part.startsWith(':') ? parts[i] !== '' : part === parts[i]))
-  );
-}
-
-function sendProblem(
-  deps: AppDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  err: unknown,
-): FastifyReply {
-  const thrown = fromFramework(err);
-  // Only what has a route has been handed on to a service.
-  const changes = request.context?.route.url !== undefined && request.context.route.config.reads !== true;
-  const hubError = thrown.lost && changes ? outcomeUnknown(thrown) : thrown;
-  request.failedWith = hubError.code;
-  deps.events.failed(request, hubError);
-  const problem = toProblem(hubError, {
-    path: request.url.split('?', 1)[0] as string,
-    id: request.id,
-    pointers: hubError.errors && request.context.route.config.pointers?.(request.body),
-  });
-  const { allow } = hubError as HubError & { allow?: string };
-  if (reply.hasHeader('connection')) readOn(reply);
-  return reply
-    .code(problem.status)
-    .headers({
-      'x-request-id': request.id,
-      ...problemHeaders(hubError),
-      ...(allow === undefined ? {} : { allow }),
-    })
-    .send(JSON.stringify(problem));
-}
-
-/** Fastify closes the connection of a body that it refuses; here the body is read to its end, see `createRefusedBodies`. */
-function readOn(reply: FastifyReply): void {
-  const { raw } = reply;
-  if (raw.shouldKeepAlive && !raw.hasHeader('connection')) reply.header('connection', 'keep-alive');
-}
-
-/** Fastify's own refusals in our words. */
-function fromFramework(err: unknown): HubError {
-  if (err instanceof HubError) return err;
-  const { code, statusCode } = err as { code?: string; statusCode?: number };
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    return new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
-  }
-  if (statusCode === 414 || code === 'FST_ERR_MAX_PARAM_LENGTH')
-    return new HubError('NOT_FOUND', 'There is no such thing.');
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return new HubError('VALIDATION', 'The request is malformed.', { cause: err });
-  }
-  return toHubError(err);
+  throw new RequestError('Send a JSON body.', [{ pointer: '', detail: 'is missing' }]);
 }

@@ -1,20 +1,20 @@
 /** The composition of the gateway: app, listener, metrics port. */
 
-import type { Server } from 'node:http';
 import { cannotListen } from '@datahub/service-kit/process/start-failure';
 import { createStopLog, type StopLog } from '@datahub/service-kit/process/stop-log';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import { createAuth } from './access/key-cache.ts';
-import { createLimits } from './access/rate-limiter.ts';
-import { createSharedLimits } from './access/shared-rate-limiter.ts';
+import { createKeyCache } from './access/authenticate.ts';
+import { createRateLimiter } from './access/rate-limiter.ts';
+import { createSharedRateLimiter } from './access/shared-rate-limiter.ts';
 import { createApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Edge } from './edge/edge.ts';
+import { countRequests } from './http/listener.ts';
 import type { Readiness } from './routes/health.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
-import { createUsage } from './telemetry/usage-counter.ts';
+import { createUsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
 
 export interface GatewayDeps {
@@ -22,9 +22,9 @@ export interface GatewayDeps {
   upstreams: Upstreams;
   readiness: Readiness;
   tracing?: Tracing | undefined;
-  /** True where other gateways may serve the same keys. */
+  /** True if other gateways may serve the same keys. */
   sharesLimits?: boolean;
-  /** Figures of the services in the same process, in the text form of Prometheus. */
+  /** Metrics of the services in the same process, in Prometheus' text format. */
   otherMetrics?: () => string;
 }
 
@@ -40,25 +40,25 @@ const idleCloseMs = 100;
 
 export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const events = createGatewayEvents(deps.logger);
-  const auth = createAuth({
+  const keyCache = createKeyCache({
     catalog: deps.upstreams.catalog,
     cacheMs: config.keyCacheMs,
     awayMs: config.keyCacheAwayMs,
   });
-  const usage = createUsage({ catalog: deps.upstreams.catalog, logger: deps.logger });
-  const local = createLimits(config);
+  const usage = createUsageCounter({ catalog: deps.upstreams.catalog, logger: deps.logger });
+  const local = createRateLimiter(config);
   const { ratePerMinute, unknownKeysPerMinute } = config;
   const { catalog } = deps.upstreams;
-  const limits = deps.sharesLimits
-    ? createSharedLimits({ catalog, ratePerMinute, unknownKeysPerMinute, local })
+  const rateLimiter = deps.sharesLimits
+    ? createSharedRateLimiter({ catalog, ratePerMinute, unknownKeysPerMinute, local })
     : local;
   let draining = false;
   const readiness: Readiness = { ...deps.readiness, draining: () => draining };
   const edge = await openEdge(config, deps.logger);
   const app = await createApp(config, {
     ...deps,
-    auth,
-    limits,
+    keyCache,
+    rateLimiter,
     events,
     usage,
     readiness,
@@ -81,7 +81,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
       stopLog.cut(inFlight());
       app.server.closeAllConnections();
     }, config.drainMs);
-    // Whoever is answered meanwhile keeps the connection for a next request that will not come.
+    // Clients keep a connection for a next request after an answer.
     const idle = setInterval(() => app.server.closeIdleConnections(), idleCloseMs);
     await app.close();
     clearInterval(idle);
@@ -102,20 +102,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   };
 }
 
-/** Those that came and were not answered to their end. */
-function countRequests(server: Server): () => number {
-  let inFlight = 0;
-  const ended = () => {
-    inFlight--;
-  };
-  server.on('request', (_request, response) => {
-    inFlight++;
-    response.on('close', ended);
-  });
-  return () => inFlight;
-}
-
-/** Express Gateway is loaded only where it is wanted. */
+/** Loads Express Gateway only if it is configured. */
 async function openEdge(config: GatewayConfig, logger: Logger): Promise<Edge | undefined> {
   if (config.edge === 'none') return undefined;
   const edge = await import('./edge/edge.ts');

@@ -116,7 +116,10 @@ describe('variables', () => {
       b: null,
     });
     expect(() => bind(find({ a: ':a', b: ':b', c: ':c', d: ':d' }), {}, { variables })).toThrow(
-      expect.objectContaining({ code: 'CONTEXT_INVALID', message: 'context.c is missing, and 1 more.' }),
+      expect.objectContaining({
+        code: 'CONTEXT_INVALID',
+        message: 'context.c is missing; "errors" lists 1 more fault.',
+      }),
     );
   });
 
@@ -127,7 +130,7 @@ describe('variables', () => {
     expect(() => bind(find(filter), { ...context, d: '2026-11-20' })).toThrow(
       expect.objectContaining({
         code: 'CONTEXT_INVALID',
-        message: `context.v0 must be an ObjectId: 24 hexadecimal digits, and ${faultsMax} more.`,
+        message: `context.v0 must be an ObjectId: 24 hexadecimal digits; "errors" lists ${faultsMax} more faults.`,
         stage: 'prepare',
         retryable: false,
         errors: names.slice(0, faultsMax).map((name) => ({

@@ -1,39 +1,42 @@
-/** Whether a request may come in: its key, where it comes from, its rate, its scope. */
+/**
+ * Decides whether a request may come in: its key, its origin, its rate and its scope. A key that was seen lately costs a
+ * hash and a look-up in memory. The catalog's answer about it is used for some seconds and refreshed in the background;
+ * while the catalog cannot be reached, a known key works for at most a minute. Only hashes of keys are kept, so the time
+ * of a look-up reveals nothing about the characters of a key.
+ */
 
 import { isIP } from 'node:net';
 import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
+import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
+import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Auth } from './key-cache.ts';
+import { LRUCache } from 'lru-cache';
+import type { Upstreams } from '../upstreams.ts';
 import { keyLimits } from './key-limits.ts';
-import type { Limits } from './rate-limiter.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 
-export interface Admission {
-  auth: Auth;
-  limits: Limits;
+export interface AccessDeps {
+  keyCache: KeyCache;
+  rateLimiter: RateLimiter;
 }
 
-/** The caller's, as far as trusted proxies tell it. */
-function addressOf({ ip, socket }: FastifyRequest): string {
-  return isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;
-}
-
-/** A promise only where something has to be waited for. */
+/** Returns a promise only if there is something to wait for. */
 export function authenticate(
   request: FastifyRequest,
   reply: FastifyReply,
-  deps: Admission,
+  deps: AccessDeps,
 ): void | Promise<void> {
   let found: Principal | Promise<Principal>;
   try {
     const key = request.headers['x-service-api-key'];
-    found = deps.auth.principalOf(key, () => deps.limits.requireTolerance(addressOf(request)));
+    found = deps.keyCache.principalOf(key, () => deps.rateLimiter.requireTolerance(addressOf(request)));
   } catch (err) {
     return refuse(err, addressOf(request), deps);
   }
   if (!(found instanceof Promise)) return admit(request, reply, { principal: found, deps });
-  // Known now: the caller may have gone by then.
+  // Read now, because the caller may have disconnected by the time the promise settles.
   const address = addressOf(request);
   return found.then(
     (principal) => admit(request, reply, { principal, deps }),
@@ -41,19 +44,24 @@ export function authenticate(
   );
 }
 
-async function refuse(err: unknown, address: string, { limits }: Admission): Promise<never> {
-  if (err instanceof HubError && err.code.startsWith('KEY_')) await limits.noteRefusedKey(address);
+/** The caller's address, as reported by trusted proxies. */
+function addressOf({ ip, socket }: FastifyRequest): string {
+  return isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;
+}
+
+async function refuse(err: unknown, address: string, { rateLimiter }: AccessDeps): Promise<never> {
+  if (err instanceof HubError && err.code.startsWith('KEY_')) await rateLimiter.noteRefusedKey(address);
   throw err;
 }
 
 function admit(
   request: FastifyRequest,
   reply: FastifyReply,
-  { principal, deps }: { principal: Principal; deps: Admission },
+  { principal, deps }: { principal: Principal; deps: AccessDeps },
 ): void | Promise<void> {
   request.context.principal = principal;
   keyLimits.origins(principal.limits, request.headers.origin);
-  return deps.limits.admit(principal, reply);
+  return deps.rateLimiter.admit(principal, reply);
 }
 
 /** Throws SCOPE_DENIED. */
@@ -61,7 +69,135 @@ export function requireScope(request: FastifyRequest): void {
   const { scope } = request.context.route.config;
   const granted = request.context.principal?.scopes ?? [];
   if (scope === undefined || isGranted(granted, scope)) return;
-  // What a query does is known only where it runs: the executor looks for the scope of writes.
+  // Only the executor knows whether a query writes; it checks the scope of writes itself.
   if (scope === 'queries:execute' && granted.includes('queries:execute:write')) return;
   throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+}
+
+export interface KeyCacheOptions {
+  catalog: Pick<Upstreams['catalog'], 'authenticate'>;
+  /** How long the catalog's answer about a key is used. */
+  cacheMs: number;
+  /** How long it is used while the catalog cannot be reached. */
+  awayMs: number;
+  /** The least recently used key is dropped first. */
+  keysMax?: number;
+  nowMs?: () => number;
+}
+
+export interface KeyCache {
+  /**
+   * Returns at once for a known key. `beforeUnknown` is called before any other key is looked up, and may throw. Rejects
+   * with KEY_MISSING, KEY_INVALID, KEY_EXPIRED or UNAVAILABLE.
+   */
+  principalOf(
+    header: string | string[] | undefined,
+    beforeUnknown: () => void,
+  ): Principal | Promise<Principal>;
+}
+
+interface Entry {
+  principal: Principal;
+  expiresAtMs: number;
+  /** By the monotonic clock. */
+  checkedAt: number;
+  refreshing: boolean;
+  /** When the catalog last could not be reached, by the same clock. */
+  unreachableAt: number;
+}
+
+const lookUpTimeoutMs = 5_000;
+/** After a failed call, requests use what is known for this long and do not wait for the next call. */
+const retryPauseMs = 1_000;
+
+export function createKeyCache(options: KeyCacheOptions): KeyCache {
+  const { catalog, cacheMs, awayMs, keysMax = 10_000, nowMs = Date.now } = options;
+  const entries = new LRUCache<string, Entry>({ max: keysMax });
+  const pending = new Map<string, Promise<Principal>>();
+
+  const lookUp = async (hash: string): Promise<Principal> => {
+    const checkedAt = performance.now();
+    const { principal, expiresAt } = await catalog.authenticate(
+      { keySha256: Buffer.from(hash, 'hex') },
+      createCallContext({ timeoutMs: lookUpTimeoutMs }),
+    );
+    if (principal === undefined) throw new HubError('INTERNAL', 'The catalog named no principal.');
+    const expiresAtMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+    entries.set(hash, {
+      principal,
+      expiresAtMs,
+      checkedAt,
+      refreshing: false,
+      unreachableAt: Number.NEGATIVE_INFINITY,
+    });
+    return principal;
+  };
+
+  /** One call at a time for a key, however many requests wait for it. */
+  const lookUpOnce = (hash: string): Promise<Principal> => {
+    const running = pending.get(hash);
+    if (running) return running;
+    const call = lookUp(hash).finally(() => pending.delete(hash));
+    pending.set(hash, call);
+    return call;
+  };
+
+  const lookUpOrReuse = async (hash: string, entry: Entry): Promise<Principal> => {
+    try {
+      return await lookUpOnce(hash);
+    } catch (err) {
+      const isAway = err instanceof HubError && err.code === 'UNAVAILABLE';
+      if (isAway && performance.now() - entry.checkedAt < awayMs) {
+        entry.unreachableAt = performance.now();
+        return entry.principal;
+      }
+      entries.delete(hash);
+      throw err;
+    }
+  };
+
+  const refresh = (hash: string, entry: Entry): void => {
+    entry.refreshing = true;
+    lookUpOrReuse(hash, entry)
+      .catch(() => {})
+      .finally(() => {
+        entry.refreshing = false;
+      });
+  };
+
+  /** True while a request that waited for the catalog would probably find it unreachable. */
+  const isReused = ({ checkedAt, unreachableAt, refreshing }: Entry): boolean => {
+    const now = performance.now();
+    if (now - checkedAt >= awayMs) return false;
+    return now - unreachableAt < retryPauseMs || (refreshing && unreachableAt > checkedAt);
+  };
+
+  return {
+    principalOf: (header, beforeUnknown) => {
+      if (header === undefined || header === '') {
+        beforeUnknown();
+        throw new HubError('KEY_MISSING', 'Send your key in the header x-service-api-key.');
+      }
+      if (typeof header !== 'string' || !isPossibleKey(header)) {
+        beforeUnknown();
+        throw invalidKey();
+      }
+      const hash = hashApiKey(header);
+      const entry = entries.get(hash);
+      if (entry === undefined) {
+        beforeUnknown();
+        return lookUpOnce(hash);
+      }
+      if (entry.expiresAtMs <= nowMs()) throw new HubError('KEY_EXPIRED', 'This key has expired.');
+      const age = performance.now() - entry.checkedAt;
+      if (age >= cacheMs && !isReused(entry)) return lookUpOrReuse(hash, entry);
+      if (age >= cacheMs / 2 && !entry.refreshing) refresh(hash, entry);
+      return entry.principal;
+    },
+  };
+}
+
+/** The catalog's words for an unknown key, so that a malformed key reveals nothing more. */
+function invalidKey(): HubError {
+  return new HubError('KEY_INVALID', 'This key is not known, or it was revoked.');
 }

@@ -1,4 +1,4 @@
-/** What the limits of a key mean for a request: a member for each limit that the table of the contract gives the gateway. */
+/** The limits of a key that the gateway enforces; the table in the contract names them. */
 
 import type { LimitEnforcedBy } from '@datahub/contract/key-limits';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -11,7 +11,7 @@ export const keyLimits = {
   origins: (limits: Limits, origin: string | undefined): void => {
     if (limits === undefined || limits.origins.length === 0) return;
     if (origin !== undefined && limits.origins.includes(origin)) return;
-    throw new HubError('SCOPE_DENIED', 'This key may not be used from this origin.');
+    throw new HubError('SCOPE_DENIED', 'This key cannot be used from this origin.');
   },
   /** `fallback`: the rate of a key without this limit. */
   ratePerMinute: (limits: Limits, fallback: number): number => limits?.ratePerMinute ?? fallback,

@@ -1,25 +1,27 @@
-/** How often a key, and an address without a good key, may ask. Token buckets in memory, bounded in number. */
+/** Limits the requests of a key, and the refused keys of an address, with token buckets in memory. */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { keyLimits } from './key-limits.ts';
 
-export interface LimitsOptions {
+export interface RateLimiterOptions {
   /** For keys without a rate of their own; 0 for no limit. */
   ratePerMinute: number;
   unknownKeysPerMinute: number;
+  /** The least recently used bucket is dropped first. */
   bucketsMax?: number;
   /** Monotonic, in milliseconds. */
   now?: () => number;
 }
 
-export interface Limits {
-  /** Takes one request off each budget of the key and says in headers what is left. Throws or rejects with RATE_LIMITED. */
+export interface RateLimiter {
+  /** Takes one request from each budget of the key and sets the headers. Throws or rejects with RATE_LIMITED. */
   admit(principal: Principal, reply: FastifyReply): void | Promise<void>;
-  /** Throws RATE_LIMITED while an address has sent too many bad keys. */
+  /** Throws RATE_LIMITED while an address has sent too many refused keys. */
   requireTolerance(address: string): void;
-  /** A refusal is answered once it is counted, so that nobody who waits for answers gets ahead of the count. */
+  /** The refusal is answered after it is counted, so a caller that waits for each answer cannot exceed the limit. */
   noteRefusedKey(address: string): void | Promise<void>;
 }
 
@@ -30,17 +32,16 @@ interface Bucket {
 
 const minuteMs = 60_000;
 
-export function createLimits(options: LimitsOptions): Limits {
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { bucketsMax = 50_000, now = () => performance.now() } = options;
-  const keys = new Map<string, Bucket>();
-  const addresses = new Map<string, Bucket>();
+  const keys = new LRUCache<string, Bucket>({ max: bucketsMax });
+  const networks = new LRUCache<string, Bucket>({ max: bucketsMax });
 
-  /** The bucket, filled up to this moment; one that was not used for long makes way for new ones. */
-  const bucketOf = (buckets: Map<string, Bucket>, name: string, perMinute: number): Bucket => {
+  /** The bucket, refilled for the time since its last use. */
+  const bucketOf = (buckets: LRUCache<string, Bucket>, name: string, perMinute: number): Bucket => {
     const at = now();
     let bucket = buckets.get(name);
     if (bucket === undefined) {
-      if (buckets.size >= bucketsMax) buckets.delete(buckets.keys().next().value as string);
       bucket = { tokens: perMinute, filledAt: at };
       buckets.set(name, bucket);
     }
@@ -50,7 +51,7 @@ export function createLimits(options: LimitsOptions): Limits {
   };
 
   const refuse = (bucket: Bucket, perMinute: number): HubError =>
-    tooMany(perMinute, ((1 - bucket.tokens) * minuteMs) / perMinute);
+    rateLimited(perMinute, ((1 - bucket.tokens) * minuteMs) / perMinute);
 
   return {
     admit: (principal, reply) => {
@@ -71,13 +72,13 @@ export function createLimits(options: LimitsOptions): Limits {
 
     requireTolerance: (address) => {
       const network = networkOf(address);
-      if (!addresses.has(network)) return;
-      const bucket = bucketOf(addresses, network, options.unknownKeysPerMinute);
+      if (!networks.has(network)) return;
+      const bucket = bucketOf(networks, network, options.unknownKeysPerMinute);
       if (bucket.tokens < 1) throw refuse(bucket, options.unknownKeysPerMinute);
     },
 
     noteRefusedKey: (address) => {
-      bucketOf(addresses, networkOf(address), options.unknownKeysPerMinute).tokens -= 1;
+      bucketOf(networks, networkOf(address), options.unknownKeysPerMinute).tokens -= 1;
     },
   };
 }
@@ -87,7 +88,7 @@ export interface Budget {
   perMinute: number;
 }
 
-/** What each request of a key draws on: its own budget, and those of the rated keys that it was made with. */
+/** The budgets that each request of a key uses: its own, and those of the keys with a rate that it was made with. */
 export function budgetsOf({ keyId, limits, budgets }: Principal, ratePerMinute: number): Budget[] {
   if (budgets === undefined) {
     const perMinute = keyLimits.ratePerMinute(limits, ratePerMinute);
@@ -98,7 +99,7 @@ export function budgetsOf({ keyId, limits, budgets }: Principal, ratePerMinute: 
     .filter(({ perMinute }) => perMinute > 0);
 }
 
-/** Whom an address stands for: of IPv6 the first 64 bits, for whoever has one such address has all of them. */
+/** The network that an address is counted for: a /64 of IPv6, since one host usually has all of its addresses. */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !address.includes(':')) return mapped ?? address;
@@ -110,7 +111,7 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** What is left of a key's budget, as `RateLimit` and `RateLimit-Policy` say it. */
+/** Sets `RateLimit` and `RateLimit-Policy`. */
 export function rateHeaders(
   reply: FastifyReply,
   { perMinute, left, resetMs }: { perMinute: number; left: number; resetMs: number },
@@ -119,7 +120,7 @@ export function rateHeaders(
   reply.header('ratelimit', `"default";r=${left};t=${Math.ceil(resetMs / 1_000)}`);
 }
 
-export function tooMany(perMinute: number, retryAfterMs: number): HubError {
+export function rateLimited(perMinute: number, retryAfterMs: number): HubError {
   return new HubError('RATE_LIMITED', `At most ${perMinute} requests a minute. Try again later.`, {
     retryable: true,
     retryAfterMs,

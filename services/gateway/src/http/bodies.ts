@@ -1,59 +1,62 @@
-/** Bodies of requests: read only for whom the scope allows it, and within a budget of bytes for each key and the process. */
+/**
+ * Reads the bodies of requests. A body is read only if the key has the scope, within a budget of bytes for each key and
+ * for the process, and is parsed once it is complete. A body that is refused is read to its end and dropped.
+ */
 
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { requireScope } from '../access/authenticate.ts';
-import { JsonBody } from './json-parser.ts';
+import { JsonBody } from './json-body.ts';
 
 export interface BodiesOptions {
-  /** Bytes of bodies under way, from their headers until their answers. */
+  /** Bytes of all bodies, from the headers of a request until its answer. */
   bytesMax: number;
-  /** Of one key. */
+  /** The same for the requests of one key. */
   keyBytesMax: number;
 }
 
 export interface Bodies {
-  /** For `addContentTypeParser`: media type and key are checked before. */
+  /** For `addContentTypeParser`. The media type and the key have been checked. */
   read(
     request: FastifyRequest,
     payload: IncomingMessage,
     done: (err: Error | null, body?: unknown) => void,
   ): void;
-  /** Once the answer is over. */
+  /** Returns the bytes of a request to the budgets, once it is answered. */
   release(request: FastifyRequest): void;
 }
 
-/** A quarter of the budget is for small bodies alone, so that large ones that arrive slowly do not keep them out. */
+/** The last quarter of the budget is for small bodies only, so that large ones that arrive slowly do not block them. */
 const smallBytesMax = 65_536;
 const largeShare = 0.75;
 
 export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
-  const keys = new Map<string, number>();
-  let underWay = 0;
+  const bytesByKey = new Map<string, number>();
+  let bytesInUse = 0;
 
   const reserve = (request: FastifyRequest, bytes: number): void => {
-    const key = nameOf(request);
-    const ofKey = (keys.get(key) ?? 0) + bytes;
-    if (ofKey > keyBytesMax)
+    const key = budgetOf(request);
+    const keyBytes = (bytesByKey.get(key) ?? 0) + bytes;
+    if (keyBytes > keyBytesMax)
       throw busy(
         'RATE_LIMITED',
-        `This key has ${keyBytesMax} bytes of bodies under way, and may have no more.`,
+        `The bodies that this key is sending hold ${keyBytesMax} bytes already, which is the most that it may send at once.`,
       );
-    const room = request.bodyBytes + bytes <= smallBytesMax ? bytesMax : bytesMax * largeShare;
-    if (underWay + bytes > room) throw busy('UNAVAILABLE', 'The hub is busy with other large bodies.');
-    keys.set(key, ofKey);
-    underWay += bytes;
+    const available = request.bodyBytes + bytes <= smallBytesMax ? bytesMax : bytesMax * largeShare;
+    if (bytesInUse + bytes > available) throw busy('UNAVAILABLE', 'The hub is busy with other large bodies.');
+    bytesByKey.set(key, keyBytes);
+    bytesInUse += bytes;
     request.bodyBytes += bytes;
   };
 
   const release = (request: FastifyRequest): void => {
     if (request.bodyBytes === 0) return;
-    const key = nameOf(request);
-    const left = (keys.get(key) ?? 0) - request.bodyBytes;
-    if (left > 0) keys.set(key, left);
-    else keys.delete(key);
-    underWay -= request.bodyBytes;
+    const key = budgetOf(request);
+    const left = (bytesByKey.get(key) ?? 0) - request.bodyBytes;
+    if (left > 0) bytesByKey.set(key, left);
+    else bytesByKey.delete(key);
+    bytesInUse -= request.bodyBytes;
     request.bodyBytes = 0;
   };
 
@@ -78,7 +81,7 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
     const take = (chunk: Buffer) =>
       attempt(() => {
         const bytes = body.bytes + chunk.length;
-        if (bytes > bodyBytesMax) throw tooLarge();
+        if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
         if (bytes > request.bodyBytes) reserve(request, bytes - request.bodyBytes);
         body.push(chunk);
       });
@@ -89,7 +92,7 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
       });
     attempt(() => {
       const { 'content-encoding': coding = '', 'content-length': length = '0' } = request.headers;
-      if (Number(length) > bodyBytesMax) throw tooLarge();
+      if (Number(length) > bodyBytesMax) throw tooLarge(bodyBytesMax);
       if (!['', 'identity'].includes(coding.toLowerCase()))
         throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.');
       requireScope(request);
@@ -101,12 +104,54 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
   return { read, release };
 }
 
-/** Keys made with a rated one share its budget. */
-function nameOf({ context: { principal } }: FastifyRequest): string {
+/** Keys made with a key that has a rate share its budget. */
+function budgetOf({ context: { principal } }: FastifyRequest): string {
   return principal?.budgets?.budgets[0]?.id ?? principal?.keyId ?? '';
 }
 
-const tooLarge = () => new HubError('TOO_LARGE', 'The body is larger than this takes.');
+const tooLarge = (bytesMax: number) =>
+  new HubError('TOO_LARGE', `The body is larger than ${bytesMax} bytes, the most that this path takes.`);
 
 const busy = (code: 'RATE_LIMITED' | 'UNAVAILABLE', message: string) =>
   new HubError(code, `${message} Try again later.`, { retryable: true, retryAfterMs: 1_000 });
+
+/** How fast refused bodies are read, all together: this many chunks of at most 64 KiB in each interval. */
+const drainedChunks = 1;
+const drainIntervalMs = 1;
+
+const methodsWithoutBody = new Set(['GET', 'HEAD']);
+
+/** True if Fastify answers the request without reading its body. */
+export const isIgnoredBody = (request: IncomingMessage): boolean =>
+  methodsWithoutBody.has(request.method ?? '') && hasBody(request);
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Reads refused bodies to their end, until the timeout of the request. To close the connection instead would reset it,
+ * and often lose the answer. The reading is slow, so that other requests do not wait for it.
+ */
+export function createBodyDrain(): (request: IncomingMessage) => void {
+  const waiting: IncomingMessage[] = [];
+  let isRunning = false;
+
+  const next = (): void => {
+    for (const request of waiting.splice(0, drainedChunks)) request.resume();
+    isRunning = waiting.length > 0;
+    if (isRunning) setTimeout(next, drainIntervalMs);
+  };
+
+  return (request) => {
+    if (request.complete || !hasBody(request)) return;
+    request.on('data', () => {
+      request.pause();
+      waiting.push(request);
+      if (!isRunning) setTimeout(next, drainIntervalMs);
+      isRunning = true;
+    });
+    request.on('error', () => {});
+    request.resume();
+  };
+}

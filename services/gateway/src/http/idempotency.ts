@@ -12,7 +12,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
-import { validationError } from './validation-errors.ts';
+import { validationError } from './request-error.ts';
 
 export interface Idempotency {
   /** Before the operation. True when the answer was given already. */
@@ -148,7 +148,7 @@ function outcomeOf(
     return {
       status,
       ...nothing,
-      note: `It was carried out and made ${request.madeId}. The answer held a secret and is not kept: if it was lost, rotate the key.`,
+      note: `It was carried out and made ${request.createdId}. The answer held a secret and is not kept: if it was lost, rotate the key.`,
     };
   }
   const body =

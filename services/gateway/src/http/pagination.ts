@@ -1,7 +1,7 @@
 /** `offset` and `limit`, and the headers that tell where the list goes on. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Fault, RequestError } from './validation-errors.ts';
+import { type Fault, RequestError } from './request-error.ts';
 
 export interface Paging {
   /** In force when the caller names none; undefined for everything. */

@@ -1,7 +1,7 @@
 /** HubError → `application/problem+json` (RFC 9457): the only place that knows both kinds and HTTP statuses. */
 
 import type { ErrorCode, HubError } from '@datahub/service-kit/call/error';
-import { type Fault, type FieldPointers, inBody } from './validation-errors.ts';
+import { type Fault, type FieldPointers, inBody } from './request-error.ts';
 
 interface Kind {
   status: number;

@@ -1,7 +1,7 @@
 /** Switches and names in the query string. */
 
 import type { FastifyRequest } from 'fastify';
-import { validationError } from './validation-errors.ts';
+import { validationError } from './request-error.ts';
 
 const meanings = new Map<unknown, boolean>([
   [undefined, false],

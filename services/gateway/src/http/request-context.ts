@@ -10,8 +10,8 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { toRequestId } from '@datahub/service-kit/call/request-id';
 import type { Span } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
-import type { ParsedBody } from './json-parser.ts';
-import type { FieldPointers } from './validation-errors.ts';
+import type { ParsedBody } from './json-body.ts';
+import type { FieldPointers } from './request-error.ts';
 
 /** The caller's own id of a request where it is sane, else a new one. */
 export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
@@ -104,9 +104,9 @@ declare module 'fastify' {
     /** The code of the problem that was answered, or that broke the answer off. */
     failedWith: string | undefined;
     /** The client has gone, and what it asked for is still under way. */
-    left: boolean;
+    disconnected: boolean;
     /** The id of what was made, where the path does not name it. */
-    madeId: string | undefined;
+    createdId: string | undefined;
   }
   interface FastifyContextConfig {
     /** What the key must allow; undefined for none. */
@@ -121,7 +121,7 @@ declare module 'fastify' {
     executes?: boolean;
     /** What the audit counts it as. */
     counted?: string | undefined;
-    /** Where the body holds what a service calls by the names of its own fields; asked only for a refused request. */
+    /** Where the body has the fields that a service names. Called only for a refused request. */
     pointers?: ((body: unknown) => FieldPointers) | undefined;
     /** The answer holds what is shown once. */
     secretAnswer?: boolean;

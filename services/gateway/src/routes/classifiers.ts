@@ -21,15 +21,8 @@ import {
 } from '../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { type Handler, setVersion } from '../http/request-context.ts';
-import {
-  type Fault,
-  type FieldPointers,
-  type ItemRule,
-  pointerTo,
-  requireItems,
-  texts,
-  validationError,
-} from '../http/validation-errors.ts';
+import { type Fault, type FieldPointers, validationError } from '../http/request-error.ts';
+import { type ItemRule, requireItems, texts, unknownMember, unknownMembers } from '../http/validation.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
@@ -119,7 +112,7 @@ function unknownIn(example: object): string | undefined {
 }
 
 const examples: ItemRule = {
-  fits: (item) => {
+  isValid: (item) => {
     if (typeof item !== 'object' || item === null) return false;
     const { label, context } = item as Record<string, unknown>;
     return isLabel(label) && typeof context === 'string' && unknownIn(item) === undefined;
@@ -137,8 +130,7 @@ const examples: ItemRule = {
       faults.push({ pointer: `${pointer}/context`, detail });
     }
     const unknown = unknownIn(item);
-    if (unknown !== undefined)
-      faults.push({ pointer: pointerTo(pointer, unknown), detail: 'is not known here' });
+    if (unknown !== undefined) faults.push(unknownMember(pointer, unknown));
     return faults;
   },
 };
@@ -168,7 +160,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
     create: async (request, reply) => {
       const { name } = request.body as FromSchema<typeof createClassifierBody>;
       const { classifier } = await ml.createClassifier({ name: name ?? '' }, request.context);
-      request.madeId = classifier?.classifierId;
+      request.createdId = classifier?.classifierId;
       setVersion(reply, classifier?.version);
       return { id: classifier?.classifierId };
     },
@@ -290,10 +282,4 @@ function requireAlone(body: object, name: string, others: string[]): void {
     .map((other) => ({ pointer: `/${other}`, detail: `cannot be sent together with ${name}` }));
   const errors = [...besides, ...unknownMembers(body, [name, ...others])];
   if (errors.length > 0) throw validationError(errors);
-}
-
-function unknownMembers(body: object, known: string[]): Fault[] {
-  return Object.keys(body)
-    .filter((name) => !known.includes(name))
-    .map((name) => ({ pointer: pointerTo('', name), detail: 'is not known here' }));
 }

@@ -15,7 +15,7 @@ import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
 import { isOrigin, nearestOrigin, originPattern } from '../access/origins.ts';
-import { exactMember } from '../http/json-parser.ts';
+import { exactMember } from '../http/exact-json.ts';
 import {
   answer,
   count,
@@ -33,7 +33,8 @@ import {
 } from '../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import type { Handler } from '../http/request-context.ts';
-import { type ItemRule, requireItems, validationError } from '../http/validation-errors.ts';
+import { validationError } from '../http/request-error.ts';
+import { type ItemRule, requireItems } from '../http/validation.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const paging = { limitMax: 10_000 };
@@ -116,7 +117,7 @@ export function createKeyHandlers({ catalog }: Upstreams) {
         request.context,
       );
       if (key === undefined) return {};
-      request.madeId = key.keyId;
+      request.createdId = key.keyId;
       const { keyId, limits, createdAt, expiresAt: ends, ...rest } = toKeyJson(key);
       return { keyId, key: secret, name: rest.name, scopes: rest.scopes, limits, createdAt, expiresAt: ends };
     },
@@ -135,7 +136,7 @@ export function createKeyHandlers({ catalog }: Upstreams) {
         request.context,
       );
       if (key === undefined) return {};
-      request.madeId = key.keyId;
+      request.createdId = key.keyId;
       return { ...toKeyJson(key), key: secret, previousExpiresAt: toTimestamp(previousExpiresAt) };
     },
 
@@ -147,7 +148,7 @@ export function createKeyHandlers({ catalog }: Upstreams) {
 }
 
 const browserOrigin: ItemRule = {
-  fits: (origin) => isOrigin(String(origin)),
+  isValid: (origin) => isOrigin(String(origin)),
   faultsOf: (origin, pointer) => [
     { pointer, detail: `must be written as browsers send it: ${nearestOrigin(String(origin))}` },
   ],

@@ -20,7 +20,7 @@ import {
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { readFlag, requireText } from '../http/query-params.ts';
 import { type Handler, setVersion } from '../http/request-context.ts';
-import type { FieldPointers } from '../http/validation-errors.ts';
+import type { FieldPointers } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { createSignatures, type SignatureJson, signature } from './query-signatures.ts';
 

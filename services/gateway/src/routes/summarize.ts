@@ -3,13 +3,8 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { answer, type FromSchema, list, object, text } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
-import {
-  type FieldPointers,
-  type ItemRule,
-  requireItems,
-  texts,
-  validationError,
-} from '../http/validation-errors.ts';
+import { type FieldPointers, validationError } from '../http/request-error.ts';
+import { type ItemRule, requireItems, texts } from '../http/validation.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const passagesMax = 100_000;
@@ -36,7 +31,7 @@ export const summarizePointers = (): FieldPointers => ({
 });
 
 const parts: ItemRule = {
-  fits: (item) => Array.isArray(item) || typeof item === 'string',
+  isValid: (item) => Array.isArray(item) || typeof item === 'string',
   faultsOf: (_item, pointer) => [{ pointer, detail: 'must be an array or a string' }],
 };
 

@@ -4,7 +4,7 @@ import type { Scope } from '@datahub/contract/scopes';
 import type { Idempotency } from '../http/idempotency.ts';
 import { nothing, object } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
-import type { FieldPointers } from '../http/validation-errors.ts';
+import type { FieldPointers } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
 import * as audit from './audit.ts';
 import * as classifiers from './classifiers.ts';

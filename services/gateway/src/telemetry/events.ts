@@ -1,27 +1,29 @@
-/** What happens at the gateway, as typed events: the one place that makes log lines and metrics of them. */
+/** The typed events of the gateway. Log lines, metrics and spans are made from them here and nowhere else. */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { HubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { kinds } from '../http/problem-details.ts';
 
 export interface GatewayEvents {
+  /** The answer is complete, or broke off. Ends the span of the request. */
   answered(request: FastifyRequest, reply: FastifyReply): void;
   failed(request: FastifyRequest, err: HubError): void;
-  /** Its figures in the text form of Prometheus. */
+  /** In Prometheus' text format. */
   metrics(): Promise<string>;
 }
 
-/** What requests of a method and a route have in common where their answers have the same status. */
+/** What is the same for all requests with the same method, route and status. */
 interface RequestKind {
   method: string;
   status: number;
   text: string;
   log: Logger;
-  /** The same for each caller seen, who is written once. */
+  /** One for each caller, so that its ids are serialized once. */
   logs: WeakMap<Principal, Logger>;
   durations: DurationSeries;
 }
@@ -39,7 +41,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     registers: [registry],
   });
 
-  /** Made once each: routes, methods and statuses are few. Unknown paths have no route. */
+  /** By route. Unknown paths have none. */
   const kindsSeen = new Map<string | undefined, RequestKind[]>();
   const kindOf = (request: FastifyRequest, reply: FastifyReply): RequestKind => {
     const { url } = request.context.route;
@@ -66,6 +68,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     metrics: async () => (await registry.metrics()) + requests.text(),
 
     answered: (request, reply) => {
+      endSpan(request, reply);
       const kind = kindOf(request, reply);
       const { principal, requestId, traceparent, startedAt } = request.context;
       const elapsedMs = performance.now() - startedAt;
@@ -109,12 +112,40 @@ function logFor({ log, logs }: RequestKind, principal: Principal): Logger {
   return made;
 }
 
-/**
- * The cause's stack for our own faults, its words where a service or the store is away: they name the address. For a
- * source's faults nothing, since drivers put hosts and users into texts.
- */
+/** The stack of an internal error, and the message if a service cannot be reached. Causes from drivers may name hosts and users. */
 function describe({ code, cause }: HubError): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   if (code === 'UNAVAILABLE') return cause.message;
   return code === 'INTERNAL' ? cause.stack : undefined;
+}
+
+/** Starts the span of a request. Probes and unknown paths have none. */
+export function startSpan(request: FastifyRequest, tracing: Tracing): void {
+  const { context, method } = request;
+  const route = request.context.route.url;
+  if (route === undefined || !route.startsWith('/v1/')) return;
+  context.span = tracing.start(`${method} ${route}`, {
+    parent: context.traceparent,
+    kind: 'server',
+    attributes: {
+      'http.request.method': method,
+      'http.route': route,
+      'url.scheme': 'http',
+      'datahub.request.id': context.requestId,
+    },
+  });
+  context.traceparent = context.span.traceparent;
+}
+
+function endSpan(request: FastifyRequest, reply: FastifyReply): void {
+  const { span, principal } = request.context ?? {};
+  if (span === undefined) return;
+  const { statusCode } = reply.raw;
+  const key = principal === undefined ? {} : { 'datahub.key.id': principal.keyId };
+  // A stream that broke off has a status of 200.
+  const failed = statusCode >= 500 || !reply.raw.writableFinished;
+  span.end({
+    attributes: { 'http.response.status_code': statusCode, ...key },
+    error: failed ? (request.failedWith ?? String(statusCode)) : undefined,
+  });
 }

@@ -1,6 +1,6 @@
 /**
- * Counts what keys do where the catalog takes no part (executions, classifiers, summaries), and hands the counts on some
- * seconds later. A crash loses the counts since; nothing on the way of a request waits for them.
+ * Counts what keys do without the catalog (executions, classifiers, summaries) and sends the counts to it every few
+ * seconds. No request waits for this, and a crash loses the counts since the last time.
  */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -9,17 +9,17 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
 
-export interface Usage {
+export interface UsageCounter {
   answered(request: FastifyRequest, reply: FastifyReply): void;
-  /** Hands on what is left. */
+  /** Sends what is left. */
   close(): Promise<void>;
 }
 
-export interface UsageOptions {
+export interface UsageCounterOptions {
   catalog: Pick<Upstreams['catalog'], 'recordUse'>;
   logger: Logger;
   intervalMs?: number;
-  /** Different things counted before they are handed on early. */
+  /** With this many entries the counts are sent early. */
   entriesMax?: number;
 }
 
@@ -37,12 +37,12 @@ interface Key {
 }
 
 const flushTimeoutMs = 5_000;
-/** Few enough that a store writes them by then; what a slow one leaves is handed on with the next. */
+/** A store usually writes this many within the timeout. The catalog returns those that it did not write. */
 const usesPerCall = 200;
-/** Refused before anything was done, or about nothing that is the caller's. */
-const undone = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429]);
+/** Refused before anything was done, or not about a resource of the caller. */
+const uncountedStatuses = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429]);
 
-export function createUsage(options: UsageOptions): Usage {
+export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000 } = options;
   let keys = new Map<string, Key>();
   let entries = 0;
@@ -83,13 +83,13 @@ export function createUsage(options: UsageOptions): Usage {
     let err: unknown;
     try {
       const answer = await catalog.recordUse({ uses }, ctx);
-      left = answer.left.map((place) => uses[place]).filter((use) => use !== undefined);
+      left = answer.left.map((index) => uses[index]).filter((use) => use !== undefined);
     } catch (failure) {
       err = failure;
     }
     if (left.length === 0) return;
-    logger.warn({ event: 'usage.kept', uses: left.length, err }, 'counts of use could not be handed on');
-    // Once more with the next ones, as long as there is room.
+    logger.warn({ event: 'usage.kept', uses: left.length, err }, 'usage counts could not be recorded');
+    // They are sent again with the next ones, as long as there is room.
     if (entries < entriesMax) for (const use of left) add(principal, use);
   };
 
@@ -110,10 +110,10 @@ export function createUsage(options: UsageOptions): Usage {
       const action = request.context?.route.config.counted;
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
-      if (action === undefined || principal === undefined || undone.has(status)) return;
+      if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
       const { classifierId } = request.params as { classifierId?: string };
       const { queryId } = (request.body ?? {}) as { queryId?: string };
-      const resourceId = request.madeId ?? classifierId ?? queryId ?? '';
+      const resourceId = request.createdId ?? classifierId ?? queryId ?? '';
       const failed = status >= 400 || !reply.raw.writableFinished;
       add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0 });
       if (entries >= entriesMax) void flush();

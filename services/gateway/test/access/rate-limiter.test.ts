@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { createLimits } from '../../src/access/rate-limiter.ts';
+import { createRateLimiter } from '../../src/access/rate-limiter.ts';
 
 describe('limits', () => {
   const create = (options: { ratePerMinute?: number; bucketsMax?: number } = {}) => {
@@ -12,7 +12,12 @@ describe('limits', () => {
         return reply;
       },
     } as unknown as FastifyReply;
-    const limits = createLimits({ ratePerMinute: 60, unknownKeysPerMinute: 5, now: () => at, ...options });
+    const limits = createRateLimiter({
+      ratePerMinute: 60,
+      unknownKeysPerMinute: 5,
+      now: () => at,
+      ...options,
+    });
     const admit = (keyId = 'k', ratePerMinute?: number) =>
       limits.admit(
         {

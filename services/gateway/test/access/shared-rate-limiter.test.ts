@@ -2,8 +2,8 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply } from 'fastify';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createLimits, networkOf } from '../../src/access/rate-limiter.ts';
-import { createSharedLimits } from '../../src/access/shared-rate-limiter.ts';
+import { createRateLimiter, networkOf } from '../../src/access/rate-limiter.ts';
+import { createSharedRateLimiter } from '../../src/access/shared-rate-limiter.ts';
 
 const reply = { header: () => reply } as unknown as FastifyReply;
 const limited = expect.objectContaining({ code: 'RATE_LIMITED' });
@@ -28,7 +28,11 @@ describe('what several gateways count together', () => {
 
   const gateway = (unknownKeysPerMinute = 100) => {
     const options = { ratePerMinute: 0, unknownKeysPerMinute, now: () => at };
-    return createSharedLimits({ ...options, catalog: { takeRequests }, local: createLimits(options) });
+    return createSharedRateLimiter({
+      ...options,
+      catalog: { takeRequests },
+      local: createRateLimiter(options),
+    });
   };
   type Limits = ReturnType<typeof gateway>;
 

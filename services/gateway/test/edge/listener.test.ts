@@ -6,8 +6,8 @@ import { readSettings } from '@datahub/service-kit/process/settings';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createAuth } from '../../src/access/key-cache.ts';
-import { createLimits } from '../../src/access/rate-limiter.ts';
+import { createKeyCache } from '../../src/access/authenticate.ts';
+import { createRateLimiter } from '../../src/access/rate-limiter.ts';
 import { createApp } from '../../src/app.ts';
 import { readGatewayConfig } from '../../src/config.ts';
 import { type Edge, openEdge } from '../../src/edge/edge.ts';
@@ -31,12 +31,12 @@ describe('the listener of the app', () => {
   beforeAll(async () => {
     for (const inFront of [undefined, edge.inFront]) {
       const app = await createApp(config, {
-        auth: createAuth({
+        keyCache: createKeyCache({
           catalog: { authenticate: async () => ({ principal, expiresAt: undefined }) },
           cacheMs: 1_000,
           awayMs: 1_000,
         }),
-        limits: createLimits(config),
+        rateLimiter: createRateLimiter(config),
         events: createGatewayEvents(logger),
         usage: { answered: () => {}, close: async () => {} },
         readiness: { parts: [], missing: async () => [] },

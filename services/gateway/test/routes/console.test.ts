@@ -4,8 +4,8 @@ import { readSettings } from '@datahub/service-kit/process/settings';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAuth } from '../../src/access/key-cache.ts';
-import { createLimits } from '../../src/access/rate-limiter.ts';
+import { createKeyCache } from '../../src/access/authenticate.ts';
+import { createRateLimiter } from '../../src/access/rate-limiter.ts';
 import { createApp } from '../../src/app.ts';
 import { readGatewayConfig } from '../../src/config.ts';
 import { consolePaths } from '../../src/routes/console.ts';
@@ -23,8 +23,8 @@ const catalog = { authenticate: async () => ({ principal, expiresAt: undefined }
 function open(env: Record<string, string>): Promise<FastifyInstance> {
   const config = readSettings(env, (reader) => readGatewayConfig(reader, { edge: 'none', env: {} }));
   return createApp(config, {
-    auth: createAuth({ catalog, cacheMs: 0, awayMs: 0 }),
-    limits: createLimits(config),
+    keyCache: createKeyCache({ catalog, cacheMs: 0, awayMs: 0 }),
+    rateLimiter: createRateLimiter(config),
     events: createGatewayEvents(pino({ level: 'silent' })),
     usage: { answered: () => {}, close: async () => {} },
     readiness: { parts: [], missing: async () => [] },

@@ -4,14 +4,14 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { beforeEach, expect, it } from 'vitest';
-import { createUsage, type Usage } from '../../src/telemetry/usage-counter.ts';
+import { createUsageCounter, type UsageCounter } from '../../src/telemetry/usage-counter.ts';
 
 const logger = createLogger({ service: 'gateway', level: 'silent', pretty: false });
 let calls: { keyId: string | undefined; uses: RecordUseRequest['uses'] }[];
 let refuse: (call: number) => boolean;
 /** Places of those that the catalog has no time for. */
 let late: number[];
-let usage: Usage;
+let usage: UsageCounter;
 
 beforeEach(() => {
   calls = [];
@@ -22,7 +22,7 @@ beforeEach(() => {
     if (refuse(calls.length)) throw new HubError('UNAVAILABLE', 'away');
     return { left: late };
   };
-  usage = createUsage({ catalog: { recordUse }, logger, intervalMs: 3_600_000 });
+  usage = createUsageCounter({ catalog: { recordUse }, logger, intervalMs: 3_600_000 });
 });
 
 function answer(

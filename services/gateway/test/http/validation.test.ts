@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createBodyValidators } from '../../src/http/body-validator.ts';
 import { object } from '../../src/http/json-schema.ts';
+import { createBodyValidators } from '../../src/http/validation.ts';
 
 const entry = object({ key: { type: 'string' }, value: {} }, ['key']);
 const schema = object(
@@ -40,12 +40,12 @@ describe('the faults of a body', () => {
     const { message, faults } = refusalOf({ meta: { label: 1, x: 1 }, context: [{ value: 1 }, 2] }) ?? {};
     expect(faults).toEqual([
       { pointer: '/label', detail: 'is missing' },
-      { pointer: '/meta/x', detail: 'is not known here' },
+      { pointer: '/meta/x', detail: 'is an unknown property' },
       { pointer: '/meta/label', detail: 'must be a string' },
       { pointer: '/context/0/key', detail: 'is missing' },
       { pointer: '/context/1', detail: 'must be an object' },
     ]);
-    expect(message).toBe('/label is missing, and 4 more.');
+    expect(message).toBe('/label is missing; "errors" lists 4 more faults.');
   });
 
   it.each<[string, object]>([
@@ -56,7 +56,9 @@ describe('the faults of a body', () => {
   ])('are looked for in a part of it where it has very many: %s', (_name, body) => {
     const { message, faults } = refusalOf(body) ?? {};
     expect(faults).toHaveLength(50);
-    expect(message).toMatch(/, and 49 more\. The body is large, and not all of it was looked at\.$/);
+    expect(message).toMatch(
+      /; "errors" lists 49 more faults\. The body is large, and only a part of it was validated\.$/,
+    );
     expect(faults?.filter(({ detail }) => detail === 'is missing' && !/key$/.test(detail))).toEqual(
       faults?.filter(({ pointer }) => pointer.endsWith('/key')),
     );
@@ -74,7 +76,7 @@ describe('the faults of a body', () => {
     const { faults } = refusalOf(JSON.parse('{"__proto__": {"label": "x"}}')) ?? {};
     expect(faults).toEqual([
       { pointer: '/label', detail: 'is missing' },
-      { pointer: '/__proto__', detail: 'is not known here' },
+      { pointer: '/__proto__', detail: 'is an unknown property' },
     ]);
   });
 });

@@ -1,12 +1,8 @@
 import { fieldError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
 import { toProblem } from '../../src/http/problem-details.ts';
-import {
-  type FieldPointers,
-  requireItems,
-  texts,
-  toValidationError,
-} from '../../src/http/validation-errors.ts';
+import type { FieldPointers } from '../../src/http/request-error.ts';
+import { requireItems, texts, toValidationError } from '../../src/http/validation.ts';
 import { createClassifierHandlers, predictPointers, trainPointers } from '../../src/routes/classifiers.ts';
 import { updateQueryPointers } from '../../src/routes/queries.ts';
 import { createSummarizeHandler } from '../../src/routes/summarize.ts';
@@ -32,18 +28,18 @@ describe('a body with a fault in every place', () => {
   const wrong = new Array(many).fill(1);
 
   it.each<[string, (request: never, reply: never) => Promise<unknown>, object, string]>([
-    ['examples', train, { examples: wrong }, '/examples/0 must be an object, and 49 more.'],
+    ['examples', train, { examples: wrong }, '/examples/0 must be an object; "errors" lists 49 more faults.'],
     [
       'examples without anything',
       train,
       { examples: new Array(many).fill({}) },
-      '/examples/0/label is missing, and 49 more.',
+      '/examples/0/label is missing; "errors" lists 49 more faults.',
     ],
     [
       'examples with more',
       train,
       { examples: [{ label: 'a', context: 'b', c: 1 }] },
-      '/examples/0/c is not known here.',
+      '/examples/0/c is an unknown property.',
     ],
     [
       'labels too long',
@@ -57,19 +53,29 @@ describe('a body with a fault in every place', () => {
       { examples: [{ label: 'a', context: null }] },
       '/examples/0/context must be a string.',
     ],
-    ['texts to predict', predict, { contexts: wrong }, '/contexts/0 must be a string, and 49 more.'],
-    ['documents', summarize, { context: wrong }, '/context/0 must be an array or a string, and 49 more.'],
+    [
+      'texts to predict',
+      predict,
+      { contexts: wrong },
+      '/contexts/0 must be a string; "errors" lists 49 more faults.',
+    ],
+    [
+      'documents',
+      summarize,
+      { context: wrong },
+      '/context/0 must be an array or a string; "errors" lists 49 more faults.',
+    ],
     [
       'passages',
       summarize,
       { context: [['a'], wrong.slice(0, 100_000)] },
-      '/context/1/0 must be a string, and 49 more.',
+      '/context/1/0 must be a string; "errors" lists 49 more faults.',
     ],
     [
       'passages beyond all measure',
       summarize,
       { context: [wrong] },
-      '/context/0/0 must be a string, and 49 more.',
+      '/context/0/0 must be a string; "errors" lists 49 more faults.',
     ],
     [
       'texts and lists',
@@ -107,7 +113,7 @@ describe('a body with a fault in every place', () => {
     };
     const findings = Array.from({ length: many }, (_, i) => ({ ...finding, instancePath: `/a/${i}` }));
     const startedAt = performance.now();
-    expect(toValidationError(findings, 'body').faults).toHaveLength(50);
+    expect(toValidationError(findings).faults).toHaveLength(50);
     expect(performance.now() - startedAt).toBeLessThan(200);
   });
 });

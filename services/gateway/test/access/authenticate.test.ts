@@ -1,7 +1,7 @@
 import { createApiKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type AuthOptions, createAuth } from '../../src/access/key-cache.ts';
+import { createKeyCache, type KeyCacheOptions } from '../../src/access/authenticate.ts';
 
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const key = createApiKey();
@@ -11,7 +11,7 @@ const free = () => {};
 describe('a key', () => {
   const authenticate = vi.fn();
   const create = (cacheMs = 1_000, awayMs = 60_000) =>
-    createAuth({ catalog: { authenticate }, cacheMs, awayMs });
+    createKeyCache({ catalog: { authenticate }, cacheMs, awayMs });
 
   beforeEach(() => {
     authenticate.mockReset();
@@ -111,8 +111,8 @@ describe('what is known of a key', () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  const create = (options: Partial<AuthOptions> = {}) =>
-    createAuth({ catalog: { authenticate }, cacheMs: 1_000, awayMs: 5_000, ...options });
+  const create = (options: Partial<KeyCacheOptions> = {}) =>
+    createKeyCache({ catalog: { authenticate }, cacheMs: 1_000, awayMs: 5_000, ...options });
 
   it('is asked for anew from half of its time on, once and without anybody waiting', async () => {
     const auth = create();

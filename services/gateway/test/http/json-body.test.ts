@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exactMember, JsonBody } from '../../src/http/json-parser.ts';
+import { exactMember } from '../../src/http/exact-json.ts';
+import { JsonBody } from '../../src/http/json-body.ts';
 
 /** The body in chunks of so many bytes. */
 const parse = (text: string, chunkBytes = Number.POSITIVE_INFINITY) => {
@@ -79,7 +80,7 @@ describe('a body', () => {
     ['{"":{},"":{}}', '/'],
     ['{"__proto__":1,"__proto__":2}', '/__proto__'],
   ])('is refused where a member stands twice: %s', (text, pointer) => {
-    const faults = [{ pointer, detail: 'stands there twice' }];
+    const faults = [{ pointer, detail: 'is a duplicate member' }];
     for (const bytes of [Number.POSITIVE_INFINITY, 1, 3])
       expect(() => parse(text, bytes)).toThrow(expect.objectContaining({ code: 'VALIDATION', faults }));
   });
@@ -89,7 +90,7 @@ describe('a body', () => {
     ['more than 200000 objects and arrays', `[${'{},'.repeat(200_000)}`],
     ['more than 1000000 members and elements', `[${'0,'.repeat(1_000_001)}`],
     ['more than 100000 members', `{${Array.from({ length: 100_001 }, (_, i) => `"${i}":0`).join()}`],
-    ['stands there twice', '{"schlüssel":1,"schl\\u00fcssel":'],
+    ['is a duplicate member', '{"schlüssel":1,"schl\\u00fcssel":'],
   ])('is refused before it is whole: %s', (why, text) => {
     const body = new JsonBody();
     expect(() => body.push(Buffer.from(text))).toThrow(why);

@@ -1,0 +1,72 @@
+/** Turns what a handler or Fastify throws into the answer: a problem document. */
+
+import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { GatewayEvents } from '../telemetry/events.ts';
+import { problemHeaders, toProblem } from './problem-details.ts';
+
+export function sendProblem(thrown: unknown, reply: FastifyReply, events: GatewayEvents): FastifyReply {
+  const { request } = reply;
+  const err = fromFastify(thrown);
+  // Without a route nothing was sent to a service.
+  const changes = request.context?.route.url !== undefined && request.context.route.config.reads !== true;
+  const hubError = err.lost && changes ? outcomeUnknown(err) : err;
+  request.failedWith = hubError.code;
+  events.failed(request, hubError);
+  const problem = toProblem(hubError, {
+    path: pathOf(request),
+    id: request.id,
+    pointers: hubError.errors && request.context.route.config.pointers?.(request.body),
+  });
+  const { allow } = hubError as HubError & { allow?: string };
+  if (reply.hasHeader('connection')) keepConnection(reply);
+  return reply
+    .code(problem.status)
+    .headers({
+      'x-request-id': request.id,
+      ...problemHeaders(hubError),
+      ...(allow === undefined ? {} : { allow }),
+    })
+    .send(JSON.stringify(problem));
+}
+
+const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string;
+
+/** Fastify closes the connection under a body that it refuses. Here the body is read to its end, see `createBodyDrain`. */
+function keepConnection(reply: FastifyReply): void {
+  const { raw } = reply;
+  if (raw.shouldKeepAlive && !raw.hasHeader('connection')) reply.header('connection', 'keep-alive');
+}
+
+function fromFastify(err: unknown): HubError {
+  if (err instanceof HubError) return err;
+  const { code, statusCode } = err as { code?: string; statusCode?: number };
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
+  }
+  if (statusCode === 414 || code === 'FST_ERR_MAX_PARAM_LENGTH')
+    return new HubError('NOT_FOUND', 'The path names nothing that exists.');
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new HubError('VALIDATION', 'The request is malformed.', { cause: err });
+  }
+  return toHubError(err);
+}
+
+/** Throws NOT_FOUND for an unknown path, and METHOD_NOT_ALLOWED for a known path with another method. */
+export function refuseUnknown(request: FastifyRequest, known: { method: string; url: string }[]): never {
+  const path = pathOf(request);
+  const allowed = known.filter(({ url }) => matches(url, path)).map(({ method }) => method);
+  if (allowed.length === 0)
+    throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists all paths.');
+  if (allowed.includes('GET')) allowed.push('HEAD');
+  const list = [...new Set([...allowed, 'OPTIONS'])].join(', ');
+  throw Object.assign(new HubError('METHOD_NOT_ALLOWED', `This path takes ${list}.`), { allow: list });
+}
+
+function matches(url: string, path: string): boolean {
+  const [pattern, parts] = [url.split('/'), path.split('/')];
+  return (
+    pattern.length === parts.length &&
+    pattern.every((part, i) => (part.startsWith(':') ? parts[i] !== '' : part === parts[i]))
+  );
+}

@@ -1,0 +1,15 @@
+/** Members of a body that are passed on as JSON text, because their numbers must keep their digits. */
+
+import { parseExact } from '@datahub/contract/exact-json';
+import type { ParsedBody } from './json-body.ts';
+
+/** The JSON text of one member of the body, or undefined if it is absent. The body is valid. */
+export function exactMember(body: ParsedBody, path: readonly string[]): string | undefined {
+  const root = body.exactText === undefined ? body.value : parseExact(body.exactText);
+  let at: unknown = root;
+  for (const name of path) {
+    const holds = typeof at === 'object' && at !== null && Object.hasOwn(at, name);
+    at = holds ? (at as Record<string, unknown>)[name] : undefined;
+  }
+  return at === undefined ? undefined : JSON.stringify(at);
+}

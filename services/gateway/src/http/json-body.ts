@@ -1,0 +1,198 @@
+/**
+ * A JSON body, checked while it arrives and parsed at its end. A parser keeps one of two duplicate members and says
+ * nothing, and reads a body of any depth and width; here such a body is refused before it is complete.
+ */
+
+import { pointerTo, RequestError, validationError } from './request-error.ts';
+
+const depthMax = 64;
+/** Of one object. Looking up this many names takes tens of milliseconds, and the time grows faster than the number. */
+const membersMax = 100_000;
+/** Of the whole body. An empty one takes 2 bytes of JSON and about 60 of memory. */
+const containersMax = 200_000;
+/** Members and elements of the whole body. */
+const valuesMax = 1_000_000;
+
+/**
+ * A number whose text may differ once it has been a double: many digits, an exponent, trailing zeros or minus zero. The
+ * pattern matches only where a value can stand, so digits in ids do not count.
+ */
+const lossyNumber = /[[:,]\s*-?(?:[\d.]{16}|\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d))|[[:,]\s*-0(?![.\d])/;
+
+export interface ParsedBody {
+  value: unknown;
+  /** The text, if it may have numbers whose digits JSON.parse loses. */
+  exactText?: string;
+}
+
+/** Takes a body in chunks. Both methods throw VALIDATION. */
+export class JsonBody {
+  bytes = 0;
+  readonly #shape = new ShapeCheck();
+  readonly #chunks: Buffer[] = [];
+
+  push(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    this.#shape.push(chunk);
+    this.#chunks.push(chunk);
+  }
+
+  end(): ParsedBody {
+    const [only] = this.#chunks;
+    const text = decode(this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks));
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (err) {
+      throw malformed(positionOf(err), err);
+    }
+    if (escapedSurrogate.test(text)) requireWellFormed(value, '');
+    return lossyNumber.test(text) ? { value, exactText: text } : { value };
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** Half of a surrogate pair can only be an escape: as bytes it would not be valid UTF-8. */
+const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
+
+function requireWellFormed(value: unknown, pointer: string): void {
+  if (typeof value === 'string' && !value.isWellFormed()) throw unpaired(pointer);
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (!name.isWellFormed()) throw unpaired(pointer);
+    requireWellFormed(member, `${pointer}/${name}`);
+  }
+}
+
+function unpaired(pointer: string): RequestError {
+  const detail = 'must be valid Unicode: it holds half of a surrogate pair';
+  return new RequestError(`${pointer} ${detail}.`, [{ pointer, detail }]);
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (err) {
+    throw malformed('it is not valid UTF-8', err);
+  }
+}
+
+/** Only the position, because the message of JSON.parse repeats parts of the body. */
+function positionOf(err: unknown): string {
+  const position = /position (\d+)/.exec(String(err))?.[1];
+  return position === undefined
+    ? 'it ends too early or holds an unexpected token'
+    : `unexpected token at position ${position}`;
+}
+
+function malformed(why: string, cause?: unknown): RequestError {
+  return new RequestError(`The body is not valid JSON: ${why}.`, [{ pointer: '', detail: why }], cause);
+}
+
+/** An open object with its names so far, or an open array with its number of elements. */
+interface Level {
+  names: Set<string> | undefined;
+  at: string | number;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Reads bytes: no byte of a multi-byte UTF-8 character equals a delimiter of JSON. */
+class ShapeCheck {
+  readonly #levels: Level[] = [];
+  #level: Level | undefined;
+  #nameNext = false;
+  #inString = false;
+  #escaped = false;
+  /** The part of a member's name that has arrived. */
+  #name: string | undefined;
+  #containers = 0;
+  #values = 0;
+
+  /** Throws VALIDATION. Invalid JSON may pass; the parser refuses it. */
+  push(chunk: Buffer): void {
+    for (let i = 0; i < chunk.length; i++) {
+      if (this.#inString) {
+        i = this.#readString(chunk, i);
+        continue;
+      }
+      switch (chunk[i]) {
+        case quote:
+          this.#inString = true;
+          if (this.#nameNext) this.#name = '';
+          this.#nameNext = false;
+          break;
+        case 0x7b:
+        case 0x5b:
+          this.#open(chunk[i] === 0x7b);
+          break;
+        case 0x7d:
+        case 0x5d:
+          this.#levels.pop();
+          this.#level = this.#levels.at(-1);
+          break;
+        case 0x2c:
+          this.#next();
+          break;
+      }
+    }
+  }
+
+  /** The index of the closing quote, or of the chunk's last byte. */
+  #readString(chunk: Buffer, from: number): number {
+    let end = from;
+    for (; end < chunk.length; end++) {
+      if (this.#escaped) this.#escaped = false;
+      else if (chunk[end] === backslash) this.#escaped = true;
+      else if (chunk[end] === quote) break;
+    }
+    // Latin-1 keeps every byte, because a chunk may end inside a character.
+    if (this.#name !== undefined) this.#name += chunk.toString('latin1', from, end);
+    if (end === chunk.length) return end;
+    this.#inString = false;
+    if (this.#name !== undefined) this.#addName(toName(this.#name));
+    this.#name = undefined;
+    return end;
+  }
+
+  #open(isObject: boolean): void {
+    this.#nameNext = isObject;
+    this.#level = { names: isObject ? new Set() : undefined, at: 0 };
+    if (this.#levels.push(this.#level) > depthMax)
+      throw malformed(`it is nested deeper than ${depthMax} levels`);
+    if (++this.#containers > containersMax)
+      throw malformed(`it holds more than ${containersMax} objects and arrays`);
+  }
+
+  #next(): void {
+    this.#nameNext = this.#level?.names !== undefined;
+    if (typeof this.#level?.at === 'number') this.#level.at++;
+    if (++this.#values > valuesMax) throw malformed(`it holds more than ${valuesMax} members and elements`);
+  }
+
+  #addName(name: string): void {
+    const level = this.#level as Level;
+    level.at = name;
+    if (!level.names?.has(name)) {
+      level.names?.add(name);
+      if ((level.names?.size ?? 0) <= membersMax) return;
+      throw malformed(`it holds an object with more than ${membersMax} members`);
+    }
+    const pointer = this.#levels.reduce((above, { at }) => pointerTo(above, String(at)), '');
+    throw validationError([{ pointer, detail: 'is a duplicate member' }]);
+  }
+}
+
+const ascii = /^[\x20-\x5b\x5d-\x7e]*$/;
+
+function toName(bytes: string): string {
+  if (ascii.test(bytes)) return bytes;
+  const written = Buffer.from(bytes, 'latin1').toString();
+  try {
+    return JSON.parse(`"${written}"`);
+  } catch {
+    return written;
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The HTTP listener in front of the app: its bounds, and the answers to requests that never reach the app because they
+ * are malformed, too slow or too large.
+ */
+
+import {
+  createServer,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { Socket } from 'node:net';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createRequestId } from '@datahub/service-kit/call/request-id';
+import { problemHeaders, toProblem } from './problem-details.ts';
+import { RequestError } from './request-error.ts';
+
+/** Bounds on headers, slow senders and idle connections, with or without an edge in front. */
+export const listenerOptions = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 14_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 72_000,
+  // How often Node checks the timeouts. Its default is 30 s.
+  connectionsCheckingInterval: 1_000,
+  // `requireHost` checks the header instead.
+  requireHostHeader: false,
+};
+
+export function createListener(listener: RequestListener): Server {
+  return createServer(listenerOptions, requireHost(listener)).on('checkExpectation', refuseExpectation);
+}
+
+/** The number of requests that have arrived and are not answered completely. */
+export function countRequests(server: Server): () => number {
+  let inFlight = 0;
+  const ended = () => {
+    inFlight--;
+  };
+  server.on('request', (_request, response) => {
+    inFlight++;
+    response.on('close', ended);
+  });
+  return () => inFlight;
+}
+
+/** A problem with a status that only the listener uses. */
+interface Refusal {
+  status: number;
+  err: HubError;
+}
+
+const malformed = { status: 400, err: new HubError('VALIDATION', 'The request is malformed.') };
+const refusals = new Map<string | undefined, Refusal>([
+  [
+    'HPE_HEADER_OVERFLOW',
+    { status: 431, err: new HubError('TOO_LARGE', 'The headers are larger than the hub takes.') },
+  ],
+  [
+    'ERR_HTTP_REQUEST_TIMEOUT',
+    { status: 408, err: new HubError('VALIDATION', 'The request did not arrive in time.') },
+  ],
+]);
+
+/** For `clientError`: answers with a problem if the socket can still be written, then closes the connection. */
+export function answerMalformed(cause: Error & { code?: string }, socket: Socket): void {
+  if (cause.code === 'ECONNRESET' || socket.destroyed) return;
+  if (socket.writable) socket.write(toText(refusals.get(cause.code) ?? malformed));
+  socket.destroy(cause);
+}
+
+const badExpectation = {
+  status: 417,
+  err: new HubError('VALIDATION', 'The header Expect must be 100-continue.'),
+};
+
+/** For `checkExpectation`: Node would answer any `Expect` but 100-continue without a body. */
+function refuseExpectation(_request: unknown, response: ServerResponse): void {
+  send(response, badExpectation);
+}
+
+const badHost = (message: string, detail: string): Refusal => ({
+  status: 400,
+  err: new RequestError(`The request is malformed: ${message}.`, [{ pointer: 'header/host', detail }]),
+});
+const missingHost = badHost('it has no Host header', 'is missing');
+const duplicateHost = badHost('it has more than one Host header', 'must be sent once');
+
+/**
+ * Refuses a request of HTTP/1.1 without exactly one Host header (RFC 9112, 3.2). Node answers a missing one with an empty
+ * body and takes the first of several, so its own check is off.
+ */
+function requireHost(listener: RequestListener): RequestListener {
+  return (request, response) => {
+    const hosts = countHosts(request.rawHeaders);
+    if (hosts === 1 || (hosts === 0 && request.httpVersion !== '1.1')) listener(request, response);
+    else send(response, hosts === 0 ? missingHost : duplicateHost);
+  };
+}
+
+/** `headers` has only the first of several, and `headersDistinct` copies all headers of each request. */
+function countHosts(rawHeaders: string[]): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
+}
+
+function send(response: ServerResponse, refusal: Refusal): void {
+  const { headers, body } = toAnswer(refusal);
+  response.writeHead(refusal.status, headers).end(body);
+}
+
+function toText(refusal: Refusal): string {
+  const { headers, body } = toAnswer(refusal);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`, ...lines, '', body].join('\r\n');
+}
+
+function toAnswer({ status, err }: Refusal) {
+  const id = createRequestId();
+  const body = JSON.stringify({ ...toProblem(err, { path: '', id }), status });
+  const headers = {
+    ...problemHeaders(err),
+    'x-request-id': id,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  return { headers, body };
+}

@@ -1,0 +1,176 @@
+/** Validates bodies against their schemas and turns what does not fit into faults, each with a JSON pointer. */
+
+import { Ajv } from 'ajv';
+import type { FastifySchemaCompiler } from 'fastify';
+import { originPattern } from '../access/origins.ts';
+import { type Fault, faultsMax, pointerTo, type RequestError, validationError } from './request-error.ts';
+
+const options = {
+  coerceTypes: false,
+  removeAdditional: false,
+  useDefaults: false,
+  addUsedSchema: false,
+  allowUnionTypes: true,
+} as const;
+
+/**
+ * A valid body is read once. Of an invalid one Ajv either stops at the first fault or collects all of them, and a large
+ * body can have hundreds of thousands, which take a second. So all faults are collected from a sample, which for an
+ * ordinary body is the whole body.
+ */
+export function createBodyValidators(): FastifySchemaCompiler<object> {
+  const firstFault = new Ajv(options);
+  const allFaults = new Ajv({ ...options, allErrors: true });
+  return ({ schema }) => {
+    const validate = firstFault.compile(schema);
+    const validateAll = allFaults.compile(schema);
+    const declared = namesIn(schema);
+    return (body: unknown) => {
+      if (validate(body)) return true;
+      const sample = new Sample(declared);
+      const first = validate.errors ?? [];
+      const found = validateAll(sample.of(body)) ? first : (validateAll.errors ?? first);
+      return { error: toValidationError(found as AjvError[], { isWhole: sample.isWhole }) };
+    };
+  };
+}
+
+/** Of each array and each object. */
+const sampleMax = 100;
+
+class Sample {
+  isWhole = true;
+  readonly #declared: ReadonlySet<string>;
+
+  /** Members with these names are always taken, so that a present member is never reported as missing. */
+  constructor(declared: ReadonlySet<string>) {
+    this.#declared = declared;
+  }
+
+  of(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) return value;
+    if (!Array.isArray(value)) return this.#ofObject(value as Record<string, unknown>);
+    if (value.length > sampleMax) this.isWhole = false;
+    return value.slice(0, sampleMax).map((element) => this.of(element));
+  }
+
+  #ofObject(value: Record<string, unknown>): object {
+    const names = new Set<string>();
+    for (const name in value) {
+      if (names.size >= sampleMax) {
+        this.isWhole = false;
+        break;
+      }
+      names.add(name);
+    }
+    for (const name of this.#declared) if (Object.hasOwn(value, name)) names.add(name);
+    // An assignment to a member named __proto__ would set the prototype.
+    return Object.fromEntries([...names].map((name) => [name, this.of(value[name])]));
+  }
+}
+
+/** The names of all members that a schema declares, at any depth. */
+function namesIn(schema: unknown, names = new Set<string>()): Set<string> {
+  if (typeof schema !== 'object' || schema === null) return names;
+  const { properties } = schema as { properties?: object };
+  for (const name of Object.keys(properties ?? {})) names.add(name);
+  for (const inner of Object.values(schema)) namesIn(inner, names);
+  return names;
+}
+
+export interface AjvError {
+  instancePath: string;
+  keyword: string;
+  message?: string;
+  params: Record<string, unknown>;
+}
+
+/** A body can have a million errors. Most are alike, and nobody reads them. */
+const ajvErrorsMax = 1_000;
+
+/** `isWhole` is false if only a part of the body was validated. */
+export function toValidationError(errors: AjvError[], { isWhole = true } = {}): RequestError {
+  const faults = dedupe(errors.slice(0, ajvErrorsMax).map(toFault));
+  return validationError(faults, isWhole ? '' : ' The body is large, and only a part of it was validated.');
+}
+
+export interface ItemRule {
+  isValid(item: unknown): boolean;
+  /** At least one fault of an invalid item. */
+  faultsOf(item: unknown, pointer: string): Fault[];
+}
+
+/**
+ * Validates a long list in the handler and stops at the most faults that are reported. Ajv collects all of them: a body
+ * of some megabytes can have millions, which take seconds and a gigabyte.
+ */
+export function requireItems(items: readonly unknown[], pointer: string, rule: ItemRule): void {
+  const faults: Fault[] = [];
+  for (let i = 0; i < items.length && faults.length < faultsMax; i++) {
+    if (!rule.isValid(items[i])) faults.push(...rule.faultsOf(items[i], `${pointer}/${i}`));
+  }
+  if (faults.length > 0) throw validationError(faults);
+}
+
+export const texts: ItemRule = {
+  isValid: (item) => typeof item === 'string',
+  faultsOf: (_item, pointer) => [{ pointer, detail: 'must be a string' }],
+};
+
+/** Names the members of `body` that are not in `known`. */
+export function unknownMembers(body: object, known: readonly string[], at = ''): Fault[] {
+  return Object.keys(body)
+    .filter((name) => !known.includes(name))
+    .map((name) => unknownMember(at, name));
+}
+
+export const unknownMember = (at: string, name: string): Fault => ({
+  pointer: pointerTo(at, name),
+  detail: 'is an unknown property',
+});
+
+function toFault({ instancePath: at, keyword, message, params }: AjvError): Fault {
+  if (keyword === 'required') return { pointer: `${at}/${params.missingProperty}`, detail: 'is missing' };
+  if (keyword === 'additionalProperties') return unknownMember(at, String(params.additionalProperty));
+  return { pointer: at, detail: details[keyword]?.(params) ?? message ?? 'is invalid' };
+}
+
+/** What a text must be if its schema has a pattern. */
+const patternDetails = new Map<unknown, string>([
+  [originPattern, 'must be an origin such as https://shop.example, without a path or a slash at its end'],
+]);
+
+const typeNames = new Map([
+  ['array', 'an array'],
+  ['boolean', 'true or false'],
+  ['integer', 'a whole number'],
+  ['null', 'null'],
+  ['number', 'a number'],
+  ['object', 'an object'],
+  ['string', 'a string'],
+]);
+
+const counted = (limit: unknown, what: string) => `${limit} ${what}${limit === 1 ? '' : 's'}`;
+
+const details: Record<string, (params: Record<string, unknown>) => string | undefined> = {
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
+  maxItems: ({ limit }) => `must have at most ${counted(limit, 'element')}`,
+  maxLength: ({ limit }) => `must have at most ${counted(limit, 'character')}`,
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  minItems: ({ limit }) => `must have at least ${counted(limit, 'element')}`,
+  minLength: ({ limit }) => `must have at least ${counted(limit, 'character')}`,
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  pattern: ({ pattern }) => patternDetails.get(pattern),
+  type: ({ type }) => {
+    const names = ([type].flat() as string[]).map((name) => typeNames.get(name) ?? name);
+    return `must be ${names.join(' or ')}`;
+  },
+};
+
+function dedupe(faults: Fault[]): Fault[] {
+  const seen = new Set<string>();
+  return faults.filter(({ pointer, detail }) => {
+    const key = `${pointer} ${detail}`;
+    return !seen.has(key) && seen.add(key);
+  });
+}
