@@ -1,6 +1,6 @@
 /**
- * The classifier against the goals: accuracy and calibration after one online pass, sorted by class, few examples, time
- * and memory. Reads the measuring data from beside the repository and skips where it is not there.
+ * Measures the classifier: accuracy and calibration after one pass, the same with examples sorted by class, accuracy with
+ * few examples, time and memory. Skips if the data sets beside the repository are missing.
  * `npm run bench -- ml/classify [set …]`
  */
 
@@ -22,16 +22,16 @@ function train(examples: Example[], times?: number[]): Learner {
 
 function test(learner: Learner, examples: Example[]): { accuracy: number; ece: number; predictMs: number } {
   const times: number[] = [];
-  const answers = examples.map(({ label, text }) => {
+  const predictions = examples.map(({ label, text }) => {
     const began = performance.now();
     const [best] = learner.predict(text);
     times.push(performance.now() - began);
-    return { hit: best?.classId === label, confidence: best?.confidence ?? 0 };
+    return { isCorrect: best?.classId === label, confidence: best?.confidence ?? 0 };
   });
-  return { ...score(answers), predictMs: quantile(times, 0.5) };
+  return { ...score(predictions), predictMs: quantile(times, 0.5) };
 }
 
-/** The same draws on every run. */
+/** The same numbers in every run. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -87,7 +87,7 @@ function measure(name: string): void {
 
 const names = listSets(process.argv.slice(2).filter((argument) => !argument.startsWith('-')));
 if (names.length === 0) {
-  process.stdout.write('ml/classify: skipped, because the measuring data is not here (../shared/data/ml).\n');
+  process.stdout.write('ml/classify: skipped, because the data sets are missing (../shared/data/ml).\n');
 } else {
   process.stdout.write(
     `${'set'.padEnd(16)}    acc   batch    diff    ece  sorted s.ece   five f.batch  1st ms lst ms p99 ms pred ms     MB\n`,

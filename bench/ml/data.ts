@@ -1,4 +1,4 @@
-/** The measuring data beside the repository, and what the batch models of others reach on it. */
+/** The data sets beside the repository, and the results of batch models on them. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ export interface Example {
   label: string;
 }
 
-/** Accuracy in %: the better of LinearSVC and naive Bayes, both in batch; and LinearSVC at 5 examples a class. */
+/** Accuracy in %: the better of LinearSVC and naive Bayes in batch, and LinearSVC with five examples per class. */
 export const baselines: Record<string, { batch: number; five?: number }> = {
   clinc150: { batch: 92.2, five: 74 },
   agnews: { batch: 90.4, five: 50 },
@@ -22,13 +22,13 @@ export const baselines: Record<string, { batch: number; five?: number }> = {
   'thucnews-titles': { batch: 85.3 },
 };
 
-/** Of those asked for, or all; empty where the data is not there. */
-export function listSets(asked: readonly string[]): string[] {
+/** The wanted data sets, or all of them. Empty if the data is missing. */
+export function listSets(wanted: readonly string[]): string[] {
   if (!existsSync(dataDir)) return [];
   return readdirSync(dataDir)
     .filter((file) => file.endsWith('.train.jsonl.gz'))
     .map((file) => file.replace('.train.jsonl.gz', ''))
-    .filter((name) => asked.length === 0 || asked.includes(name));
+    .filter((name) => wanted.length === 0 || wanted.includes(name));
 }
 
 export function load(name: string): Example[] {
@@ -39,18 +39,18 @@ export function load(name: string): Example[] {
     .map((line) => JSON.parse(line));
 }
 
-/** Expected calibration error in %, over 15 bins (Guo et al., ICML 2017), and accuracy in %. */
-export function score(answers: readonly { hit: boolean; confidence: number }[]): {
+/** Accuracy in %, and the expected calibration error in % over 15 bins (Guo et al., ICML 2017). */
+export function score(predictions: readonly { isCorrect: boolean; confidence: number }[]): {
   accuracy: number;
   ece: number;
 } {
-  const bins = Array.from({ length: 15 }, () => ({ hits: 0, confidence: 0 }));
-  for (const { hit, confidence } of answers) {
+  const bins = Array.from({ length: 15 }, () => ({ correct: 0, confidence: 0 }));
+  for (const { isCorrect, confidence } of predictions) {
     const bin = bins[Math.min(14, Math.floor(confidence * 15))] as (typeof bins)[number];
-    bin.hits += hit ? 1 : 0;
+    bin.correct += isCorrect ? 1 : 0;
     bin.confidence += confidence;
   }
-  const hits = answers.filter(({ hit }) => hit).length;
-  const gap = bins.reduce((sum, bin) => sum + Math.abs(bin.hits - bin.confidence), 0);
-  return { accuracy: (100 * hits) / answers.length, ece: (100 * gap) / answers.length };
+  const correct = predictions.filter(({ isCorrect }) => isCorrect).length;
+  const gap = bins.reduce((sum, bin) => sum + Math.abs(bin.correct - bin.confidence), 0);
+  return { accuracy: (100 * correct) / predictions.length, ece: (100 * gap) / predictions.length };
 }

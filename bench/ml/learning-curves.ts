@@ -1,4 +1,4 @@
-/** Accuracy over the number of examples, a panel for each set, with what a batch model reaches on all of them as a line. */
+/** Draws accuracy against the number of examples, one panel per data set, with the batch model's accuracy as a line. */
 
 export interface Curve {
   name: string;

@@ -1,7 +1,7 @@
 /**
- * The classifier through the running service, over REST: accuracy and calibration after one online pass, time of a train
- * call (durable when answered) and of a prediction, the restart of the hub. Draws the learning curves as
- * docs/images/learning-curves.svg when every set was measured.
+ * Measures the classifier over REST through a running hub: accuracy and calibration after one pass, the time of a train
+ * call (durable when it is answered) and of a prediction, and the restart of the hub. Draws the learning curves as
+ * docs/images/learning-curves.svg if all data sets were measured.
  * `npm run bench -- ml/service`, or `node bench/ml/service.ts [set …]`
  */
 
@@ -33,17 +33,17 @@ const apiOf = () => createApi({ url: `http://127.0.0.1:${hub.port}`, key: settin
 let api = apiOf();
 
 async function predict(id: string, tests: Example[]): Promise<{ accuracy: number; ece: number }> {
-  const answers: { hit: boolean; confidence: number }[] = [];
+  const results: { isCorrect: boolean; confidence: number }[] = [];
   for (let at = 0; at < tests.length; at += batchSize) {
     const part = tests.slice(at, at + batchSize);
     const { predictions } = await api.ok(
       api.post(`/v1/classifiers/${id}/predict`, { contexts: part.map(({ text }) => text) }),
     );
     for (const [i, { label, confidence }] of predictions.entries()) {
-      answers.push({ hit: label === part[i]?.label, confidence });
+      results.push({ isCorrect: label === part[i]?.label, confidence });
     }
   }
-  return score(answers);
+  return score(results);
 }
 
 async function timed(calls: number, call: (i: number) => Promise<unknown>): Promise<number[]> {
@@ -64,7 +64,7 @@ async function measure(name: string): Promise<Curve> {
   let at = 0;
   for (const share of shares) {
     const until = Math.round(share * examples.length);
-    // The last ones go one by one, as they come in use.
+    // The last examples are sent one by one, as in production.
     const batched = share === 1 ? Math.max(at, until - callsTimed) : until;
     for (; at < batched; at += batchSize) {
       const part = examples.slice(at, Math.min(at + batchSize, batched));
@@ -99,17 +99,17 @@ async function measure(name: string): Promise<Curve> {
   return { name, batch, points };
 }
 
-const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
-const names = listSets(asked);
+const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
+const names = listSets(wanted);
 if (names.length === 0) {
-  process.stdout.write('ml/service: skipped, because the measuring data is not here (../shared/data/ml).\n');
+  process.stdout.write('ml/service: skipped, because the data sets are missing (../shared/data/ml).\n');
 } else {
   process.stdout.write(
     `${'set'.padEnd(16)}     acc   batch    diff     ece  train50 train99  pred50 restart   (ms, over REST)\n`,
   );
   const curves: Curve[] = [];
   for (const name of names) curves.push(await measure(name));
-  if (asked.length === 0) {
+  if (wanted.length === 0) {
     mkdirSync(join(picture, '..'), { recursive: true });
     writeFileSync(picture, drawCurves(curves));
   }

@@ -1,4 +1,4 @@
-/** ROUGE-1, -2 and -L (F1) after Lin 2004: lower case, runs of a-z and 0-9, Porter stems of words longer than three letters. */
+/** ROUGE-1, -2 and -L (F1) after Lin 2004, on lower-case runs of a-z and 0-9, with Porter stems for words of four letters or more. */
 
 import { createRequire } from 'node:module';
 

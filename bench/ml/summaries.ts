@@ -1,8 +1,8 @@
 /**
- * Summaries against their references: ROUGE beside the baselines, repeated word pairs, faithfulness, sameness of two
- * runs, and times. `node bench/ml/summaries.ts [set…]`; skips what `../shared/data/ml/summarize` does not hold.
- * Each item goes in as one document a text, with its budget as `maxWords`; `SLACK=1.1` takes the tenth over it that
- * the scoring allows.
+ * Compares summaries with their references: ROUGE and its baselines, repeated word pairs, sentences that are not in the
+ * texts, differences between two runs, and times. `node bench/ml/summaries.ts [set…]`; skips data sets that are missing in
+ * `../shared/data/ml/summarize`. Each text of an item is one document, and the budget of the item is `maxWords`.
+ * `SLACK=1.1` adds the 10 % that the scoring tolerates.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
@@ -16,7 +16,7 @@ interface Item {
   budget: number;
 }
 
-/** ROUGE-1 and -2 of the better of the leading sentences and sumy's six methods, measured with rouge-score. */
+/** ROUGE-1 and -2 of the best of the leading sentences and sumy's six methods, measured with rouge-score. */
 const baselines: Record<string, [number, number]> = {
   bbc100: [72.1, 66.9],
   cnndm50: [41.4, 17.3],
@@ -32,14 +32,14 @@ const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(bas
 const row = (cells: string[]) =>
   console.log(cells.map((cell, i) => (i === 0 ? cell.padEnd(14) : cell.padStart(9))).join(''));
 
-row(['set', 'R1', 'best', 'R2', 'best', 'RL', 'repeat %', 'words %', 'unlike', 'unfound', 'p99 ms']);
+row(['set', 'R1', 'best', 'R2', 'best', 'RL', 'repeat %', 'words %', 'changed', 'foreign', 'p99 ms']);
 for (const set of wanted) measure(set);
 times();
 
 function measure(set: string): void {
   const file = new URL(`${set}.jsonl.gz`, folder);
   if (!existsSync(file)) {
-    console.log(`${set}: skipped, its data is not there`);
+    console.log(`${set}: skipped, because its data is missing`);
     return;
   }
   const items = gunzipSync(readFileSync(file))
@@ -47,7 +47,7 @@ function measure(set: string): void {
     .trim()
     .split('\n')
     .map((line): Item => JSON.parse(line));
-  const sum = { r1: 0, r2: 0, rl: 0, repeated: 0, words: 0, unlike: 0, unfound: 0 };
+  const sum = { r1: 0, r2: 0, rl: 0, repeated: 0, words: 0, changed: 0, foreign: 0 };
   const tookMs: number[] = [];
   items.forEach((item, i) => {
     if (process.stderr.isTTY) process.stderr.write(`\r${set} ${i + 1}/${items.length}\r`);
@@ -62,8 +62,8 @@ function measure(set: string): void {
     sum.rl += scores.rl;
     sum.repeated += repeatedPairs(summary);
     sum.words += (100 * summary.split(/\s+/).length) / item.budget;
-    sum.unlike += summarize(documents, { maxWords }) === summary ? 0 : 1;
-    sum.unfound += unfound(summary, item.docs);
+    sum.changed += summarize(documents, { maxWords }) === summary ? 0 : 1;
+    sum.foreign += countForeign(summary, item.docs);
   });
   const mean = (total: number) => (total / items.length).toFixed(1);
   const [best1, best2] = baselines[set] ?? [Number.NaN, Number.NaN];
@@ -77,13 +77,13 @@ function measure(set: string): void {
     mean(sum.rl),
     mean(sum.repeated),
     mean(sum.words),
-    `${sum.unlike}`,
-    `${sum.unfound}`,
+    `${sum.changed}`,
+    `${sum.foreign}`,
     (tookMs[Math.floor(tookMs.length * 0.99)] ?? 0).toFixed(1),
   ]);
 }
 
-/** Percent of the pairs of neighbouring content words, within sentences, that stood in the summary before. */
+/** The share in % of pairs of neighbouring content words, within sentences, that repeat an earlier pair. */
 function repeatedPairs(summary: string): number {
   const stops = stopWordsOf('en');
   const seen = new Set<string>();
@@ -102,16 +102,16 @@ function sentencesOf(summary: string): string[] {
   return summary.split(/(?<=[.!?…]["'”’)\]]*)\s+|\n/);
 }
 
-/** Sentences of the summary that stand in no text of the item. */
-function unfound(summary: string, docs: readonly string[]): number {
+/** The number of sentences in the summary that are in no text of the item. */
+function countForeign(summary: string, docs: readonly string[]): number {
   const input = docs.join('\n');
   return sentencesOf(summary).filter((sentence) => !input.includes(sentence)).length;
 }
 
-/** The cost by length, on made-up text with a natural spread of words. */
+/** Times by length, on generated text with a natural distribution of words. */
 function times(): void {
   for (const sentences of [100, 1_000, 10_000, 100_000]) {
-    const text = madeUp(sentences);
+    const text = generateText(sentences);
     summarize([[text.slice(0, 50_000)]]);
     const started = performance.now();
     const summary = summarize([[text]]);
@@ -122,7 +122,7 @@ function times(): void {
   }
 }
 
-function madeUp(sentences: number): string {
+function generateText(sentences: number): string {
   let state = 7;
   const random = () => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;

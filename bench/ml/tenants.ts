@@ -1,7 +1,7 @@
 /**
- * What another account sees of the ml service while one account predicts over thousands of classes, trains long batches
- * or asks for long summaries: p99 alone and beside it, and the most memory that the service took. The service runs with
- * the heap that Node gives it in a container of the chart's limit.
+ * Measures one account while another account predicts over thousands of classes, trains in large batches or requests long
+ * summaries: its p99 with and without this load, and the peak memory of the service. The service runs with the heap that
+ * Node chooses in a container with the memory limit of the Helm chart.
  * `npm run bench -- ml/tenants`
  */
 
@@ -18,13 +18,14 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient } from '@datahub/service-kit/grpc/client';
 import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { freePort } from '@datahub/service-kit/process/free-port';
+import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
 import { printHead, printRow, quantile } from '../support/table.ts';
 
 const main = fileURLToPath(new URL('../../services/ml/src/main.ts', import.meta.url));
 const seconds = Number(process.env.BENCH_SECONDS ?? 8);
 const classCount = Number(process.env.BENCH_CLASSES ?? 10_000);
-/** What Node takes for itself in a container of 1 GiB. */
-const heapFlags = ['--max-old-space-size=512'];
+/** As the launcher starts it, with the heap limit that Node chooses in a container of 1 GiB. */
+const flags = [...v8Flags, '--max-old-space-size=512'];
 const limitMb = 1_024;
 const trainTimeoutMs = 600_000;
 
@@ -48,8 +49,8 @@ const examplesOf = (count: number, classes: number, from = 0) =>
   }));
 const long = textOf(4_000_000);
 
-/** The attacks, each one call of many at once. */
-const attacks: Record<
+/** The loads: a call, and how many of it run at once. */
+const loads: Record<
   string,
   { atOnce: number; call: (calls: Calls, classifierId: string) => Promise<unknown> }
 > = {
@@ -75,20 +76,20 @@ const attacks: Record<
   },
 };
 
-/** Runs in a process of its own until it is killed; says every second what its calls were answered. */
-async function attack([name, address, token, classifierId]: string[]): Promise<void> {
-  const { atOnce, call } = attacks[name as string] as (typeof attacks)[string];
+/** Runs in a separate process until it is killed. Reports the outcomes of its calls twice a second. */
+async function applyLoad([name, address, token, classifierId]: string[]): Promise<void> {
+  const { atOnce, call } = loads[name as string] as (typeof loads)[string];
   const { calls } = connect(address as string, token as string);
-  const answers: Record<string, number> = {};
-  setInterval(() => process.send?.(answers), 500);
+  const outcomes: Record<string, number> = {};
+  setInterval(() => process.send?.(outcomes), 500);
   const loop = async () => {
     for (;;) {
-      const answer = await call(calls, classifierId as string).then(
-        () => 'answered',
+      const outcome = await call(calls, classifierId as string).then(
+        () => 'succeeded',
         (err) => (err instanceof HubError ? err.code : 'failed'),
       );
-      answers[answer] = (answers[answer] ?? 0) + 1;
-      if (answer !== 'answered') await sleep(50);
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      if (outcome !== 'succeeded') await sleep(50);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, loop));
@@ -105,13 +106,13 @@ async function steady(call: () => Promise<unknown>): Promise<number[]> {
   return times;
 }
 
-/** The most that the process has had in memory, in MiB. */
+/** Peak resident memory of the process, in MiB. */
 const peakMb = ({ pid }: ChildProcess) =>
   Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
 
 async function startMl(dir: string, serviceToken: string) {
   const port = await freePort();
-  const child = spawn(process.execPath, [...heapFlags, main], {
+  const child = spawn(process.execPath, [...flags, main], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       ...process.env,
@@ -143,33 +144,33 @@ async function measure(): Promise<void> {
     }
     return classifierId;
   };
-  const theirs = await create('greedy', classCount, classCount);
-  const own = await create('victim', 600, 6);
+  const large = await create('greedy', classCount, classCount);
+  const small = await create('victim', 600, 6);
   const medium = textOf(20_000);
   const victims = {
-    predict: () => calls.predict({ classifierId: own, contexts: ['word3 came late'] }, context('victim')),
+    predict: () => calls.predict({ classifierId: small, contexts: ['word3 came late'] }, context('victim')),
     summarize: () => calls.summarize({ documents: [{ passages: [medium] }] }, context('victim')),
   };
-  printHead('Another account beside one that asks ml for long work');
-  for (const name of Object.keys(attacks)) {
-    const classifierId = name === 'train' ? await create('greedy', 1_000, 500) : theirs;
+  printHead('An account of the ml service while another account puts load on it');
+  for (const name of Object.keys(loads)) {
+    const classifierId = name === 'train' ? await create('greedy', 1_000, 500) : large;
     for (const [what, call] of Object.entries(victims)) {
       await call();
       const alone = await steady(call);
-      const attacker = fork(fileURLToPath(import.meta.url), [name, address, serviceToken, classifierId]);
-      let answers = {};
-      attacker.on('message', (message) => {
-        answers = message as object;
+      const load = fork(fileURLToPath(import.meta.url), [name, address, serviceToken, classifierId]);
+      let outcomes = {};
+      load.on('message', (message) => {
+        outcomes = message as object;
       });
       await sleep(2_000);
-      const beside = await steady(call);
-      attacker.kill('SIGKILL');
-      await once(attacker, 'close');
-      const pairs = [{ ours: quantile(beside, 0.99), baseline: quantile(alone, 0.99) }];
-      printRow({ name: `${what}, p99 beside ${name}`, unit: 'ms', pairs, better: 'lower', goal: 2 });
-      const medians = `p50 ${quantile(beside, 0.5).toFixed(1)} ms, alone ${quantile(alone, 0.5).toFixed(1)} ms`;
+      const loaded = await steady(call);
+      load.kill('SIGKILL');
+      await once(load, 'close');
+      const pairs = [{ ours: quantile(loaded, 0.99), baseline: quantile(alone, 0.99) }];
+      printRow({ name: `${what}, p99 during ${name}`, unit: 'ms', pairs, better: 'lower', goal: 2 });
+      const medians = `p50 ${quantile(loaded, 0.5).toFixed(1)} ms, alone ${quantile(alone, 0.5).toFixed(1)} ms`;
       process.stdout.write(
-        `  ${medians}; the attack: ${JSON.stringify(answers)}; peak ${peakMb(child).toFixed(0)} MiB of ${limitMb}\n`,
+        `  ${medians}; load: ${JSON.stringify(outcomes)}; peak ${peakMb(child).toFixed(0)} MiB of ${limitMb}\n`,
       );
     }
   }
@@ -179,5 +180,5 @@ async function measure(): Promise<void> {
   rmSync(dir, { recursive: true, force: true });
 }
 
-if (process.argv.length > 2) await attack(process.argv.slice(2));
+if (process.argv.length > 2) await applyLoad(process.argv.slice(2));
 else await measure();
