@@ -31,7 +31,7 @@ const open = (options: Partial<Parameters<typeof createClassifierCache>[1]>) =>
   );
 const example = [{ label: 'tea', text: 'green tea' }];
 
-it('keeps a bounded number of bytes in memory, even where many come back at once', async () => {
+it('keeps within its bytes, also when many classifiers load at once', async () => {
   const first = open({});
   const ids = Array.from({ length: 12 }, (_, i) => `many-${i}`);
   for (const id of ids) await first.get('a', id).train(example);
@@ -45,7 +45,7 @@ it('keeps a bounded number of bytes in memory, even where many come back at once
   expect(cache.count).toBe(3);
 });
 
-it('takes the room of the account that has most', async () => {
+it('evicts classifiers of the account with the most memory', async () => {
   const cache = open({ countMax: 5 });
   const theirs = cache.get('b', 'theirs');
   await theirs.train(example);

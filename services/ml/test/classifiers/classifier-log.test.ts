@@ -9,7 +9,7 @@ import { type MlStore, openMlStore } from '../../src/store.ts';
 
 const all = { top: 1_000, signal: new CallStop() };
 
-describe('logs of one classifier', () => {
+describe('the processes of one classifier', () => {
   let store: MlStore;
   let made = 0;
 
@@ -18,10 +18,10 @@ describe('logs of one classifier', () => {
   });
   afterEach(() => store.close());
 
-  const create = (classesMax?: number) =>
+  const create = (classesMax?: number, over = store) =>
     new ClassifierLog('account', 'classifier', {
       ...(classesMax === undefined ? {} : { classesMax }),
-      store,
+      store: over,
       learners,
       slices: createTimeSlices(),
       snapshotLock: createFairLock(),
@@ -32,7 +32,7 @@ describe('logs of one classifier', () => {
       },
     });
 
-  it('use what the other has learnt in their next prediction', async () => {
+  it('use in a prediction what another process has just learnt', async () => {
     const [a, b] = [create(), create()];
     const [first] = await a.train([{ label: 'tea', text: 'green tea' }]);
     await b.train([{ label: 'coffee', text: 'black coffee' }]);
@@ -43,7 +43,7 @@ describe('logs of one classifier', () => {
     ]);
   });
 
-  it('count every example of many trainers exactly once', async () => {
+  it('learn every example of concurrent calls exactly once', async () => {
     const logs = [create(), create(), create()];
     await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
@@ -57,14 +57,14 @@ describe('logs of one classifier', () => {
     }
   });
 
-  it('count a repeated event id once, on whichever log', async () => {
+  it('learn a repeated event id once, in any process', async () => {
     const [a, b] = [create(), create()];
     const first = await a.train([{ label: 'tea', text: 'green tea' }], 'event-1');
     expect(await b.train([{ label: 'tea', text: 'green tea' }], 'event-1')).toEqual(first);
     expect(await a.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1);
   });
 
-  it('remember as many results of earlier calls as fit, and the last call whatever its size', {
+  it('recognize recent calls up to a number of results, and always the last one', {
     timeout: 60_000,
   }, async () => {
     const a = create();
@@ -80,7 +80,7 @@ describe('logs of one classifier', () => {
     expect(await remembered(['second', 'third', 'large'])).toEqual(['large']);
   });
 
-  it('refuse a call whose new labels find no room, and learn the others beside it', async () => {
+  it('reject a call with too many new labels, and learn concurrent calls', async () => {
     const log = create(3);
     const call = (...labels: string[]) => log.train(labels.map((label) => ({ label, text: label })));
     const calls = [call('a', 'b'), call('c', 'd', 'a'), call('a', 'c'), call('e'), call('b')];
@@ -99,7 +99,29 @@ describe('logs of one classifier', () => {
     await expect(call('f')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
   });
 
-  it('let a class go on all of them; its label trained again is a new class', async () => {
+  it('do not learn a rejected call when another process makes room during the append', async () => {
+    const other = create(2);
+    const [first] = await other.train([
+      { label: 'a', text: 'a' },
+      { label: 'b', text: 'b' },
+    ]);
+    let conflicts = 0;
+    const insert: typeof store.events.insert = async (event) => {
+      if (conflicts++ === 0) await other.deleteClass(first?.classId ?? '');
+      return store.events.insert(event);
+    };
+    const log = create(2, { ...store, events: { ...store.events, insert } });
+    const calls = [log.train([{ label: 'c', text: 'c' }]), log.train([{ label: 'b', text: 'more b' }])];
+    const [rejected] = await Promise.allSettled(calls);
+    expect(rejected).toMatchObject({ status: 'rejected', reason: { code: 'QUOTA_EXCEEDED' } });
+    expect(conflicts).toBe(2);
+    expect(await log.read(({ classes }) => [...classes.values()].map(({ label }) => label))).toEqual(['b']);
+    for (const one of [log, other]) {
+      await expect.poll(() => one.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+    }
+  });
+
+  it('delete a class everywhere, and create a new class if its label is trained again', async () => {
     const [a, b] = [create(), create()];
     const [old] = await a.train([{ label: 'tea', text: 'green tea' }]);
     await a.train([{ label: 'coffee', text: 'black coffee' }]);
@@ -109,13 +131,13 @@ describe('logs of one classifier', () => {
     await expect(a.deleteClass(old?.classId ?? '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const [fresh] = await a.train([{ label: 'tea', text: 'green tea' }]);
     expect(fresh).toEqual({ classId: expect.not.stringMatching(`^${old?.classId}$`), observations: 1 });
-    // The store stays open until both have learnt their log again.
+    // Keep the store open until both have rebuilt their state.
     for (const log of [a, b]) {
       await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
     }
   });
 
-  it('come back from snapshot and log as they were', async () => {
+  it('restore the same state from snapshot and log', async () => {
     const a = create();
     const examples = Array.from({ length: 2_500 }, (_, i) => ({
       label: `label ${i % 5}`,
@@ -131,7 +153,7 @@ describe('logs of one classifier', () => {
     );
   });
 
-  it('predict, once a class was deleted, as if it had never been trained', async () => {
+  it('predict after a class was deleted as if it had never been trained', async () => {
     const examples = Array.from({ length: 120 }, (_, i) => ({
       label: `label ${i % 3}`,
       text: `word${i % 3} and text ${i % 17}`,
@@ -158,7 +180,7 @@ describe('logs of one classifier', () => {
     expect(await a.train([{ label: 'label 0', text: 'word0' }])).toMatchObject([{ observations: 1 }]);
   });
 
-  it('say that nothing was trained', async () => {
+  it('reject a prediction before any training', async () => {
     await expect(create().predict(['x'], all)).rejects.toMatchObject({ code: 'NOT_TRAINED' });
   });
 });

@@ -25,19 +25,19 @@ async function append(number: number, characters: number | undefined): Promise<v
 }
 
 async function read(applied: number) {
-  const parts: string[][] = [];
+  const pages: string[][] = [];
   for await (const { events } of readEvents(store, classifier, applied))
-    parts.push(events.map(({ id }) => id));
-  return parts;
+    pages.push(events.map(({ id }) => id));
+  return pages;
 }
 
-it('reads every event once and in order, never more characters at a time than a part may have', async () => {
+it('reads every event once and in order, in pages of bounded size', async () => {
   const sizes = [...Array.from({ length: 500 }, () => 10), 3e6, 3e6, 8e6, 10, 8e6, 10, 10];
   for (const [i, size] of sizes.entries()) await append(i + 1, size);
-  const parts = await read(0);
-  expect(parts.flat()).toEqual(sizes.map((_, i) => eventIdOf('classifier', i + 1)));
-  for (const part of parts.filter(({ length }) => length > 1)) {
-    const characters = part.reduce((sum, id) => sum + (sizes[Number(id.split('/')[1]) - 1] as number), 0);
+  const pages = await read(0);
+  expect(pages.flat()).toEqual(sizes.map((_, i) => eventIdOf('classifier', i + 1)));
+  for (const page of pages.filter(({ length }) => length > 1)) {
+    const characters = page.reduce((sum, id) => sum + (sizes[Number(id.split('/')[1]) - 1] as number), 0);
     expect(characters).toBeLessThanOrEqual(4e6);
   }
   expect(await read(sizes.length - 1)).toEqual([[eventIdOf('classifier', sizes.length)]]);
@@ -46,6 +46,6 @@ it('reads every event once and in order, never more characters at a time than a 
 
 it('reads events of unknown size one by one', async () => {
   for (let i = 1; i <= 5; i++) await append(i, undefined);
-  const parts = (await read(0)).filter(({ length }) => length > 0);
-  expect(parts.map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
+  const pages = (await read(0)).filter(({ length }) => length > 0);
+  expect(pages.map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
 });

@@ -46,7 +46,7 @@ describe('predictions of a classifier with many classes', () => {
   }, 60_000);
   afterAll(() => store.close());
 
-  it('hold the best classes and the rest in one number', async () => {
+  it('contain the best classes, and the sum of the others', async () => {
     const [[best], [all]] = [
       await log.predict(['word7'], { top: topDefault, signal: never }),
       await log.predict(['word7'], { top: classCount, signal: never }),
@@ -61,20 +61,17 @@ describe('predictions of a classifier with many classes', () => {
   it.each([
     ['contexts times classes', 1_000, 1, /1000000\. Send at most 833 contexts/],
     ['contexts times scores', 51, 1_000, /50000\. Send at most 50 contexts/],
-  ])(
-    'are refused over the bound on %s, before any of them is made',
-    async (_name, contexts, top, message) => {
-      computed = 0;
-      const texts = Array.from({ length: contexts }, () => 'a');
-      await expect(log.predict(texts, { top, signal: never })).rejects.toMatchObject({
-        code: 'LIMIT_EXCEEDED',
-        message: expect.stringMatching(message),
-      });
-      expect(computed).toBe(0);
-    },
-  );
+  ])('are rejected over the limit on %s, before any is computed', async (_name, contexts, top, message) => {
+    computed = 0;
+    const texts = Array.from({ length: contexts }, () => 'a');
+    await expect(log.predict(texts, { top, signal: never })).rejects.toMatchObject({
+      code: 'LIMIT_EXCEEDED',
+      message: expect.stringMatching(message),
+    });
+    expect(computed).toBe(0);
+  });
 
-  it('end when the caller leaves, and make room for what comes next', async () => {
+  it('stop when the client disconnects, and let the next call run', async () => {
     computed = 0;
     const caller = new CallStop();
     const texts = Array.from({ length: 800 }, () => 'word7');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createFairLock } from '../../src/scheduling/fair-lock.ts';
 
-it('runs one piece of work at a time, accounts in rotation, whatever fails', async () => {
+it('runs one task at a time and rotates over the accounts, also when a task fails', async () => {
   const turn = createFairLock();
   const order: string[] = [];
   let running = 0;

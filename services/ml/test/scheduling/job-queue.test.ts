@@ -8,7 +8,7 @@ const names = (queue: ReturnType<typeof createJobQueue<ReturnType<typeof job>>>,
   return taken;
 };
 
-it('takes accounts in rotation and the jobs of each in order', () => {
+it('rotates over the accounts, and takes the jobs of each in order', () => {
   const queue = createJobQueue<ReturnType<typeof job>>(10);
   for (const name of ['a1', 'a2', 'a3', 'b1', 'c1', 'c2']) queue.add(job(name[0] as string, name));
   expect(names(queue)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2', 'a3']);
@@ -26,7 +26,7 @@ it('bounds the jobs of each account', () => {
   expect(names(queue)).toEqual([]);
 });
 
-it('passes over long jobs where only short ones may run, and keeps their place', () => {
+it('skips long jobs if only short ones may run, and keeps their order', () => {
   const queue = createJobQueue<ReturnType<typeof job>>(10);
   for (const one of [job('a', 'a1', true), job('a', 'a2'), job('b', 'b1', true)]) queue.add(one);
   expect(queue.take({ allowsLong: false })?.name).toBe('a2');

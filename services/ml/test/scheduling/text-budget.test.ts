@@ -4,7 +4,7 @@ import { createTextBudget } from '../../src/scheduling/text-budget.ts';
 const forever = () => new Promise<void>(() => {});
 const done = async () => 'done';
 
-it('bounds what one account has under way, and leaves room for others', async () => {
+it('limits the text of one account, and reserves some for others', async () => {
   const budget = createTextBudget({ accountMax: 10, totalMax: 20, reserve: 2 });
   void budget.run('a', 8, forever);
   await expect(budget.run('a', 3, done)).rejects.toMatchObject({ code: 'RATE_LIMITED', retryable: true });
@@ -14,7 +14,7 @@ it('bounds what one account has under way, and leaves room for others', async ()
   expect(await budget.run('c', 2, done)).toBe('done');
 });
 
-it('takes a single call of an idle account, and has its room back when calls end', async () => {
+it('accepts a single call of an idle account, and releases its text when the call ends', async () => {
   const budget = createTextBudget({ accountMax: 10, totalMax: 20, reserve: 2 });
   expect(await budget.run('a', 12, done)).toBe('done');
   await expect(budget.run('a', 12, () => Promise.reject(new Error('no')))).rejects.toThrow('no');

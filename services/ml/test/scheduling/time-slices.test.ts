@@ -2,7 +2,7 @@ import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { expect, it } from 'vitest';
 import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 
-it('gives accounts slices in rotation, whoever asked for more', async () => {
+it('rotates over the accounts, however many slices each requests', async () => {
   const slices = createTimeSlices();
   const order: string[] = [];
   const work = async (accountId: string, count: number) => {
@@ -36,7 +36,7 @@ it('gives one slice per turn of the event loop', async () => {
   expect(new Set(turns).size).toBe(3);
 });
 
-it('rejects work whose caller has left, before and while it waits', async () => {
+it('rejects work of a disconnected client, before and while it waits', async () => {
   const slices = createTimeSlices();
   const caller = new CallStop();
   const waits = slices.of('a', caller)();
@@ -46,7 +46,7 @@ it('rejects work whose caller has left, before and while it waits', async () => 
   await slices.of('b')();
 });
 
-it('goes on beside a short call that does not end', async () => {
+it('gives long work slices during a short call that never ends', async () => {
   const slices = createTimeSlices();
   let end: () => void = () => {};
   const short = slices.short(() => new Promise<void>((resolve) => (end = resolve)));

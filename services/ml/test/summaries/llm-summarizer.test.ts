@@ -8,7 +8,7 @@ const extractive: Summarizer = {
   close: async () => {},
 };
 
-describe('a model behind an OpenAI-compatible endpoint', () => {
+describe('the summarizer with a language model', () => {
   let server: Server;
   let answer: (body: {
     model: string;
@@ -55,7 +55,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     return { summary, failures };
   };
 
-  it('writes the summary', async () => {
+  it('returns its summary', async () => {
     answer = ({ model, messages }) => {
       expect(model).toBe('small-model');
       expect(messages[0]?.content).toContain('at most 2 sentences');
@@ -68,10 +68,10 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
 
   it.each<[string, () => [number, string] | undefined]>([
     ['fails', () => [500, '{}']],
-    ['answers nothing', () => [200, '{"choices":[]}']],
-    ['answers no JSON', () => [200, 'oops']],
-    ['does not answer in time', () => undefined],
-  ])('that %s is stood in for', async (_name, behaviour) => {
+    ['returns no text', () => [200, '{"choices":[]}']],
+    ['returns no JSON', () => [200, 'oops']],
+    ['does not respond in time', () => undefined],
+  ])('uses the fallback if the model %s', async (_name, behaviour) => {
     answer = behaviour;
     const { summary, failures } = await summarize(100);
     expect(summary).toEqual({ generated: 'in its own words', generator: 'extractive' });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
 import { learners } from '../../../src/classifiers/model/online-learner.ts';
 
-/** Of 50 topics, too few of each to hold any out. */
+/** Texts of 50 topics, with too few examples of each to hold any out. */
 function makeExamples(count: number, random: () => number): { label: string; text: string }[] {
   const pick = (from: number, size: number) => `word${from + Math.floor(random() ** 2 * size)}`;
   return Array.from({ length: count }, () => {
@@ -14,7 +14,7 @@ function makeExamples(count: number, random: () => number): { label: string; tex
   });
 }
 
-it('knows how sure it may be before any example is held out', () => {
+it('is calibrated before any example is held out', () => {
   const random = createRandom(3);
   const learner = learners.create();
   for (const { label, text } of makeExamples(650, random)) learner.learn(label, text);

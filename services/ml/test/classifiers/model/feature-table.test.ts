@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { FeatureTable } from '../../../src/classifiers/model/feature-table.ts';
 import type { SparseCounts } from '../../../src/classifiers/model/sparse-counts.ts';
 
-/** By hash, of each class that it has a pair of. */
+/** The numbers of one row, by class index. */
 interface Row {
   documents: number;
   bayes: Map<number, number>;
@@ -50,7 +50,7 @@ const actions = fc.array(
   { maxLength: 400 },
 );
 
-it('keeps of each row and class what was put there, whatever moves, goes or comes back', () => {
+it('keeps the numbers of each row and class while rows move, classes are dropped and states are restored', () => {
   fc.assert(
     fc.property(actions, (all) => {
       let table = new FeatureTable();
@@ -86,7 +86,7 @@ it('keeps of each row and class what was put there, whatever moves, goes or come
   );
 });
 
-it('starts each pair from nothing, also where another was', () => {
+it('starts each pair at 0, also in reused memory', () => {
   const table = new FeatureTable();
   const { regression } = table;
   const row = table.findOrAdd(1);
@@ -95,7 +95,7 @@ it('starts each pair from nothing, also where another was', () => {
     regression.values[pair] = 5;
     regression.squares[pair] = 5;
   }
-  // The rooms that the first row moved out of are taken by these.
+  // These rows reuse the ranges that the first row has left.
   for (let hash = 2; hash < 40; hash++) {
     const pair = regression.findOrAdd(table.findOrAdd(hash), 0);
     expect([regression.values[pair], regression.squares[pair]]).toEqual([0, 0]);
@@ -107,7 +107,7 @@ it('finds a row by any hash, and only what was added', () => {
   for (let i = 0; i < 5_000; i++) expect(table.findOrAdd((i * 2_654_435_761) >>> 0)).toBe(i);
   for (let i = 0; i < 5_000; i++) expect(table.find((i * 2_654_435_761) >>> 0)).toBe(i);
   expect(table.find(12_345)).toBe(-1);
-  // The last slot is taken: the search goes on from the first.
+  // The last slot is taken, so probing continues at the first.
   for (let i = 0; i < 5; i++) expect(table.findOrAdd(0xffff_ffff - i)).toBe(5_000 + i);
   for (let i = 0; i < 5; i++) expect(table.find(0xffff_ffff - i)).toBe(5_000 + i);
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LeastSquaresSvm, type Support } from '../../../src/classifiers/model/lssvm.ts';
 
-/** Some features of forty, of one of three classes. */
+/** An example with some of 40 features, of one of three classes. */
 const support = fc
   .record({
     rows: fc.uniqueArray(fc.integer({ min: 0, max: 39 }), { minLength: 1, maxLength: 12 }),
@@ -30,8 +30,8 @@ const close = (a: readonly number[], b: readonly number[]) => {
   for (const [i, value] of a.entries()) expect(value).toBeCloseTo(b[i] ?? Number.NaN, 8);
 };
 
-describe('the least-squares svm', () => {
-  it('solves what it is defined by', () => {
+describe('the least-squares support vector machine', () => {
+  it('solves its linear system', () => {
     fc.assert(
       fc.property(supports, (all) => {
         const svm = train(all);
@@ -39,7 +39,7 @@ describe('the least-squares svm', () => {
           const scores = score(svm, one);
           return scores.map((value, c) => (c === one.kept.classIndex ? 1 : 0) - value);
         });
-        // Each residual is the ridge times the example's part in the solution, and the parts sum to nothing.
+        // Each residual is the ridge times the coefficient of the example, and the coefficients sum to 0.
         for (const c of [0, 1, 2]) {
           expect(residuals.reduce((sum, residual) => sum + (residual[c] ?? 0), 0)).toBeCloseTo(0, 8);
         }
@@ -52,7 +52,7 @@ describe('the least-squares svm', () => {
         const otherSums = [0, 1, 2].map((c) =>
           all.reduce((sum, one, i) => sum + dot(one, other) * (parts[i]?.[c] ?? 0), 0),
         );
-        // What is left is the intercept, the same for every text.
+        // The remainder is the intercept, which is the same for every text.
         close(
           score(svm, other).map((value, c) => value - (otherSums[c] ?? 0)),
           differences,
@@ -62,7 +62,7 @@ describe('the least-squares svm', () => {
     );
   });
 
-  it('says the same whatever the order', () => {
+  it('gives the same scores for any order of examples', () => {
     fc.assert(
       fc.property(supports, support, (all, asked) => {
         close(score(train(all), asked), score(train(all.toReversed()), asked));
@@ -71,7 +71,7 @@ describe('the least-squares svm', () => {
     );
   });
 
-  it('knows what it would say had it not learnt an example', () => {
+  it('computes exact leave-one-out scores', () => {
     fc.assert(
       fc.property(supports, fc.nat(), (all, n) => {
         const at = n % all.length;
@@ -83,7 +83,7 @@ describe('the least-squares svm', () => {
     );
   });
 
-  it('gives all classes together one', () => {
+  it('gives scores that sum to 1', () => {
     fc.assert(
       fc.property(supports, support, (all, asked) => {
         expect(score(train(all), asked).reduce((sum, value) => sum + value, 0)).toBeCloseTo(1, 8);

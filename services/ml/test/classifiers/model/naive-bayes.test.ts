@@ -4,7 +4,7 @@ import { FeatureTable } from '../../../src/classifiers/model/feature-table.ts';
 import type { EncodedExample, Model } from '../../../src/classifiers/model/model.ts';
 import { countExample, scoreBayes, scoreBayesWithout } from '../../../src/classifiers/model/naive-bayes.ts';
 
-/** Texts of 1 to 80 of some words, a few of them more than once. */
+/** Texts of 1 to 80 distinct words. A fifth of the words occurs twice. */
 function makeModel(random: () => number): { model: Model; examples: EncodedExample[] } {
   const model: Model = { table: new FeatureTable(), classes: [], examples: 0, mass: 0 };
   for (const classId of ['a', 'b', 'c', 'd']) {
@@ -27,7 +27,7 @@ function makeModel(random: () => number): { model: Model; examples: EncodedExamp
   return { model, examples };
 }
 
-/** Word by word, as the formula has it. */
+/** Evaluates the formula word by word. */
 function scoreSlowly(model: Model, { rows, weights }: EncodedExample): number[] {
   const { table } = model;
   const sumOf = (row: number, c: number) => {
@@ -46,7 +46,7 @@ function scoreSlowly(model: Model, { rows, weights }: EncodedExample): number[] 
   });
 }
 
-it('scores as its formula does, texts of any length', () => {
+it('gives the scores of its formula for texts of any length', () => {
   const { model, examples } = makeModel(createRandom(1));
   for (const example of examples) {
     const scores = new Float64Array(4);
@@ -55,7 +55,7 @@ it('scores as its formula does, texts of any length', () => {
   }
 });
 
-it('scores an example that it holds as if it had never been counted', () => {
+it('computes leave-one-out scores', () => {
   const { model, examples } = makeModel(createRandom(2));
   for (const example of examples) {
     const [without, gone] = [new Float64Array(4), new Float64Array(4)];

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { learners } from '../../../src/classifiers/model/online-learner.ts';
 
-/** Texts in which hardly a word comes twice. */
-function* strange(count: number): Generator<string> {
+/** Texts in which hardly any word is repeated. */
+function* textsOfNewWords(count: number): Generator<string> {
   let next = 0;
   for (let i = 0; i < count; i++)
     yield Array.from({ length: 2_500 }, () => (next++ * 2_654_435_761).toString(36)).join(' ');
@@ -10,10 +10,10 @@ function* strange(count: number): Generator<string> {
 
 const mebibyte = 1_048_576;
 
-it('a classifier takes a bounded amount of memory, whatever it is trained with', { timeout: 120_000 }, () => {
+it('a classifier takes at most 70 MiB for texts of new words', { timeout: 120_000 }, () => {
   const learner = learners.create();
   let i = 0;
-  for (const text of strange(400)) {
+  for (const text of textsOfNewWords(400)) {
     learner.learn(`class ${i % 200}`, `topic${i % 200} ${text}`);
     i++;
   }

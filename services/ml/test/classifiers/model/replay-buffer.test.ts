@@ -9,7 +9,7 @@ const example = (classIndex: number, number: number): EncodedExample => ({
   classIndex,
 });
 
-/** Adds so many in turn, of classes 0, 1, 2 … as often as is said; returns what may be learnt after each. */
+/** Adds `counts[c]` examples of each class c, in rotation. Returns the examples to learn after each. */
 function fill(buffer: ReplayBuffer, counts: readonly number[]): EncodedExample[][] {
   const learnt: EncodedExample[][] = [];
   for (let number = 1; number <= Math.max(...counts); number++) {
@@ -20,9 +20,9 @@ function fill(buffer: ReplayBuffer, counts: readonly number[]): EncodedExample[]
   return learnt;
 }
 
-describe('the examples held out', () => {
+describe('the held-out examples', () => {
   it.each([[[40, 40]], [[900, 100]], [[3_000, 3_000, 30]], [Array.from({ length: 100 }, () => 60)]])(
-    'are few of all, and of %j none is learnt twice or lost',
+    'are a small share: of %j examples none is learnt twice or lost',
     (counts) => {
       const buffer = new ReplayBuffer();
       const learnt = fill(buffer, counts).flat();
@@ -36,13 +36,13 @@ describe('the examples held out', () => {
     },
   );
 
-  it('leave a few at a time when more classes share the room', () => {
+  it('leave the ring at most four at a time when a class is added', () => {
     const buffer = new ReplayBuffer();
     fill(buffer, [3_000, 3_000]);
     for (const learn of fill(buffer, [3_200, 3_200, 100])) expect(learn.length).toBeLessThanOrEqual(4);
   });
 
-  it('are drawn as often as their class was seen', () => {
+  it('are drawn in proportion to the examples of their class', () => {
     const buffer = new ReplayBuffer();
     fill(buffer, [1_800, 200]);
     let rare = 0;
@@ -51,7 +51,7 @@ describe('the examples held out', () => {
     expect(buffer.state.heldOut.get(1)?.length).toBeGreaterThan(10);
   });
 
-  it('go with their class', () => {
+  it('are removed with their class', () => {
     const buffer = new ReplayBuffer();
     fill(buffer, [100, 100]);
     buffer.drop(0);

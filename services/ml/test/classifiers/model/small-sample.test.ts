@@ -8,7 +8,7 @@ interface Example {
   text: string;
 }
 
-/** Six topics in turn, with some words of their own among words of all, in long and short texts. */
+/** Long and short texts of six topics in rotation: words of the topic among common words. */
 function makeExamples(count: number, random: () => number): Example[] {
   const pick = (from: number, size: number) => `word${from + Math.floor(random() ** 2 * size)}`;
   return Array.from({ length: count }, (_, i) => {
@@ -25,7 +25,7 @@ function train(examples: readonly Example[]): Learner {
   return learner;
 }
 
-/** In %: how often the best is right, and by how much its confidence is off on the whole. */
+/** In %: the accuracy, and the mean confidence minus the accuracy. */
 function test(learner: Learner, asked: readonly Example[]): { accuracy: number; gap: number } {
   let [right, sure] = [0, 0];
   for (const { label, text } of asked) {
@@ -51,13 +51,13 @@ describe('a classifier of few examples', () => {
   it.each([
     { perClass: 5, least: 66, gapMax: 5 },
     { perClass: 20, least: 84, gapMax: 3 },
-  ])('makes the most of $perClass a class, and knows how sure it may be', ({ perClass, least, gapMax }) => {
+  ])('is accurate and calibrated with $perClass examples per class', ({ perClass, least, gapMax }) => {
     const { accuracy, gap } = mean(perClass);
     expect(accuracy).toBeGreaterThan(least);
     expect(Math.abs(gap)).toBeLessThan(gapMax);
   });
 
-  it('is less sure of a text the more of it is new', () => {
+  it('is less confident the more words of a text are new', () => {
     const learner = train(makeExamples(30, createRandom(1)));
     const [known] = learner.predict('word1000 word1001');
     const [strange] = learner.predict('word1000 word1001 and then some words that nobody has ever said');
@@ -65,7 +65,7 @@ describe('a classifier of few examples', () => {
     expect(strange?.confidence).toBeLessThan(known?.confidence ?? 0);
   });
 
-  it('goes on as one that was never put away, and so into many', () => {
+  it('continues the same after a snapshot, also beyond few examples', () => {
     const examples = makeExamples(500, createRandom(2));
     const [asked] = makeExamples(1, createRandom(3));
     const learner = train(examples.slice(0, 300));
@@ -77,7 +77,7 @@ describe('a classifier of few examples', () => {
     expect(Buffer.from(train(examples).toBytes()).equals(learner.toBytes())).toBe(true);
   });
 
-  it('goes on without a class that it forgets', () => {
+  it('keeps its accuracy after it forgets a class', () => {
     const examples = makeExamples(60, createRandom(4));
     const learner = train(examples);
     learner.forget('topic 0');

@@ -16,13 +16,13 @@ function* makeExamples(count: number, random: () => number): Generator<{ classId
   }
 }
 
-/** Without the two bytes of V8's header, which name the version of its format. */
+/** Leaves out V8's header of two bytes, which contains the version of its format. */
 function digestOf(learner: Learner): string {
   return createHash('sha256').update(learner.toBytes().subarray(2)).digest('hex').slice(0, 16);
 }
 
-// Stored snapshots hold these bytes. A change of them needs a new `format` in the learner: then hubs drop their old
-// snapshots and learn each log again, once.
+// Stored snapshots contain these bytes. If they change, increment `format` in the learner: a hub then ignores its old
+// snapshots and learns each log again.
 it('writes the same snapshot for the same examples, on every machine and in every version', () => {
   const random = createRandom(17);
   let learner = learners.create();

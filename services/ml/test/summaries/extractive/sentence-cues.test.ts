@@ -7,7 +7,7 @@ test.each([
   ['« Nous sommes contents », dit-elle.', true],
   ["The players' wages rose, and so did the club's debts.", false],
   ['The film "Harbour" opens next week in all the cinemas of the town.', false],
-])('knows speech: %s', (text, speech) => {
+])('recognizes speech: %s', (text, speech) => {
   expect(cuesOf(text).speech).toBe(speech);
 });
 
@@ -15,11 +15,11 @@ test.each([
   ['We recently found that harbours grow.', true],
   ['This paper tells how harbours grow.', true],
   ['Harbours grow, and nobody knows why.', false],
-])('knows where authors tell what they did: %s', (text, cue) => {
+])('recognizes statements of the authors about their work: %s', (text, cue) => {
   expect(cuesOf(text).cue).toBe(cue);
 });
 
-test.each(['"', "'", ' “', 'we ', 'we aly', 'this '])('100 kB of %j take no time', (unit) => {
+test.each(['"', "'", ' “', 'we ', 'we aly', 'this '])('reads 100 kB of %j within 200 ms', (unit) => {
   const started = performance.now();
   cuesOf(unit.repeat(100_000 / unit.length));
   expect(performance.now() - started).toBeLessThan(200);

@@ -16,7 +16,7 @@ const article = [
   'Nobody could say who will pay if the rebuilding takes longer.',
 ];
 
-/** The error of a call that must fail. */
+/** The error that the call throws. */
 function failure(call: () => unknown): HubError {
   try {
     call();
@@ -40,25 +40,25 @@ describe('the length', () => {
     expect(summarize([[many.join(' ')]]).match(/\./g)?.length).toBeLessThanOrEqual(8);
   });
 
-  test('keeps to the sentences and words asked for', () => {
+  test('stays within the requested sentences and words', () => {
     expect(summarize([[article.join(' ')]], { sentences: 1 }).match(/\./g)).toHaveLength(1);
     expect(countWords(summarize([[article.join(' ')]], { maxWords: 40 }))).toBeLessThanOrEqual(40);
     expect(summarize([[article.join(' ')]], { maxWords: 40 })).not.toBe('');
   });
 
-  test('cuts the best sentence where not one is short enough', () => {
+  test('cuts the best sentence if none is short enough', () => {
     expect(summarize([['The harbour is closed for two years.']], { maxWords: 3 })).toBe('The harbour is');
     expect(summarize([['港口将关闭两年。']], { maxWords: 4 })).toBe('港口将关');
   });
 
-  test('leaves one or two sentences as they are', () => {
+  test('returns one or two sentences unchanged', () => {
     expect(summarize([['Only this.']])).toBe('Only this.');
     expect(summarize([['First this. Then that!']])).toBe('First this. Then that!');
     expect(summarize([['no mark'], ['nor here']])).toBe('no mark\nnor here');
   });
 });
 
-describe('the choice', () => {
+describe('the selection', () => {
   test('takes whole sentences in text order', () => {
     const summary = summarize([[article.join(' ')]], { sentences: 3 });
     const places = article.filter((sentence) => summary.includes(sentence));
@@ -66,7 +66,7 @@ describe('the choice', () => {
     expect(summary).toBe(places.join(' '));
   });
 
-  test('says once what several documents say', () => {
+  test('contains once what several documents repeat', () => {
     const shared = 'The harbour of Lund will be closed for two years.';
     const summary = summarize([
       [`${shared} The mayor is glad about it.`],
@@ -77,7 +77,7 @@ describe('the choice', () => {
     expect(summarize([[shared], [shared], [shared]])).toBe(shared);
   });
 
-  test('finds what most of many opinions speak of', () => {
+  test('finds the most frequent statement of many opinions', () => {
     const opinions = Array.from({ length: 30 }, (_, i) =>
       i % 3 === 0 ? `Shop ${i} was near tower ${i * 3}.` : `The battery life is great in my model ${i}.`,
     );
@@ -89,14 +89,14 @@ describe('the choice', () => {
     ).toMatch(/battery life is great/);
   });
 
-  test('takes what happened rather than what was said of it, where little is kept', () => {
+  test('prefers facts to quoted speech in a short summary', () => {
     const happened = 'The harbour of Lund will be closed for two years while its quay is rebuilt.';
     const said = '"The harbour of Lund will be closed for two years while its quay is rebuilt," Berg said.';
     const rest = article.slice(1).join(' ');
     expect(summarize([[`${said} ${happened} ${rest}`]], { sentences: 1 })).toBe(happened);
   });
 
-  test('takes the sentence in which authors tell what they did', () => {
+  test('prefers statements of the authors about their work', () => {
     const abstract =
       'Many harbours silt up over the years and lose their ships. ' +
       'The reasons have been sought in rivers and in tides. ' +
@@ -105,7 +105,7 @@ describe('the choice', () => {
     expect(summarize([[abstract]], { sentences: 1 })).toMatch(/^We show/);
   });
 
-  test('takes names of object members for words like any other', () => {
+  test('accepts names of object members as words', () => {
     const text =
       '__proto__ met constructor. toString met __proto__ again. hasOwnProperty met constructor and __proto__.';
     expect(text).toContain(summarize([[text]], { sentences: 1 }));
@@ -129,7 +129,7 @@ test.each([
     'th',
     'ท่าเรือจะปิดเป็นเวลาสองปีเพื่อสร้างท่าเทียบเรือใหม่ทั้งหมด สภาเมืองลงมติให้สร้างท่าเทียบเรือใหม่เมื่อวันจันทร์ที่ผ่านมา ชาวประมงกลัวว่าท่าเรือที่ปิดนานสองปีจะทำให้เสียลูกค้า',
   ],
-])('sums up %s by whole sentences of it', (language, text) => {
+])('summarizes %s with whole sentences', (language, text) => {
   const guessed = summarize([[text]], { sentences: 1 });
   expect(text).toContain(guessed);
   expect(guessed.length).toBeLessThan(text.length / 2);
@@ -137,7 +137,7 @@ test.each([
 });
 
 describe('refuses', () => {
-  test.each([[[]], [[[]]], [[['', ' \n\t']]]])('%j, which holds no text', (documents) => {
+  test.each([[[]], [[[]]], [[['', ' \n\t']]]])('%j, which contains no text', (documents) => {
     expect(failure(() => summarize(documents)).code).toBe('VALIDATION');
   });
 
@@ -149,14 +149,14 @@ describe('refuses', () => {
     },
   );
 
-  test('more characters or sentences than it reads', () => {
+  test('too many characters or sentences', () => {
     expect(failure(() => summarize([['a'.repeat(8 * 1024 * 1024 + 1)]])).code).toBe('TOO_LARGE');
     const sentences = Array.from({ length: 100_001 }, (_, i) => `a${i}.`).join(' ');
     expect(failure(() => summarize([[sentences]])).code).toBe('TOO_LARGE');
   });
 });
 
-describe('whatever the text', () => {
+describe('for any text', () => {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 30 }),
     fc.constantFrom(
@@ -183,7 +183,7 @@ describe('whatever the text', () => {
     { requiredKeys: [] },
   );
 
-  test('a summary is not empty, not longer, of the input only, within its bounds and the same again', () => {
+  test('a summary is not empty, not longer than the input, taken from it, within its limits and deterministic', () => {
     fc.assert(
       fc.property(documents, options, (texts, asked) => {
         fc.pre(texts.flat().join('').trim() !== '');
@@ -200,7 +200,7 @@ describe('whatever the text', () => {
   });
 
   test.each(['-', ' x', 'a', '. ', 'a. ', '."', '中', '\n', 'สวัสดี', 'Dr. '])(
-    '100 kB of %j take no time',
+    '100 kB of %j take less than a second',
     (unit) => {
       const started = performance.now();
       expect(summarize([[unit.repeat(100_000 / unit.length), 'x']])).not.toBe('');
@@ -209,7 +209,7 @@ describe('whatever the text', () => {
   );
 });
 
-/** Without spaces, the summary is read off the input from left to right. */
+/** Whether the characters of the summary, without spaces, occur in the input in this order. */
 function isSpelledFrom(summary: string, input: string): boolean {
   const characters = Array.from(summary.replace(/\s+/g, ''));
   let at = 0;

@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 describe('the summarizer', () => {
-  test('answers short and long texts as the plain function does', async () => {
+  test('returns the same summaries as the function, for short and long texts', async () => {
     const summarizer = open({ threads: 2 });
     const texts = ['One. Two. Three. Four.', long(1_000), long(1_100), long(1_200)];
     const summaries = await Promise.all(
@@ -52,7 +52,7 @@ describe('the summarizer', () => {
     expect(longestMs).toBeLessThan(Math.max(100, tookMs / 2));
   });
 
-  test('passes on the code and message of a fault found in the thread', async () => {
+  test('passes on code and message of an error in the thread', async () => {
     const text = Array.from({ length: 100_001 }, (_, i) => `a${i}.`).join(' ');
     await expect(open().summarize({ documents: [[text]] }, never)).rejects.toMatchObject({
       code: 'TOO_LARGE',
@@ -60,7 +60,7 @@ describe('the summarizer', () => {
     });
   });
 
-  test('refuses what no thread need see', async () => {
+  test('rejects invalid input without a thread', async () => {
     await expect(open().summarize({ documents: [[' ']] }, never)).rejects.toMatchObject({
       code: 'VALIDATION',
     });
@@ -68,7 +68,7 @@ describe('the summarizer', () => {
 });
 
 describe('under load', () => {
-  test('gives up at the time limit, and goes on with the next', async () => {
+  test('rejects at the timeout, and continues with the next', async () => {
     const summarizer = open({ timeoutMs: 2_000 });
     const late = summarizer.summarize({ documents: [[long(99_000)]], sentences: 20_000 }, never);
     await expect(late).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
@@ -77,7 +77,7 @@ describe('under load', () => {
     });
   });
 
-  test('ends the thread of a caller who left and serves the one behind', async () => {
+  test('terminates the thread of a disconnected client, and serves the next one', async () => {
     const summarizer = open();
     const caller = new AbortController();
     const first = summarizer.summarize(
@@ -90,7 +90,7 @@ describe('under load', () => {
     await expect(second).resolves.toMatchObject({ generator: 'extractive' });
   });
 
-  test('refuses an account at once when it has too many waiting, and takes those of others', async () => {
+  test('rejects calls over the queue limit of an account, and accepts those of others', async () => {
     const summarizer = open({ accountQueueMax: 1 });
     const request = { documents: [[long(2_000)]] };
     const calls = ['a', 'a', 'a', 'b'].map((accountId) =>
@@ -101,7 +101,7 @@ describe('under load', () => {
     await expect(calls[2]).rejects.toMatchObject({ code: 'RATE_LIMITED', retryable: true });
   });
 
-  test('lets accounts take turns, whatever one account has waiting', async () => {
+  test('rotates over the accounts, however many calls one of them has queued', async () => {
     const summarizer = open();
     const order: string[] = [];
     const ask = (accountId: string) =>
@@ -123,14 +123,14 @@ describe('under load', () => {
     expect(order[0]).toBe('medium');
   });
 
-  test('a text that needs more memory than a thread has fails alone', async () => {
+  test('fails only the text that needs more memory than a thread has', async () => {
     const summarizer = open({ threadMemoryMb: 24 });
     const huge = summarizer.summarize({ documents: [[long(90_000)]] }, never);
     await expect(huge).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await expect(summarizer.summarize({ documents: [[long(300)]] }, never)).resolves.toBeDefined();
   });
 
-  test('closing answers those who wait', async () => {
+  test('rejects queued and running calls when it closes', async () => {
     const summarizer = open();
     const calls = [1, 2].map(() => summarizer.summarize({ documents: [[long(50_000)]] }, never));
     const outcomes = Promise.allSettled(calls);
