@@ -57,7 +57,7 @@ export const makeKey = async (scopes: string[], limits: object): Promise<string>
 
 /** In the tree at the left. */
 export const choose = (page: Page, label: string) =>
-  page.getByRole('treeitem', { name: label, exact: true }).click();
+  page.getByRole('treeitem', { name: label }).first().click();
 
 /** Waits for a run to end so. */
 export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled') =>
@@ -74,12 +74,14 @@ export async function fillSource(page: Page, engine: string, names: Record<strin
   await page.getByLabel('Password').fill(password);
 }
 
-/** The cells in sight, row by row. */
+/** The cells in sight, row by row: the grid writes its rows over in an order of its own. */
 export const cells = (page: Page) =>
   page
     .locator('.grid-row:not([hidden])')
     .evaluateAll((rows) =>
-      rows.map((row) => [...row.querySelectorAll('.grid-cell')].map((cell) => cell.textContent)),
+      rows
+        .sort((a, b) => Number(a.getAttribute('aria-rowindex')) - Number(b.getAttribute('aria-rowindex')))
+        .map((row) => [...row.querySelectorAll('.grid-cell:not([hidden])')].map((cell) => cell.textContent)),
     );
 
 /** A signed-in tab for each test, with a key of the whole account and a hub of the file's own. */

@@ -5,7 +5,7 @@ import type { ChartOptions } from './protocol.ts';
 
 const colors = ['--chart-1', '--chart-2', '--chart-3', '--chart-4', '--chart-5', '--chart-6'];
 
-export function drawChart({ host, kind, x, series }: ChartOptions): () => void {
+export function drawChart({ host, kind, across, x, series }: ChartOptions): () => void {
   const style = getComputedStyle(host);
   const color = (name: string) => style.getPropertyValue(name).trim();
   const axis = {
@@ -29,6 +29,7 @@ export function drawChart({ host, kind, x, series }: ChartOptions): () => void {
     },
     series: [
       {
+        label: across,
         ...(x.kind === 'label'
           ? { value: (_: UPlot, i: number | null) => (i === null ? '' : (x.labels[i] ?? '')) }
           : {}),

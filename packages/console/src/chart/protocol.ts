@@ -4,6 +4,8 @@ export interface ChartSeries {
 }
 
 export interface ChartOptions {
+  /** Name of what runs along the axis below. */
+  across: string;
   host: HTMLElement;
   kind: 'line' | 'bar';
   /** Labels below the axis, or points in time in seconds, or numbers. */

@@ -30,6 +30,8 @@ export function Field({ label, value, onInput, hint, rows, autofocus, type = 'te
     ref: (element: HTMLElement | null) => {
       if (autofocus && element !== null && element.dataset.focused === undefined) {
         element.dataset.focused = '';
+        // A dialog that opens takes it from the attribute, a page from the call.
+        element.setAttribute('autofocus', '');
         queueMicrotask(() => element.focus());
       }
     },

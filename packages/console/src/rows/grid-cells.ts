@@ -7,11 +7,32 @@ const charactersShownMax = 300;
 const widths = { min: 64, max: 380, padding: 26, character: 7.3 };
 const sampled = 60;
 
-/** `json` is the value's JSON text. It becomes a text node, whatever it contains. */
-export function drawCell(cell: HTMLElement, json: string | undefined, numeric: boolean): void {
+export interface Cell {
+  element: HTMLElement;
+  text: Text;
+  kind: string;
+  /** Where it was placed, and by which widths. */
+  column: number;
+  layout: number[] | undefined;
+}
+
+export function makeCell(row: HTMLElement): Cell {
+  const element = document.createElement('div');
+  element.className = 'grid-cell';
+  element.setAttribute('role', 'gridcell');
+  const text = document.createTextNode('');
+  element.append(text);
+  row.append(element);
+  return { element, text, kind: '', column: -1, layout: undefined };
+}
+
+/** `json` is the value's JSON text. It goes into a text node, whatever it contains. */
+export function drawCell(cell: Cell, json: string | undefined, numeric: boolean): void {
   const { text, kind } = shown(json, numeric);
-  cell.className = kind === '' ? 'grid-cell' : `grid-cell ${kind}`;
-  if (cell.textContent !== text) cell.textContent = text;
+  if (cell.text.data !== text) cell.text.data = text;
+  if (cell.kind === kind) return;
+  cell.kind = kind;
+  cell.element.className = kind === '' ? 'grid-cell' : `grid-cell ${kind}`;
 }
 
 function shown(json: string | undefined, numeric: boolean): { text: string; kind: string } {

@@ -67,9 +67,10 @@ export class GridKeys {
   }
 
   mark(cell: HTMLElement, row: number, column: number): void {
+    if (!this.#used) return;
     const { top, bottom, left, right } = this.#range();
-    const isActive = this.#used && row === this.active.row && column === this.active.column;
-    const isSelected = this.#used && row >= top && row <= bottom && column >= left && column <= right;
+    const isActive = row === this.active.row && column === this.active.column;
+    const isSelected = row >= top && row <= bottom && column >= left && column <= right;
     cell.classList.toggle('active', isActive);
     cell.classList.toggle('selected', isSelected && !isActive);
     if (isActive) cell.id = `${this.#grid.id}-active`;

@@ -3,11 +3,11 @@
  * frame of scrolling rewrites some hundred cells and has no time for a diff.
  */
 
-import { drawCell, heightOf, widthsOf } from './grid-cells.ts';
+import { type Cell, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
 import { GridKeys } from './grid-keys.ts';
 import type { RowStore, Sort } from './row-store.ts';
 
-const overscan = 6;
+const overscan = 3;
 
 export interface GridOptions {
   label: string;
@@ -16,12 +16,14 @@ export interface GridOptions {
   onOpen(row: number, column: number): void;
 }
 
+/** Cells and rows are made once and written over: what is thrown away while scrolling would have to be collected. */
 interface DrawnRow {
   element: HTMLElement;
-  number: HTMLElement;
-  cells: HTMLElement[];
+  number: Text;
+  cells: Cell[];
   /** What is drawn, so that an unchanged row is left alone. */
   drawn: string;
+  inSight: boolean;
 }
 
 let grids = 0;
@@ -33,6 +35,8 @@ export class Grid {
   sort: Sort | undefined;
   widths: number[] = [];
   lefts: number[] = [];
+  /** Read once a frame: to ask the style sheet between two writes would lay out the page each time. */
+  rowHeight = 28;
   readonly keys: GridKeys;
   readonly id = `grid-${++grids}`;
   readonly #head = document.createElement('div');
@@ -82,10 +86,6 @@ export class Grid {
       this.#frame = 0;
       this.#draw();
     });
-  }
-
-  get rowHeight(): number {
-    return heightOf(this.element);
   }
 
   #measure(): void {
@@ -155,6 +155,7 @@ export class Grid {
 
   #draw(): void {
     const { scrollTop, clientHeight } = this.element;
+    this.rowHeight = heightOf(this.element);
     const height = this.rowHeight;
     const { length } = this.store;
     this.#body.style.height = `${length * height}px`;
@@ -163,51 +164,57 @@ export class Grid {
     const last = Math.min(length, Math.ceil((scrollTop + clientHeight) / height) + overscan);
     const [from, to] = this.#columnsInSight();
     while (this.#rows.length < last - first) this.#rows.push(this.#makeRow());
-    while (this.#rows.length > Math.max(last - first, 1)) this.#rows.pop()?.element.remove();
     const count = this.#rows.length;
+    for (const one of this.#rows) one.inSight = false;
     for (let row = first; row < last; row++) {
       const drawn = this.#rows[row % count] as DrawnRow;
+      drawn.inSight = true;
       const state = `${row} ${from} ${to} ${this.#version} ${this.keys.stateOf(row)}`;
       if (drawn.drawn === state) continue;
       drawn.drawn = state;
-      drawn.element.hidden = false;
       this.#fill(drawn, row, [from, to]);
     }
-    if (last === first) for (const { element } of this.#rows) element.hidden = true;
+    for (const { element, inSight } of this.#rows) if (element.hidden === inSight) element.hidden = !inSight;
     this.keys.drawn();
   }
 
-  #fill({ element, number, cells }: DrawnRow, row: number, [from, to]: [number, number]): void {
+  #fill(drawn: DrawnRow, row: number, [from, to]: [number, number]): void {
+    const { element, number, cells } = drawn;
     element.style.transform = `translateY(${row * this.rowHeight}px)`;
     element.setAttribute('aria-rowindex', String(row + 2));
-    number.textContent = String(row + 1);
+    number.data = String(row + 1);
     const values = this.store.cells(row);
-    while (cells.length < to - from) {
-      const cell = document.createElement('div');
-      cell.setAttribute('role', 'gridcell');
-      cells.push(cell);
-      element.append(cell);
-    }
-    while (cells.length > to - from) cells.pop()?.remove();
-    for (let column = from; column < to; column++) {
-      const cell = cells[column - from] as HTMLElement;
-      cell.style.left = `${this.lefts[column]}px`;
-      cell.style.width = `${this.widths[column]}px`;
-      cell.setAttribute('aria-colindex', String(column + 2));
+    while (cells.length < to - from) cells.push(makeCell(element));
+    for (const [i, cell] of cells.entries()) {
+      const column = from + i;
+      cell.element.hidden = column >= to;
+      if (column >= to) continue;
+      this.#place(cell, column);
       drawCell(cell, values[column], this.store.columns[column]?.numeric === true);
-      this.keys.mark(cell, row, column);
+      this.keys.mark(cell.element, row, column);
     }
+  }
+
+  #place(cell: Cell, column: number): void {
+    if (cell.column === column && cell.layout === this.lefts) return;
+    cell.column = column;
+    cell.layout = this.lefts;
+    cell.element.style.left = `${this.lefts[column]}px`;
+    cell.element.style.width = `${this.widths[column]}px`;
+    cell.element.setAttribute('aria-colindex', String(column + 2));
   }
 
   #makeRow(): DrawnRow {
     const element = document.createElement('div');
     element.className = 'grid-row';
     element.setAttribute('role', 'row');
-    const number = document.createElement('div');
-    number.className = 'grid-number';
-    number.setAttribute('role', 'rowheader');
-    element.append(number);
+    const head = document.createElement('div');
+    head.className = 'grid-number';
+    head.setAttribute('role', 'rowheader');
+    const number = document.createTextNode('');
+    head.append(number);
+    element.append(head);
     this.#body.append(element);
-    return { element, number, cells: [], drawn: '' };
+    return { element, number, cells: [], drawn: '', inSight: true };
   }
 }

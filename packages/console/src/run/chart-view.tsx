@@ -20,12 +20,9 @@ export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
     store.columns.findIndex(({ numeric }) => !numeric),
   );
   const [x, setX] = useState(first);
-  const [chosen, setChosen] = useState<number[]>(
-    numeric
-      .filter(({ i }) => i !== first)
-      .slice(0, 3)
-      .map(({ i }) => i),
-  );
+  // Ids are numbers that nobody draws.
+  const drawn = numeric.filter(({ i, name }) => i !== first && !/(^|_)id$/i.test(name));
+  const [chosen, setChosen] = useState<number[]>(drawn.slice(-1).map(({ i }) => i));
   const [kind, setKind] = useState<'line' | 'bar'>(rows <= 60 ? 'bar' : 'line');
   const [failed, setFailed] = useState(false);
   useEffect(() => {
@@ -94,7 +91,7 @@ export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
 function dataOf(
   store: RowStore,
   { x, chosen, rows }: { x: number; chosen: number[]; rows: number },
-): Pick<ChartOptions, 'x' | 'series'> {
+): Pick<ChartOptions, 'across' | 'x' | 'series'> {
   const length = Math.min(rows, store.length, pointsMax);
   const labels: string[] = [];
   const series = chosen.map((i) => ({ name: store.columns[i]?.name ?? '', values: [] as (number | null)[] }));
@@ -107,6 +104,7 @@ function dataOf(
     }
   }
   const column = store.columns[x];
+  const across = column?.name ?? '';
   const isTime =
     timeType.test(column?.type ?? '') && labels.every((label) => !Number.isNaN(Date.parse(label)));
   const values = labels.map((label) => (isTime ? Date.parse(label) / 1_000 : Number(label)));
@@ -115,6 +113,6 @@ function dataOf(
     (value, i) => !Number.isNaN(value) && (i === 0 || value >= (values[i - 1] as number)),
   );
   if (rising && (isTime || column?.numeric))
-    return { x: { kind: isTime ? 'time' : 'number', values }, series };
-  return { x: { kind: 'label', labels }, series };
+    return { x: { kind: isTime ? 'time' : 'number', values }, series, across };
+  return { x: { kind: 'label', labels }, series, across };
 }

@@ -52,7 +52,6 @@ export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void })
       <button
         type="button"
         class="find"
-        aria-label="Search"
         onClick={() => {
           searching.value = true;
         }}

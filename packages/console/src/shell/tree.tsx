@@ -154,7 +154,7 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
       : undefined;
   const common = {
     class: 'row',
-    'aria-label': node.label,
+    'aria-label': engine === undefined ? node.label : `${node.label} ${engineName(engine)}`,
     role: 'treeitem' as const,
     'data-node': node.nodeId,
     'data-over': over,
@@ -184,7 +184,7 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
       <span class={isFolder && isOpen ? 'twist open' : 'twist'}>
         <Icon name={icon} />
       </span>
-      <span class="row-label">{node.label}</span>
+      <span class="row-label">{node.label}</span>{' '}
       {engine !== undefined && <span class="row-note">{engineName(engine)}</span>}
     </>
   );

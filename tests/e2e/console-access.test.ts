@@ -1,0 +1,145 @@
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { ended, executablePath, useConsole } from '../support/console.ts';
+import { api, createSource } from '../support/hub.ts';
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** Violations of WCAG 2.2 A and AA and of good practice that axe calls serious or critical. */
+async function violations(page: Page): Promise<string[]> {
+  const { readFile } = await import('node:fs/promises');
+  // Through the debugger, which the content security policy does not bind.
+  await page.evaluate(await readFile(axePath, 'utf8'));
+  const found = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
+    violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+  };
+  return found.violations
+    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
+    );
+}
+
+const themes = ['light', 'dark'] as const;
+
+describe.skipIf(executablePath === undefined)('who cannot see or point (needs Chromium)', () => {
+  const { shared, goTo, button } = useConsole();
+
+  const prepare = async () => {
+    const { hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT region, note FROM sales WHERE region = :region AND id IN (:ids)';
+    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'by region', query }));
+    const { id } = await api.ok(api.post('/v1/classifiers', { name: 'mail' }));
+    await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'late', context: 'it is late' }));
+    return { sourceId, queryId: config.query.queryId, classifierId: id };
+  };
+
+  it.each(themes)('finds nothing serious in any view: %s', async (theme) => {
+    const { page } = shared;
+    const { sourceId, queryId, classifierId } = await prepare();
+    await page.emulateMedia({ colorScheme: theme });
+    const found: Record<string, string[]> = {};
+    const look = async (name: string) => {
+      await page.waitForTimeout(150);
+      found[name] = await violations(page);
+    };
+    await goTo('query', queryId);
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await page.getByLabel('ids', { exact: true }).fill('1,2,3,4,5,6,7,8,9');
+    await page.keyboard.press('Enter');
+    await button(/^Run/).click();
+    await ended(page, 'done');
+    await page.locator('.grid').focus();
+    await look('query');
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    await look('editor');
+    await button('Use it').click();
+    await look('use');
+    await page.keyboard.press('Escape');
+    const views: Record<string, string[]> = {
+      hub: [],
+      contract: ['query', queryId, 'contract'],
+      runs: ['query', queryId, 'runs'],
+      source: ['source', sourceId],
+      settings: ['source', sourceId, 'settings'],
+      'new source': ['new-source'],
+      'new query': ['new-query'],
+      keys: ['keys'],
+      'new key': ['keys', 'new'],
+      predict: ['classifier', classifierId, 'predict'],
+      train: ['classifier', classifierId, 'train'],
+      classes: ['classifier', classifierId, 'classes'],
+      evaluation: ['classifier', classifierId, 'evaluation'],
+      summary: ['summary'],
+      audit: ['audit'],
+    };
+    for (const [name, path] of Object.entries(views)) {
+      // In the second theme only colours differ, and these views have all of them.
+      if (theme === 'dark' && !['hub', 'settings', 'new key', 'predict', 'audit'].includes(name)) continue;
+      await goTo(...path);
+      await look(name);
+      if (name === 'new key') await page.keyboard.press('Escape');
+    }
+    await page.keyboard.press('Control+k');
+    await look('search');
+    await page.keyboard.press('Escape');
+    await button('Sign out').click();
+    await page.getByLabel('API key').waitFor();
+    await look('sign-in');
+    expect(Object.entries(found).filter(([, list]) => list.length > 0)).toEqual([]);
+  });
+
+  it('works by the keyboard alone: from the tree to rows, to the exact value', async () => {
+    const { page } = shared;
+    const { queryId } = await prepare();
+    await page.reload();
+    await page.getByRole('treeitem', { name: 'by region' }).first().waitFor();
+    const key = (name: string) => page.keyboard.press(name);
+    const focused = () =>
+      page.evaluate(`(() => {
+        const one = document.activeElement.shadowRoot?.activeElement ?? document.activeElement;
+        return one.getAttribute('aria-label') ?? one.getAttribute('role') ?? one.textContent;
+      })()`);
+    /** Presses Tab until something has the focus, as a person would. */
+    const tabTo = async (wanted: RegExp) => {
+      for (let i = 0; i < 60; i++) {
+        await key('Tab');
+        if (wanted.test(String(await focused()))) return;
+      }
+      throw new Error(`Tab does not lead to ${wanted}.`);
+    };
+    await key('Control+k');
+    await page.keyboard.type('by region');
+    await page.getByRole('option', { name: 'by region' }).first().waitFor();
+    await key('Enter');
+    await page.locator('h1', { hasText: 'by region' }).waitFor();
+    await goTo('query', queryId);
+    await tabTo(/^Statement$/);
+    await page.locator('.editor[data-state=open]').waitFor();
+    await key('Control+Home');
+    await page.keyboard.type('/* by keys */ ');
+    // Escape, then Tab leaves the editor.
+    await key('Escape');
+    await key('Tab');
+    await page.getByLabel('region', { exact: true }).focus();
+    await page.keyboard.type('south');
+    await tabTo(/^Declare ids|Send ids/);
+    await page.getByLabel('ids', { exact: true }).focus();
+    await page.keyboard.type('1,2,3,4,5,6,7,8,9');
+    await key('Enter');
+    await key('Control+Enter');
+    await ended(page, 'done');
+    await page.locator('.grid-cell', { hasText: 'south' }).first().waitFor();
+    await tabTo(/^Rows of/);
+    await key('Enter');
+    await page.locator('dialog .cell-text', { hasText: 'south' }).waitFor();
+    await key('Escape');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await key('Control+s');
+    await key('ArrowRight');
+    expect(await page.locator('.grid').getAttribute('aria-activedescendant')).toMatch(/-active$/);
+  });
+});
