@@ -153,9 +153,8 @@ interface AnswerOptions {
 }
 
 /**
- * The first chunk is held back until the answer is whole or a turn of the event loop has gone by: a small answer goes
- * out in one piece with its length, a large one streams. A failure after that destroys the connection, so that what the
- * client has never looks complete.
+ * Sends a small answer, which is one chunk, in one piece with its length, and streams a larger one. When a failure comes
+ * after the first chunk was sent, it destroys the connection, so that the client cannot take the answer for complete.
  */
 class StreamedAnswer implements ExecutionReply {
   readonly #request: FastifyRequest;
@@ -163,7 +162,8 @@ class StreamedAnswer implements ExecutionReply {
   readonly #response: ServerResponse;
   readonly #options: AnswerOptions;
   #truncated = false;
-  #held: Buffer | undefined;
+  /** The whole answer, where it is one chunk. */
+  #whole: Buffer | undefined;
   #streaming = false;
   #onDrain: () => void = () => {};
   #stall: NodeJS.Timeout | undefined;
@@ -180,10 +180,8 @@ class StreamedAnswer implements ExecutionReply {
   }
 
   chunk(bytes: Buffer, last = false): boolean {
-    if (this.#streaming) return this.#write(bytes);
-    if (this.#held === undefined) {
-      this.#held = bytes;
-      if (!last) setImmediate(() => this.#startStream());
+    if (last && !this.#streaming) {
+      this.#whole = bytes;
       return true;
     }
     this.#startStream();
@@ -205,10 +203,7 @@ class StreamedAnswer implements ExecutionReply {
   /** Before anything was sent the failure is the answer; after that the connection ends without completing the body. */
   async fail(err: unknown): Promise<FastifyReply> {
     clearTimeout(this.#stall);
-    if (!this.#streaming) {
-      this.#held = undefined;
-      throw err;
-    }
+    if (!this.#streaming) throw err;
     this.#request.failedWith = toHubError(err).code;
     this.#response.destroy();
     await this.#settle(undefined);
@@ -219,14 +214,16 @@ class StreamedAnswer implements ExecutionReply {
   finish(): string | Buffer | Promise<FastifyReply> {
     clearTimeout(this.#stall);
     const cut = this.#truncated && this.#options.trailer;
-    // Only what is sent in chunks has a trailer.
-    if (cut) this.#startStream();
-    const held = this.#held;
-    this.#held = undefined;
+    const whole = this.#whole;
+    if (cut) {
+      // Only a streamed answer can have a trailer.
+      this.#startStream();
+      if (whole !== undefined) this.#write(whole);
+    }
     if (this.#streaming) return this.#end(cut);
     this.#reply.header('content-type', this.#options.contentType);
-    // As a text a small answer goes out together with its head, in one write.
-    return held === undefined ? '' : held.length <= textBytesMax ? held.toString() : held;
+    // Node sends a string together with the head, in one write.
+    return whole === undefined ? '' : whole.length <= textBytesMax ? whole.toString() : whole;
   }
 
   async #end(cut: boolean): Promise<FastifyReply> {
@@ -247,9 +244,7 @@ class StreamedAnswer implements ExecutionReply {
   }
 
   #startStream(): void {
-    const held = this.#held;
-    if (this.#streaming || held === undefined) return;
-    this.#held = undefined;
+    if (this.#streaming) return;
     this.#streaming = true;
     this.#reply.header('content-type', this.#options.contentType).hijack();
     for (const [name, value] of Object.entries(this.#reply.getHeaders())) {
@@ -261,7 +256,6 @@ class StreamedAnswer implements ExecutionReply {
       clearTimeout(this.#stall);
       this.#onDrain();
     });
-    this.#write(held);
   }
 
   #keep(bytes: Buffer): void {
