@@ -1,7 +1,7 @@
 /**
- * PORT: what an engine adapter does for the executor. An adapter opens one connection at a time, to an address that
- * was checked before, and turns what the database sends straight into the bytes of the answer. Pools, queues,
- * deadlines, breakers and retries live outside, once for all engines.
+ * PORT: what an engine adapter does for the executor. An adapter opens one connection at a time, to an address that the
+ * executor has checked, and converts the database's bytes directly into the bytes of the answer. Pools, queues,
+ * deadlines, circuit breakers and retries are outside of it, the same for all engines.
  */
 
 import type { Socket } from 'node:net';
@@ -18,41 +18,41 @@ export interface TlsSettings {
   key?: string;
 }
 
-/** Which servers a source has, and how it reads from and logs in at them; MongoDB only. */
+/** The servers of a source, which of them to read from, and how to log in; MongoDB only. */
 export interface ServerSettings {
   /** Further servers of the same database. */
   hosts?: readonly { host: string; port: number }[];
-  /** `host` is a name whose servers DNS tells (`mongodb+srv`). */
+  /** The servers are in the SRV records of `host` (`mongodb+srv`). */
   srv?: boolean;
-  /** Its members are followed as its servers name them. */
+  /** The name of a replica set. Its servers report its current members. */
   replicaSet?: string;
-  /** Where reads go; `primary` unless given. */
+  /** Where reads go; `primary` by default. */
   readPreference?: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest';
-  /** What server and hub agree on unless given. */
+  /** Negotiated with the server by default. */
   authMechanism?: 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'MONGODB-X509' | 'PLAIN';
 }
 
-/** Where and as whom to connect. Plain secrets: never logged, never put into an error. */
+/** Address and credentials. They contain plain secrets, so they are never logged or put into an error. */
 export interface ConnectSettings extends ServerSettings {
   engine: EngineName;
   host: string;
   port: number;
   database: string;
-  /** Empty where MongoDB asks nobody who he is. */
+  /** Empty for a MongoDB server without authentication. */
   user: string;
   password: string;
-  /** The database that knows the user; MongoDB only. */
+  /** The database that the user is defined in; MongoDB only. */
   authSource?: string;
   tls: TlsSettings;
 }
 
-/** What connections to one source found out, for those that follow. */
+/** What the first connections to a source found out, for later ones. */
 export interface Learned {
-  /** The server refuses settings of the session at the start-up; PostgreSQL only. */
+  /** The server rejects session settings in the start-up message; PostgreSQL only. */
   refusesOptions?: boolean;
 }
 
-/** The servers that a name stands for in DNS (SRV, RFC 2782), and the texts beside them. */
+/** The SRV records (RFC 2782) and TXT records of a name. */
 export interface Services {
   servers: { host: string; port: number }[];
   texts: string[];
@@ -60,41 +60,41 @@ export interface Services {
 
 export interface ConnectDeps {
   /**
-   * Resolves, checks and dials `host:port`; the only way an adapter may open a socket. Rejects with SOURCE_UNREACHABLE.
-   * Further dials go to the address that was reached, unless they are to look it up anew.
+   * Resolves, checks and dials `host:port`. An adapter opens sockets in no other way. Rejects with SOURCE_UNREACHABLE.
+   * Later dials of the same host go to the address that the first one reached, unless `resolveAgain` is set.
    */
-  dial(host: string, port: number, signal: AbortSignal, options?: { anew?: boolean }): Promise<Socket>;
-  /** Rejects when there is no such service, or no answer in time. */
+  dial(host: string, port: number, options: { signal: AbortSignal; resolveAgain?: boolean }): Promise<Socket>;
+  /** Rejects if there is no such service, or if the name servers take too long. */
   resolveService?(service: string, name: string, signal: AbortSignal): Promise<Services>;
   /** Aborts the whole attempt: dial, TLS and log-in. */
   signal: AbortSignal;
-  /** A larger row ends its connection: SQL_REJECTED. */
+  /** A larger row is an error, SQL_REJECTED, and closes the connection. */
   rowBytesMax?: number;
-  /** Read and written by the adapter; the same for each connection to a source while its settings stay. */
+  /** Read and written by the adapter. The same object for all connections to a source until its settings change. */
   learned?: Learned;
 }
 
-/** A value bound by the driver. Numbers that a double cannot hold arrive as decimal text, or as what they were declared. */
+/** A value to bind. A number that a double cannot represent is a decimal text, or a value of its declared type. */
 export type Param = string | number | bigint | boolean | null | { readonly decimal: string };
 
 /** A statement ready for the engine: placeholders in the engine's own form. */
 export interface Statement {
-  /** Names the prepared statement on a connection; equal keys have equal texts. */
+  /** Identifies the prepared statement on a connection: equal keys have equal texts. */
   key: string;
   text: string;
   params: Param[];
-  /** `read` runs in a read-only transaction that is rolled back, `write` in its own transaction, `standalone` outside of any. */
+  /** `read` runs in a read-only transaction that is rolled back, `write` in a transaction of its own, `standalone` in none. */
   kind: 'read' | 'write' | 'standalone';
 }
 
 export interface RunOptions {
-  /** Rows after this many are not sent; the outcome says `truncated`. */
+  /** Further rows are not sent, and the outcome is `truncated`. */
   maxRows?: number;
-  /** A write that touches more rows is rolled back: MAX_AFFECTED. */
+  /** A write that affects more rows is rolled back: MAX_AFFECTED. */
   maxAffected?: number;
-  /** Runs, reports and rolls back. */
+  /** Runs the statement and rolls it back. */
   dryRun?: boolean;
-  /** The second net under the executor's own deadline: the server's statement time-out. */
+  /** For the server's own statement timeout, a backstop to the executor's deadline. */
   statementTimeoutMs: number;
 }
 
@@ -103,13 +103,13 @@ export interface Outcome {
   hasRows: boolean;
   rowCount: number;
   truncated: boolean;
-  /** What the database did, however few of the rows that a write returned are in the answer. */
+  /** All rows that the database changed, even if the answer contains fewer. */
   affectedRows?: number;
   /** Exact digits. */
   insertId?: string;
 }
 
-/** A column of a result or of a table, in the words of its engine. */
+/** A column of a result or of a table; the type as the engine names it. */
 export interface ColumnInfo {
   name: string;
   type: string;
@@ -118,13 +118,13 @@ export interface ColumnInfo {
 
 export interface Signature {
   columns: ColumnInfo[];
-  /** One per placeholder, in order; undefined where the engine cannot tell. */
+  /** The type of each placeholder, in order; undefined if the engine does not report it. */
   parameters: (string | undefined)[];
 }
 
 export interface Schema {
   tables: SchemaTable[];
-  /** There are more than are shown. */
+  /** Some tables are left out. */
   truncated?: true;
 }
 
@@ -136,36 +136,33 @@ export interface SchemaTable {
 }
 
 /**
- * One session at the database. Only one call is under way at a time, except `cancel`.
+ * One session at the database. Apart from `cancel`, one call runs at a time.
  *
- * Errors of every method are HubErrors: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, ROLLBACK_INCOMPLETE, CANCELLED,
- * SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent or nothing can have run), SOURCE_BROKEN (the connection died on
- * the way, so a write may have happened). Their texts come from our own tables; a database's own message is passed only
- * for errors caused by the statement itself, never with host, user or values in it. `sql.line` and `sql.column` count
- * in the text that was run.
+ * All methods reject with a HubError: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, ROLLBACK_INCOMPLETE,
+ * CANCELLED, SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent, or nothing can have run) or SOURCE_BROKEN (the
+ * connection died, so a write may have been carried out). The adapter has its own messages. It passes on a message of
+ * the database only for an error in the statement itself, without host, user or values. `sql.line` and `sql.column` are
+ * positions in the text that was run.
  */
 export interface Connection {
   readonly serverVersion: string;
-  /** True once the connection must not be used again. Never becomes false. */
+  /** Once true, it stays true, and the connection must not be used again. */
   readonly broken: boolean;
-  /** Called once when the connection dies or is closed, also while idle. */
+  /** The listener is called once, when the connection dies or is closed, even while idle. */
   onClose(listener: () => void): void;
-  /** Runs one statement to its end, rows into `sink`. The connection is clean again when this settles, or `broken`. */
+  /** Runs one statement and writes its rows to `sink`. Once this settles, the connection is either clean or `broken`. */
   run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
-  /** Asks the database, on a side connection, to stop what runs here. Resolves when asked; `run` then rejects with CANCELLED. */
+  /** Cancels the running statement over a second connection. Resolves when the request was delivered; `run` then rejects with CANCELLED. */
   cancel(signal: AbortSignal): Promise<void>;
-  /** A round trip that proves the connection alive. */
+  /** A round trip to check that the connection is alive. */
   ping(): Promise<void>;
   describe(statement: Statement): Promise<Signature>;
   readSchema(): Promise<Schema>;
-  /** Closes at once; idempotent. */
+  /** Closes the connection at once. Idempotent. */
   close(): void;
 }
 
-/**
- * The connection died before the server answered anything to what was sent, so a read may be repeated. Whether a write
- * was carried out is unknown all the same.
- */
+/** The connection died before the server responded. A read may be repeated; whether a write was carried out is unknown. */
 export class NeverAnswered extends HubError {
   constructor(cause?: unknown) {
     super('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
@@ -174,6 +171,6 @@ export class NeverAnswered extends HubError {
 
 export interface Engine {
   connect(settings: ConnectSettings, deps: ConnectDeps): Promise<Connection>;
-  /** True for a port that the engine itself listens at, where no source may be. */
+  /** True for a port that the adapter itself listens on: no source may have it. */
   owns?(address: string, port: number): boolean;
 }

@@ -33,7 +33,7 @@ import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readExecutorConfig, readSealing, type SealingSettings } from './config.ts';
 import { startResealing } from './credentials/rotation.ts';
 import { openRemoteCatalog } from './definitions/remote-catalog.ts';
-import { type ExecutorDeps, openExecutor } from './service.ts';
+import { type ExecutorDeps, type ExecutorService, openExecutor } from './service.ts';
 
 const portDefault = 7072;
 const metricsPortDefault = 9092;
@@ -80,27 +80,7 @@ export async function startExecutorProcess(
     tracing,
   });
   const draining = new AbortController();
-  const server = await startGrpcServer({
-    address: `${grpc.host}:${grpc.port}`,
-    services: [
-      {
-        definition: executorService,
-        handlers: createHandlers(service.executor, {
-          callsMax: callsPerSessionMax,
-          draining: draining.signal,
-          onFailure: service.onFailure,
-        }),
-      },
-    ],
-    reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
-    keepalive: false,
-    // Health checks fail until the catalog was reached: without it the executor can run nothing.
-    serving: false,
-    tracing,
-    serviceTokens: grpc.serviceTokens,
-    credentials: serverCredentialsOf(grpc),
-    onFailure: service.onFailure,
-  });
+  const server = await startServer(service, { grpc, tracing, draining: draining.signal });
   let catalogReached = false;
   void catalog.reached.then(() => {
     catalogReached = true;
@@ -126,6 +106,33 @@ export async function startExecutorProcess(
       return closers.close();
     },
   };
+}
+
+interface ServerOptions {
+  grpc: ReturnType<typeof readGrpcSettings>;
+  tracing: ExecutorDeps['tracing'];
+  draining: AbortSignal;
+}
+
+function startServer(service: ExecutorService, { grpc, tracing, draining }: ServerOptions) {
+  const { executor, onFailure } = service;
+  return startGrpcServer({
+    address: `${grpc.host}:${grpc.port}`,
+    services: [
+      {
+        definition: executorService,
+        handlers: createHandlers(executor, { callsMax: callsPerSessionMax, draining, onFailure }),
+      },
+    ],
+    reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
+    keepalive: false,
+    // Health checks fail until the catalog was reached: without it the executor can run nothing.
+    serving: false,
+    tracing,
+    serviceTokens: grpc.serviceTokens,
+    credentials: serverCredentialsOf(grpc),
+    onFailure,
+  });
 }
 
 function createHandlers(

@@ -1,42 +1,42 @@
 /**
- * Where an engine adapter writes its rows: bytes of the answer, in the format the caller asked for. The adapter says
- * once which columns come and how their fields are encoded, then writes field after field without making a value.
+ * Where an engine adapter writes its rows. The adapter names the columns and the encoders of their fields once; the rows
+ * then go from the database's bytes to the bytes of the answer, without a JavaScript value in between.
  */
 
 import type { ByteWriter } from './result/byte-writer.ts';
 
 export type RowFormat = 'json' | 'ndjson' | 'csv';
 
-/** Appends one non-null field, found at `source[start, end)` in the wire form of its type, as bytes of the answer. */
+/** Appends a field that is not NULL, given in its wire format at `source[start, end)`, to the answer. */
 export type FieldEncoder = (out: ByteWriter, source: Buffer, start: number, end: number) => void;
 
 /** Appends the document that begins at `source[start]` as a JSON object. */
 export type DocumentEncoder = (out: ByteWriter, source: Buffer, start: number) => void;
 
 export interface SinkColumn {
-  /** As the database named it; the sink renames duplicates. */
+  /** As the database named it. The sink renames duplicates. */
   name: string;
-  /** The engine's word for the type, for `meta`. */
+  /** The type as the engine names it, for `meta`. */
   type: string;
   encode: FieldEncoder;
-  /** A JSON document: in CSV it stands as its text, quotes and all. */
+  /** A JSON document: a CSV field contains its text as it is. */
   isJson?: boolean;
 }
 
 export interface RowSink {
   readonly format: RowFormat;
-  /** `string`: bigint and decimal are always strings. */
+  /** `string`: bigint and decimal values are always strings. */
   readonly numbers: 'auto' | 'string';
-  /** Called once, before the first row, also when there are no rows. */
+  /** Called once before the first row, and also if there are no rows. */
   begin(columns: SinkColumn[]): void;
-  /** Writes one row: `offsets[2i]` and `offsets[2i+1]` bound field i in `source`; a start of -1 is NULL. */
+  /** Writes one row. Field i is between `offsets[2i]` and `offsets[2i+1]` of `source`; a start of -1 means NULL. */
   row(source: Buffer, offsets: Int32Array): void;
   /**
-   * Writes one row that has members of its own: `write` appends it as a JSON object. Not for CSV, whose rows all have
-   * the columns of the first line.
+   * Writes one row with its own members: `write` appends it as a JSON object. Not for CSV, where all rows have the same
+   * columns.
    */
   document(source: Buffer, start: number, write: DocumentEncoder): void;
-  /** True while the receiver is behind: the adapter stops reading from its socket until `onDrain` fires. */
+  /** While true, the adapter stops reading from its socket until the listener of `onDrain` is called. */
   readonly full: boolean;
   onDrain(listener: () => void): void;
 }

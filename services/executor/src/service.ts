@@ -1,4 +1,4 @@
-/** The composition of the executor: definitions, pools, engines and the pipeline, bound to a catalog. */
+/** Composes the executor from definitions, pools, engines and the pipeline. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { Executor } from '@datahub/executor-session/executor';
@@ -15,12 +15,12 @@ import { createExecute, type ExecuteDeps } from './execution/execute.ts';
 import { type CompileQuery, compileOnce } from './execution/prepare.ts';
 import { createSourceCalls } from './execution/source-calls.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
-import { createDial, type Dial } from './network/dialer.ts';
+import { createDial } from './network/dialer.ts';
 import { createResolve } from './network/resolver.ts';
 import { createServiceResolve, type ServiceResolve } from './network/service-names.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
-import { createExecutorEvents } from './telemetry/events.ts';
+import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
 
 export interface ExecutorDeps {
   logger: Logger;
@@ -66,28 +66,8 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     resolveTimeoutMs,
     renewTimeoutMs,
   });
-  const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
-  const engines = Object.values(deps.engines);
-  const owns = (address: string, port: number) =>
-    engines.some((engine) => engine.owns?.(address, port) ?? false);
-  const dialling = { policy, connectTimeoutMs: config.pool.connectTimeoutMs, owns };
-  const connect = createConnect(deps, {
-    rowBytesMax: config.rowBytesMax,
-    newDial: (accountId) => createDial({ ...dialling, accountId }),
-    resolveService: deps.resolveService ?? createServiceResolve(),
-  });
   const pools = createPoolRegistry<SourceDefinition>({
-    open: async (source, signal) => {
-      const startedAt = now();
-      try {
-        const connection = await connect(source, signal);
-        events.connected(source, now() - startedAt);
-        return connection;
-      } catch (err) {
-        events.connected(source, now() - startedAt, err);
-        throw err;
-      }
-    },
+    open: createOpen(config, deps, () => events),
     pool: config.pool,
     breaker: defaultBreakerSettings,
     limits: config.connections,
@@ -126,17 +106,32 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   };
 }
 
-interface Connecting {
-  newDial: (accountId: string) => Dial;
-  resolveService: ServiceResolve;
-  rowBytesMax: number;
+/** Opens the connections of pools, and reports each attempt. */
+function createOpen(config: ExecutorConfig, deps: ExecutorDeps, events: () => ExecutorEvents) {
+  const connect = createConnect(config, deps);
+  return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
+    const startedAt = now();
+    try {
+      const connection = await connect(source, signal);
+      events().connected(source, now() - startedAt);
+      return connection;
+    } catch (err) {
+      events().connected(source, now() - startedAt, err);
+      throw err;
+    }
+  };
 }
 
 /** Decrypts the credentials and opens a connection. The plain secrets exist only during this call. */
-function createConnect(
-  { engines, opener }: Pick<ExecutorDeps, 'engines' | 'opener'>,
-  { newDial, resolveService, rowBytesMax }: Connecting,
-) {
+function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
+  const { engines, opener, resolve = createResolve(), resolveService = createServiceResolve() } = deps;
+  const { rowBytesMax } = config;
+  const dialling = {
+    policy: createAddressPolicy(config.addresses, resolve),
+    connectTimeoutMs: config.pool.connectTimeoutMs,
+    owns: (address: string, port: number) =>
+      Object.values(engines).some((engine) => engine.owns?.(address, port) ?? false),
+  };
   // A pool keeps the same definition object until the settings change.
   const learnedOf = new WeakMap<SourceDefinition, Learned>();
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
@@ -144,7 +139,7 @@ function createConnect(
     learnedOf.set(source, learned);
     const { accountId } = source;
     return engines[source.engine].connect(await unseal(source, opener), {
-      dial: newDial(accountId),
+      dial: createDial({ ...dialling, accountId }),
       resolveService: (service, name, asking) => resolveService(service, name, { accountId, signal: asking }),
       signal,
       rowBytesMax,

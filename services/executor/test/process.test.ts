@@ -81,7 +81,7 @@ function environment(privateKey: string, catalogPort: number) {
 const parts: Parameters<typeof startExecutorProcess>[1] = {
   engines: forEachEngine({
     connect: async ({ host, port: sourcePort }, { dial, signal }) => {
-      await dial(host, sourcePort, signal);
+      await dial(host, sourcePort, { signal });
       throw new Error('The dial must have been refused.');
     },
   }),

@@ -23,7 +23,7 @@ import { forEachEngine } from './fakes/engines.ts';
 function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)[]): Engine {
   return {
     connect: async (settings, { dial, signal, learned }) => {
-      const socket = await dial(settings.host, settings.port, signal);
+      const socket = await dial(settings.host, settings.port, { signal });
       seen.push(settings);
       learnt.push(learned);
       let text = '';

@@ -1,4 +1,4 @@
-/** The only way out to users' databases: checks the host, then dials exactly the addresses that were checked. */
+/** Opens all sockets to users' databases: checks the host, then dials only the addresses that were checked. */
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -10,36 +10,36 @@ export type Dial = ConnectDeps['dial'];
 
 export interface DialOptions {
   policy: AddressPolicy;
-  /** Accounts take turns at looking up names. */
+  /** Name look-ups are served round-robin by account. */
   accountId: string;
-  /** Bounds name resolution and all attempts together. */
+  /** For name resolution and all attempts together. */
   connectTimeoutMs: number;
-  /** True for a port of the hub's own, which is refused like an address. */
+  /** True for a port that the hub itself listens on; it is refused like a forbidden address. */
   owns?: (address: string, port: number) => boolean;
-  /** How long one address may stay silent before the next is tried beside it (RFC 8305). */
+  /** How long to wait for one address before the next is dialled in parallel (RFC 8305). */
   staggerMs?: number;
-  /** Opens a socket to an address that was checked; tests watch it. */
+  /** Opens a socket to a checked address. Tests replace it. */
   connect?: (target: CheckedAddress, port: number) => Socket;
 }
 
 const keepAliveMs = 30_000;
 
 /**
- * One text and one code for an unknown host, a closed port, silence and a refusal by policy: the hub is no port
- * scanner. What it was stays in `cause`.
+ * The same error for an unknown host, a closed port, a timeout and a forbidden address, so that the hub cannot be used
+ * as a port scanner. The `cause` tells them apart, for the log.
  */
 export function sourceUnreachable(cause: unknown): HubError {
   return new HubError(
     'SOURCE_UNREACHABLE',
-    'The source cannot be reached. Check its host and port, and that it takes connections from the hub.',
+    'The source cannot be reached. Check its host and port, and that it accepts connections from the hub.',
     { cause, stage: 'connect', retryable: true },
   );
 }
 
 /**
- * Dials for one connection to a source. The first call resolves and checks; further ones for the same host, such as the
- * side connection of a cancel, go to the very address that was reached, for a name can stand for several servers.
- * Rejects with SOURCE_UNREACHABLE, whatever went wrong.
+ * Makes the dial function of one connection to a source. Its first call for a host resolves and checks it. Later ones,
+ * such as the one that cancels a statement, use the address that was reached, since a name can have several servers.
+ * All failures are SOURCE_UNREACHABLE.
  */
 export function createDial(options: DialOptions): Dial {
   const {
@@ -51,16 +51,16 @@ export function createDial(options: DialOptions): Dial {
     owns = () => false,
   } = options;
   const reached = new Map<string, CheckedAddress>();
-  return async (host, port, signal, { anew = false } = {}) => {
+  return async (host, port, { signal, resolveAgain = false }) => {
     const bound = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
     try {
-      const known = anew ? undefined : reached.get(host);
+      const known = resolveAgain ? undefined : reached.get(host);
       const asker = { accountId, signal: bound };
       const targets = known ? [known] : interleave(await orAborted(policy.check(host, asker), bound));
       if (targets.some(({ address }) => owns(address, port)))
-        throw new AddressRefused('The port is the hub’s own.');
+        throw new AddressRefused('The hub itself listens on the port.');
       const { socket, target } = await race({ targets, port, staggerMs, connect, signal: bound });
-      if (!anew) reached.set(host, target);
+      if (!resolveAgain) reached.set(host, target);
       socket.setNoDelay(true);
       socket.setKeepAlive(true, keepAliveMs);
       return socket;
@@ -74,7 +74,7 @@ function openChecked(target: CheckedAddress, port: number): Socket {
   return openSocket({ host: target.address, port, family: target.family });
 }
 
-/** Families take turns, so that a dead one costs one stagger. */
+/** Alternates the address families, so that one that does not work costs one stagger. */
 function interleave(targets: readonly CheckedAddress[]): CheckedAddress[] {
   const first = targets[0]?.family;
   const same = targets.filter(({ family }) => family === first);
@@ -107,7 +107,7 @@ interface Reached {
   target: CheckedAddress;
 }
 
-/** Starts the targets one after another; the first that connects wins and the others are destroyed. */
+/** Dials the targets one after another. The first to connect wins, and the other sockets are destroyed. */
 function race({ targets, port, staggerMs, connect, signal }: Race): Promise<Reached> {
   return new Promise((resolve, reject) => {
     const pending = new Set<Socket>();

@@ -1,7 +1,7 @@
 /**
- * Bytes from sources, read in place. All sockets read into one space: what comes is taken within the call that says so,
- * and none of them reads meanwhile. A buffer for each read would be 64 KiB of garbage, whatever came, and as much again
- * where the start of a message waits for its end.
+ * One read buffer for all sockets to sources. A socket's bytes are used within the call that delivers them, and no other
+ * socket reads meanwhile. A buffer for each read would be 64 KiB of garbage however few bytes arrive, and as much again
+ * when the start of a message is kept.
  */
 
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
@@ -9,48 +9,57 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 /** `bytes` are valid during the call only. */
 export type OnBytes = (bytes: Buffer) => void;
 
-/** Room before what is read, for the start of a message whose end has come. */
+/** Room before the bytes just read, for the start of the message that they complete. */
 const headBytes = 65_536;
 const readBytes = 32_768;
 
 const space = Buffer.allocUnsafeSlow(headBytes + readBytes);
-const inPlace = new WeakMap<Socket, OnBytes>();
 
-/** Windows is given the place of what is yet to come, for each socket one. */
+/** The consumer of a socket's bytes, once it is read in place. */
+const consumer = Symbol('consumer');
+
+interface SharedSocket extends Socket {
+  [consumer]?: OnBytes;
+}
+
+/** On Windows each pending read needs a buffer of its own. */
 const canShare = process.platform !== 'win32';
 
-/** Opens a socket. Until somebody reads it in place it is like any other. */
+/** Opens a socket, which is an ordinary one until `readInPlace`. */
 export function openSocket(options: TcpNetConnectOpts): Socket {
   if (!canShare) return connect(options);
   const callback = (length: number): boolean => {
     const bytes = space.subarray(headBytes, headBytes + length);
-    const take = inPlace.get(socket);
-    if (take === undefined) return socket.push(Buffer.from(bytes));
-    take(bytes);
+    const consume = socket[consumer];
+    if (consume === undefined) return socket.push(Buffer.from(bytes));
+    consume(bytes);
     return true;
   };
-  const socket: Socket = connect({ ...options, onread: { buffer: space.subarray(headBytes), callback } });
+  const socket: SharedSocket = connect({
+    ...options,
+    onread: { buffer: space.subarray(headBytes), callback },
+  });
   return socket;
 }
 
-/** From here on all that comes is handed to `take` as it is read, and nobody else listens. */
-export function readInPlace(socket: Socket, take: OnBytes): void {
+/** Passes all further bytes to `consume` as they are read. Removes all other listeners. */
+export function readInPlace(socket: Socket, consume: OnBytes): void {
   socket.removeAllListeners('data');
-  inPlace.set(socket, take);
-  // What had come before, and what other sockets hand on, such as those with TLS.
-  socket.on('data', take);
+  (socket as SharedSocket)[consumer] = consume;
+  // For bytes that were read before, and for sockets on top of others, such as those of TLS.
+  socket.on('data', consume);
   socket.resume();
 }
 
-/** The start of a message, kept until its end has come. */
+/** Keeps the start of a message until the rest has arrived. */
 export class Carry {
   #start: Buffer | undefined;
-  /** Bytes of the whole message; 0 when its header is not there. */
+  /** The length of the whole message; 0 until its header is complete. */
   #needed = 0;
   #parts: Buffer[] = [];
   #partBytes = 0;
 
-  /** What is there to be read with these bytes; undefined where it is still too little. */
+  /** The kept start and these bytes in one buffer; undefined if the message is still incomplete. */
   join(bytes: Buffer): Buffer | undefined {
     const start = this.#start;
     if (start === undefined) return bytes;
@@ -67,14 +76,14 @@ export class Carry {
     return joined;
   }
 
-  /** The message that begins at `at` is not whole; it takes `needed` bytes, 0 where that is not known yet. */
+  /** Keeps the message that begins at `at`. It has `needed` bytes in total, or 0 if that is not known yet. */
   keep(bytes: Buffer, at: number, needed: number): void {
     this.#start = Buffer.from(bytes.subarray(at));
     this.#needed = needed;
   }
 }
 
-/** In the space, where that is where the bytes are and there is room. */
+/** Joins them within the shared buffer, if the bytes are in it and there is room; else undefined. */
 function putBefore(start: Buffer, bytes: Buffer): Buffer | undefined {
   if (bytes.buffer !== space.buffer || start.length > headBytes) return undefined;
   start.copy(space, headBytes - start.length);

@@ -1,4 +1,4 @@
-/** Wire bytes → JSON bytes, for what several engines share. No value is made on the way. */
+/** Encodes the values that several engines share from their wire format to JSON, byte by byte, without JavaScript values. */
 
 import type { ByteWriter } from './byte-writer.ts';
 
@@ -14,16 +14,14 @@ const hex = Buffer.from('0123456789abcdef');
 const wordBytes = 4;
 const escapeBytesMax = 6;
 
-/** What a double gives back digit by digit. */
+/** A double represents every decimal number of this many digits exactly. */
 const exactDigitsMax = 15;
 
 /** Short escapes by control character; 0 where only the long form exists. */
-const shortEscapes = new Uint8Array(32);
-shortEscapes[0x08] = 0x62;
-shortEscapes[0x09] = 0x74;
-shortEscapes[0x0a] = 0x6e;
-shortEscapes[0x0c] = 0x66;
-shortEscapes[0x0d] = 0x72;
+const shortEscapes = Uint8Array.from({ length: 32 }, (_, byte) => {
+  const at = '\b\t\n\f\r'.indexOf(String.fromCharCode(byte));
+  return at === -1 ? 0 : 'btnfr'.charCodeAt(at);
+});
 
 /** UTF-8 text as a JSON string. */
 export function writeString(out: ByteWriter, source: Buffer, start: number, end: number): void {
@@ -39,8 +37,8 @@ export function writeString(out: ByteWriter, source: Buffer, start: number, end:
 }
 
 /**
- * Copies a word at a time up to the first that holds a byte which needs an escape, and says where that is. Room must be
- * there for all.
+ * Copies whole words up to the first one that contains a byte to escape, and returns the position of that one. `out` must
+ * have room for the whole text.
  */
 function copyPlain(out: ByteWriter, source: Buffer, start: number, end: number): number {
   let at = out.position;
@@ -57,7 +55,7 @@ function copyPlain(out: ByteWriter, source: Buffer, start: number, end: number):
       }
       write.setInt32(at, word, true);
     }
-    // The last word ends where the text does, whatever of it was copied before.
+    // The last word ends with the text, and may overlap the one before it.
     const word = read.getInt32(last, true);
     if (!needsEscape(word)) {
       write.setInt32(at + last - from, word, true);
@@ -76,8 +74,8 @@ function copyPlain(out: ByteWriter, source: Buffer, start: number, end: number):
 }
 
 /**
- * True if one of four bytes is a control character, a quote or a backslash: those become zero or less by a subtraction,
- * which borrows from a byte's highest bit. "Determine if a word has a byte less than n", Bit Twiddling Hacks, Anderson.
+ * True if one of four bytes is a control character, a quote or a backslash. A subtraction makes these bytes negative,
+ * which sets their highest bit. "Determine if a word has a byte less than n", Bit Twiddling Hacks, Anderson.
  */
 function needsEscape(word: number): boolean {
   const less = (word - 0x20202020) | ((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101);
@@ -117,13 +115,13 @@ function writeControl(target: Buffer, from: number, byte: number): number {
   return at;
 }
 
-/** Bytes that are JSON already. */
+/** Copies bytes that are JSON already. */
 export function writeRaw(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(end - start);
   copyBytes(out, source, start, end);
 }
 
-/** A JSON document on one line: a line break in it stands only between tokens. */
+/** Writes a JSON document on one line. Line breaks in it can only be between tokens. */
 export function writeJson(out: ByteWriter, source: Buffer, start: number, end: number): void {
   const from = out.position;
   writeRaw(out, source, start, end);

@@ -53,7 +53,7 @@ function spyDial(options: {
   return { dial, dialled, sockets };
 }
 
-const idle = new AbortController().signal;
+const idle = { signal: new AbortController().signal };
 
 test('a forbidden target is never dialled, in whatever form, alone or among others', async () => {
   const forms = [...never, ...loopback, ...privates];
@@ -204,7 +204,7 @@ test('what cannot be reached says so, and why to the log alone', async () => {
   await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({
     code: 'SOURCE_UNREACHABLE',
     message:
-      'The source cannot be reached. Check its host and port, and that it takes connections from the hub.',
+      'The source cannot be reached. Check its host and port, and that it accepts connections from the hub.',
     stage: 'connect',
     retryable: true,
     cause: { name: 'AddressRefused', message: 'An address of the host is of a refused kind (loopback).' },
@@ -212,7 +212,7 @@ test('what cannot be reached says so, and why to the log alone', async () => {
 });
 
 test('what was called off before is not begun', async () => {
-  const gone = AbortSignal.abort(new Error('gone'));
+  const gone = { signal: AbortSignal.abort(new Error('gone')) };
   let asked = 0;
   const resolve = () => {
     asked++;
@@ -234,11 +234,11 @@ test('the caller can call it off', async () => {
     fate: () => 'silence',
     connectTimeoutMs: 5_000,
   });
-  const dialling = dial('db.example', 5432, controller.signal);
+  const dialling = dial('db.example', 5432, { signal: controller.signal });
   setTimeout(() => controller.abort(), 5);
   await expect(dialling).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
   expect(sockets.every(({ destroyed }) => destroyed)).toBe(true);
-  await expect(dial('db.example', 5432, controller.signal)).rejects.toMatchObject({
+  await expect(dial('db.example', 5432, { signal: controller.signal })).rejects.toMatchObject({
     code: 'SOURCE_UNREACHABLE',
   });
 });

@@ -56,7 +56,6 @@ async function startSubjectPostgres(dir: string, good: Certificates): Promise<Su
     show: async ({ cert, key }) => {
       await replace(dir, 'postgres', { cert, key });
       await operator('SELECT pg_reload_conf()');
-      // It is taken up a moment later.
       await new Promise((resolve) => setTimeout(resolve, 200));
     },
     open: (settings) =>

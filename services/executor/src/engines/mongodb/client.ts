@@ -104,7 +104,7 @@ function createReach(settings: ConnectSettings, deps: ConnectDeps) {
   return async (host: string, port: number, signal: AbortSignal) => {
     const at = `${host}:${port}`;
     const secure = async () => {
-      const socket = await deps.dial(host, port, signal, { anew: true });
+      const socket = await deps.dial(host, port, { signal, resolveAgain: true });
       const abort = () => void socket.destroy();
       signal.addEventListener('abort', abort, { once: true });
       return startTls(socket, { host, tls }).finally(() => signal.removeEventListener('abort', abort));
@@ -118,7 +118,7 @@ function createReach(settings: ConnectSettings, deps: ConnectDeps) {
         plain.add(at);
       }
     }
-    return deps.dial(host, port, signal, { anew: true });
+    return deps.dial(host, port, { signal, resolveAgain: true });
   };
 }
 

@@ -59,7 +59,7 @@ async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean):
 
 async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean): Promise<Driver> {
   const { host, port, signal } = { ...settings, ...deps };
-  const socket = await deps.dial(host, port, signal);
+  const socket = await deps.dial(host, port, { signal });
   const abort = () => socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   try {

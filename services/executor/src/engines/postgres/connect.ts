@@ -64,7 +64,7 @@ async function reach(
   deps: ConnectDeps,
   { signal, plainAllowed }: { signal: AbortSignal; plainAllowed: boolean },
 ): Promise<Reached> {
-  const socket = await deps.dial(host, port, signal);
+  const socket = await deps.dial(host, port, { signal });
   const abort = () => socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   try {

@@ -27,7 +27,7 @@ export function watchForPostgres(
   onPostgres: () => void,
 ): void {
   const timer = setTimeout(async () => {
-    const probe = await deps.dial(host, port, deps.signal).catch(() => undefined);
+    const probe = await deps.dial(host, port, { signal: deps.signal }).catch(() => undefined);
     if (probe === undefined) return;
     const end = () => probe.destroy();
     socket.once('close', end).once('data', end);
