@@ -40,8 +40,8 @@ const groups: Record<string, Group> = {
     ],
   },
   tenancy: {
-    files: ['services/catalog/src/documents-access.ts', 'services/catalog/src/check.ts'],
-    tests: ['services/catalog/test/documents-access.test.ts', 'services/catalog/test/check.test.ts'],
+    files: ['services/catalog/src/catalog.ts', 'services/catalog/src/check.ts'],
+    tests: ['services/catalog/test/catalog.test.ts', 'services/catalog/test/check.test.ts'],
   },
   seal: {
     files: [

@@ -18,7 +18,7 @@ import { createBodyValidators } from './http/validation.ts';
 import { consolePaths, registerConsole } from './routes/console.ts';
 import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
 import { buildOpenApi } from './routes/openapi.ts';
-import { listRoutes, type Route, takesIdempotencyKey } from './routes/table.ts';
+import { countedAs, listRoutes, type Route, takesIdempotencyKey } from './routes/table.ts';
 import { type GatewayEvents, startSpan } from './telemetry/events.ts';
 import type { UsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -188,7 +188,7 @@ function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfi
       reads: route.method === 'GET' || route.reads === true,
       settledBy: route.settledBy,
       executes: route.executes === true,
-      counted: route.counted,
+      counted: countedAs(route),
       pointers: route.pointers,
       secretAnswer: route.secretAnswer === true,
       bodyOptional: route.bodyOptional === true,

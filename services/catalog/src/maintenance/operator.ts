@@ -3,7 +3,7 @@
 import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Catalog } from '../documents-access.ts';
+import type { Catalog } from '../catalog.ts';
 import { createKeyCalls } from '../rpc/keys.ts';
 
 export interface OperatorRequest {

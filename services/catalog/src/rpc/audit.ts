@@ -1,13 +1,14 @@
 /** Who did what to which thing: never values. A change and its entry are one write. */
 
 import { createHash } from 'node:crypto';
+import type { AuditAction } from '@datahub/contract/audit-actions';
 import type { Beside } from '@datahub/document-store';
 import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createFixedId, operationIdOf } from '@datahub/service-kit/id';
+import type { Catalog } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
-import type { Catalog } from '../documents-access.ts';
 import { countedMs } from '../maintenance/expiry-sweep.ts';
 import { listPage } from './pagination.ts';
 
@@ -21,10 +22,53 @@ const sideBySide = 8;
 /** Of a call's time, for the answer and for what was begun. */
 const reserveMs = 2_000;
 
-type Entry = Pick<AuditDoc, 'action' | 'resourceId'>;
+/**
+ * What the audit calls each RPC. Null: it changes nothing, or only records of its own (uses, rates, idempotency keys). An
+ * RPC without a line here does not compile.
+ */
+const actionOf = {
+  createHub: 'hub.create',
+  listHubs: null,
+  getHub: null,
+  updateHub: 'hub.update',
+  deleteHub: 'hub.delete',
+  getHubContents: null,
+  createFolder: 'folder.create',
+  updateFolder: 'folder.update',
+  deleteFolder: 'folder.delete',
+  createSource: 'source.create',
+  listSources: null,
+  getSource: null,
+  updateSource: 'source.update',
+  deleteSource: 'source.delete',
+  createQuery: 'query.create',
+  listQueries: null,
+  getQuery: null,
+  updateQuery: 'query.update',
+  deleteQuery: 'query.delete',
+  authenticate: null,
+  createKey: 'key.create',
+  listKeys: null,
+  rotateKey: 'key.rotate',
+  revokeKey: 'key.revoke',
+  listAudit: null,
+  recordUse: null,
+  takeRequests: null,
+  beginOperation: null,
+  finishOperation: null,
+} as const satisfies Record<keyof CatalogCalls, AuditAction | null>;
 
-/** To be written beside the change that it tells of: one is never kept without the other. */
-export function auditEntry(catalog: Catalog, ctx: CallContext, entry: Entry): Beside {
+type AuditedRpc = {
+  [R in keyof typeof actionOf]: (typeof actionOf)[R] extends null ? never : R;
+}[keyof CatalogCalls];
+
+interface Entry {
+  rpc: AuditedRpc;
+  resourceId: string;
+}
+
+/** The entry of a change, to be written in one step with it: the store never keeps one without the other. */
+export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId }: Entry): Beside {
   const { accountId, keyId } = requirePrincipal(ctx);
   const at = catalog.nowMs();
   const doc: AuditDoc = {
@@ -36,16 +80,17 @@ export function auditEntry(catalog: Catalog, ctx: CallContext, entry: Entry): Be
     requestId: ctx.requestId,
     count: 1,
     failed: 0,
-    ...entry,
+    action: actionOf[rpc],
+    resourceId,
   };
   return { collection: 'audit', doc };
 }
 
-/** Of a change that goes back on another one of the same call. */
+/** The entry of a change that undoes another one of the same call. */
 export const undoEntry = (catalog: Catalog, ctx: CallContext, entry: Entry): Beside =>
   auditEntry(catalog, { ...ctx, operation: undefined }, entry);
 
-/** The one entry of an operation that has an idempotency key: where it is, the operation was carried out. */
+/** The id of the one entry of an operation with an idempotency key. If the entry exists, the operation was carried out. */
 export const entryIdOf = ({ namespace }: Pick<Catalog, 'namespace'>, operation: string | undefined) =>
   operationIdOf({ namespace, kind: 'evt' }, operation);
 

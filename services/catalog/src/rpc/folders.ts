@@ -5,7 +5,6 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
-import type { FolderDoc } from '../documents.ts';
 import {
   type Catalog,
   findFolder,
@@ -16,7 +15,8 @@ import {
   makeContext,
   notFound,
   update,
-} from '../documents-access.ts';
+} from '../catalog.ts';
+import type { FolderDoc } from '../documents.ts';
 import { categoryOf, heightOf, isAbove, levelOf, levelsMax, makeFolder, patchFolder } from '../folder.ts';
 import { unmarkFolder } from '../maintenance/deletion-sweep.ts';
 import { auditEntry, undoEntry } from './audit.ts';
@@ -45,8 +45,8 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
       await insertInHub(catalog, {
         collection: store.folders,
         doc: folder,
-        made: auditEntry(catalog, ctx, { action: 'folder.create', resourceId: folder.id }),
-        unmade: undoEntry(catalog, ctx, { action: 'folder.delete', resourceId: folder.id }),
+        made: auditEntry(catalog, ctx, { rpc: 'createFolder', resourceId: folder.id }),
+        unmade: undoEntry(catalog, ctx, { rpc: 'deleteFolder', resourceId: folder.id }),
       });
       return { folder: toFolder(folder) };
     },
@@ -62,7 +62,7 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
           return patchFolder(doc, { label, parentNodeId });
         },
         expected,
-        entry: auditEntry(catalog, ctx, { action: 'folder.update', resourceId: nodeId }),
+        entry: auditEntry(catalog, ctx, { rpc: 'updateFolder', resourceId: nodeId }),
       });
       return { folder: toFolder(folder) };
     },
@@ -124,7 +124,7 @@ async function deleteFolder(
   await requireEmpty(catalog, folder);
   const marked = { ...folder, deleting: 1, version: folder.version + 1 };
   if (!(await folders.replace(marked))) return deleteFolder(catalog, ctx, request);
-  const beside = auditEntry(catalog, ctx, { action: 'folder.delete', resourceId: folder.id });
+  const beside = auditEntry(catalog, ctx, { rpc: 'deleteFolder', resourceId: folder.id });
   try {
     await requireEmpty(catalog, folder);
     if (!(await folders.delete(folder.accountId, folder.id, { beside }))) throw notFound('folder');

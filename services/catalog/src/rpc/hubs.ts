@@ -4,8 +4,8 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
+import { type Catalog, loadHub, makeContext, update } from '../catalog.ts';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
-import { type Catalog, loadHub, makeContext, update } from '../documents-access.ts';
 import { makeHub, patchHub } from '../hub.ts';
 import { keyLimits } from '../key-limits.ts';
 import { sweepHub } from '../maintenance/deletion-sweep.ts';
@@ -31,8 +31,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
       const hub = makeHub(label, context);
       await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
-      const entry = { action: 'hub.create', resourceId: hub.id };
-      await store.hubs.insert(hub, auditEntry(catalog, ctx, entry));
+      await store.hubs.insert(hub, auditEntry(catalog, ctx, { rpc: 'createHub', resourceId: hub.id }));
       return { hub: toHub(hub) };
     },
 
@@ -56,7 +55,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
         load: () => loadHub(catalog, principal, hubId),
         change: (doc) => patchHub(doc, { label, archived }),
         expected,
-        entry: auditEntry(catalog, ctx, { action: 'hub.update', resourceId: hubId }),
+        entry: auditEntry(catalog, ctx, { rpc: 'updateHub', resourceId: hubId }),
       });
       return { hub: toHub(hub) };
     },
@@ -107,7 +106,7 @@ async function deleteHub(
   const hub = await loadHub(catalog, requirePrincipal(ctx), request.hubId);
   requireVersion(hub, request);
   if (!request.recursive) await requireEmpty(catalog, hub);
-  const entry = auditEntry(catalog, ctx, { action: 'hub.delete', resourceId: hub.id });
+  const entry = auditEntry(catalog, ctx, { rpc: 'deleteHub', resourceId: hub.id });
   const buried: HubDoc = { ...hub, deleting: 1, version: hub.version + 1 };
   if (request.recursive) {
     if (!(await hubs.replace(buried, entry))) return deleteHub(catalog, ctx, request);

@@ -6,8 +6,8 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, loadQuery, loadSource } from '../catalog.ts';
 import type { SignatureDoc } from '../documents.ts';
-import { type Catalog, loadQuery, loadSource } from '../documents-access.ts';
 import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;

@@ -8,9 +8,9 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
-import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../documents-access.ts';
 import { type MadeKey, makeKey } from '../key.ts';
 import {
   budgetsOf,
@@ -63,7 +63,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       await requireKnownIds(catalog, context.principal, narrowed);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       const doc = inheritBudgets(maker, made.doc);
-      await store.keys.insert(doc, auditEntry(catalog, ctx, { action: 'key.create', resourceId: doc.id }));
+      await store.keys.insert(doc, auditEntry(catalog, ctx, { rpc: 'createKey', resourceId: doc.id }));
       return toCreated({ ...made, doc });
     },
 
@@ -92,7 +92,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       // Both keys share one budget while the old one lives on.
       await store.keys.insert({ ...made.doc, budgets: budgetsOf(old) });
       const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
-      const entry = auditEntry(catalog, ctx, { action: 'key.rotate', resourceId: keyId });
+      const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
       await endKey(catalog, { key: old, expiresAt: endsAt, entry }).catch((err) =>
         takeBack(catalog, made.doc, err),
       );
@@ -104,7 +104,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       const key = await loadKey(catalog, principal.accountId, keyId);
       const caller = await store.keys.get(principal.accountId, principal.keyId);
       requireNoStronger(reachOf(principal, caller), key);
-      const beside = auditEntry(catalog, ctx, { action: 'key.revoke', resourceId: keyId });
+      const beside = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
       if (!(await store.keys.delete(principal.accountId, keyId, { beside }))) throw notFound('key');
       return {};
     },

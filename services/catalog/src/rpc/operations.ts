@@ -11,8 +11,8 @@ import {
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { isReading } from '@datahub/statement/sql/statement-kind';
+import type { Catalog } from '../catalog.ts';
 import type { AuditDoc, OperationDoc } from '../documents.ts';
-import type { Catalog } from '../documents-access.ts';
 import { recordBytes } from '../kept-bytes.ts';
 import { entryIdOf } from './audit.ts';
 

@@ -4,7 +4,6 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
-import type { QueryDoc, SourceDoc } from '../documents.ts';
 import {
   type Catalog,
   findParent,
@@ -15,7 +14,8 @@ import {
   makeContext,
   remove,
   update,
-} from '../documents-access.ts';
+} from '../catalog.ts';
+import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
 import { makeQuery, patchQuery } from '../query.ts';
 import { auditEntry, undoEntry } from './audit.ts';
@@ -62,8 +62,8 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       await insertInHub(catalog, {
         collection: store.queries,
         doc: query,
-        made: auditEntry(catalog, ctx, { action: 'query.create', resourceId: query.id }),
-        unmade: undoEntry(catalog, ctx, { action: 'query.delete', resourceId: query.id }),
+        made: auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
+        unmade: undoEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: query.id }),
       });
       return { query: toQuery(query) };
     },
@@ -93,7 +93,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         load: async () => (before = await loadQuery(catalog, principal, request.queryId)),
         change: (doc) => changeQuery(catalog, principal, { doc, request }),
         expected: request,
-        entry: auditEntry(catalog, ctx, { action: 'query.update', resourceId: request.queryId }),
+        entry: auditEntry(catalog, ctx, { rpc: 'updateQuery', resourceId: request.queryId }),
       });
       if (query.version !== before?.version) await catalog.changes.publish([query.id]);
       return { query: toQuery(query) };
@@ -102,7 +102,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
     deleteQuery: async ({ queryId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
       const load = () => loadQuery(catalog, principal, queryId);
-      const entry = auditEntry(catalog, ctx, { action: 'query.delete', resourceId: queryId });
+      const entry = auditEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: queryId });
       await remove({ collection: store.queries, load, expected, entry });
       // Nobody finds it without its query. One that cannot be removed now goes with the hub.
       await store.signatures.delete(principal.accountId, queryId).catch(() => {});

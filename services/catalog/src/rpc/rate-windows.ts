@@ -3,7 +3,7 @@
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Catalog } from '../documents-access.ts';
+import type { Catalog } from '../catalog.ts';
 
 const minuteMs = 60_000;
 

@@ -3,7 +3,6 @@
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { SourceDoc } from '../documents.ts';
 import {
   type Catalog,
   findParent,
@@ -13,7 +12,8 @@ import {
   makeContext,
   remove,
   update,
-} from '../documents-access.ts';
+} from '../catalog.ts';
+import type { SourceDoc } from '../documents.ts';
 import { makeSource, patchSource } from '../source.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
@@ -48,8 +48,8 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
       await insertInHub(catalog, {
         collection: store.sources,
         doc: source,
-        made: auditEntry(catalog, ctx, { action: 'source.create', resourceId: source.id }),
-        unmade: undoEntry(catalog, ctx, { action: 'source.delete', resourceId: source.id }),
+        made: auditEntry(catalog, ctx, { rpc: 'createSource', resourceId: source.id }),
+        unmade: undoEntry(catalog, ctx, { rpc: 'deleteSource', resourceId: source.id }),
       });
       return { source: toSource(source) };
     },
@@ -88,7 +88,7 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
           return patchSource(doc, { label, engine, parentNodeId, settings }, catalog.seal);
         },
         expected: request,
-        entry: auditEntry(catalog, ctx, { action: 'source.update', resourceId: sourceId }),
+        entry: auditEntry(catalog, ctx, { rpc: 'updateSource', resourceId: sourceId }),
       });
       if (source.version !== before?.version) await catalog.changes.publish([source.id]);
       return { source: toSource(source) };
@@ -97,7 +97,7 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
     deleteSource: async ({ sourceId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
       const load = () => loadSource(catalog, principal, sourceId);
-      const entry = auditEntry(catalog, ctx, { action: 'source.delete', resourceId: sourceId });
+      const entry = auditEntry(catalog, ctx, { rpc: 'deleteSource', resourceId: sourceId });
       await remove({ collection: store.sources, load, expected, entry });
       await catalog.changes.publish([sourceId]);
       return {};

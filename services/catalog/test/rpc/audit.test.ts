@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Catalog } from '../../src/documents-access.ts';
+import type { Catalog } from '../../src/catalog.ts';
 import { createAuditCalls } from '../../src/rpc/audit.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 

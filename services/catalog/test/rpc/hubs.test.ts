@@ -1,8 +1,8 @@
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { expect, it } from 'vitest';
+import type { Catalog } from '../../src/catalog.ts';
 import type { QueryDoc } from '../../src/documents.ts';
-import type { Catalog } from '../../src/documents-access.ts';
 import { makeHub } from '../../src/hub.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
 import { openCatalogStore } from '../../src/store.ts';

@@ -1,8 +1,8 @@
 import type { ResealedSource } from '@datahub/proto/catalog/v1/catalog_internal';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Catalog } from '../../src/catalog.ts';
 import type { SourceDoc } from '../../src/documents.ts';
-import type { Catalog } from '../../src/documents-access.ts';
 import { createInternalCalls, type InternalCalls } from '../../src/rpc/internal.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 

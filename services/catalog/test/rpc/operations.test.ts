@@ -5,8 +5,8 @@ import {
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Catalog } from '../../src/catalog.ts';
 import type { QueryDoc } from '../../src/documents.ts';
-import type { Catalog } from '../../src/documents-access.ts';
 import { createKeptBytes, recordBytes } from '../../src/kept-bytes.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
 import { createOperationCalls } from '../../src/rpc/operations.ts';

@@ -1,6 +1,7 @@
 /** What the gateway adds to a request: who calls, and for how long the caller waits. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AuditAction } from '@datahub/contract/audit-actions';
 import type { Scope } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call/abort-signal';
@@ -120,7 +121,7 @@ declare module 'fastify' {
     /** Its body names a query to be executed. */
     executes?: boolean;
     /** What the audit counts it as. */
-    counted?: string | undefined;
+    counted?: AuditAction | undefined;
     /** Where the body has the fields that a service names. Called only for a refused request. */
     pointers?: ((body: unknown) => FieldPointers) | undefined;
     /** The answer holds what is shown once. */

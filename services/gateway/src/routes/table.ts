@@ -1,5 +1,6 @@
 /** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
 
+import type { AuditAction } from '@datahub/contract/audit-actions';
 import type { Scope } from '@datahub/contract/scopes';
 import type { Idempotency } from '../http/idempotency.ts';
 import { nothing, object } from '../http/json-schema.ts';
@@ -19,8 +20,24 @@ import * as summarize from './summarize.ts';
 /** These routes read no member, so they refuse every member instead of ignoring it. */
 const emptyBody = object({});
 
-export interface Route {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+/**
+ * How the audit learns of a call that is not a GET: the gateway counts it as an action, the catalog writes an entry with
+ * the change, or not at all. It must be said of each.
+ */
+type Audited =
+  | { method: 'GET' }
+  | { method: 'POST' | 'PUT' | 'DELETE'; audit: AuditAction | 'by catalog' | 'not audited' };
+
+/** The action that the gateway counts a route as. */
+export function countedAs(route: Route): AuditAction | undefined {
+  if (route.method === 'GET' || route.audit === 'by catalog' || route.audit === 'not audited')
+    return undefined;
+  return route.audit;
+}
+
+export type Route = Audited & RouteMembers;
+
+interface RouteMembers {
   url: string;
   scope: Scope;
   summary: string;
@@ -44,8 +61,6 @@ export interface Route {
   settledBy?: 'audit' | 'repeat';
   /** Its body names a query to be executed. */
   executes?: boolean;
-  /** What the audit counts it as; changes in the catalog are recorded there. */
-  counted?: string;
   /** Where the body holds the fields of the call, if they stand elsewhere. */
   pointers?: (body: unknown) => FieldPointers;
   /** The answer holds what is shown once and never kept. */
@@ -72,49 +87,49 @@ export function listRoutes(
 
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', body: hubs.hubBody, settledBy: 'audit', answer: hubs.hub, handler: hub.create },
+    { method: 'POST', url: '/v1/hubs', scope: 'hubs:write', summary: 'Create a hub', audit: 'by catalog', body: hubs.hubBody, settledBy: 'audit', answer: hubs.hub, handler: hub.create },
     { method: 'GET', url: '/v1/hubs', scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: hubs.hubs, handler: hub.list },
     { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: hubs.hub, handler: hub.get },
-    { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', body: hubs.hubBody, versioned: true, answer: nothing, handler: hub.update },
-    { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', query: ['recursive'], versioned: true, answer: nothing, handler: hub.remove },
+    { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', audit: 'by catalog', body: hubs.hubBody, versioned: true, answer: nothing, handler: hub.update },
+    { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', audit: 'by catalog', query: ['recursive'], versioned: true, answer: nothing, handler: hub.remove },
     { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', answer: hubs.node, handler: hub.contents },
-    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.archive },
-    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.unarchive },
+    { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.archive },
+    { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.unarchive },
 
-    { method: 'POST', url: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', body: folders.createFolderBody, settledBy: 'audit', answer: folders.folder, handler: folder.create },
-    { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', body: folders.updateFolderBody, versioned: true, answer: folders.folder, handler: folder.update },
-    { method: 'DELETE', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', versioned: true, answer: nothing, handler: folder.remove },
+    { method: 'POST', url: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', audit: 'by catalog', body: folders.createFolderBody, settledBy: 'audit', answer: folders.folder, handler: folder.create },
+    { method: 'PUT', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', audit: 'by catalog', body: folders.updateFolderBody, versioned: true, answer: folders.folder, handler: folder.update },
+    { method: 'DELETE', url: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', audit: 'by catalog', versioned: true, answer: nothing, handler: folder.remove },
 
-    { method: 'POST', url: '/v1/sources', scope: 'sources:write', summary: 'Create a source', body: sources.createSourceBody, settledBy: 'audit', answer: sources.createdSource, handler: source.create },
+    { method: 'POST', url: '/v1/sources', scope: 'sources:write', summary: 'Create a source', audit: 'by catalog', body: sources.createSourceBody, settledBy: 'audit', answer: sources.createdSource, handler: source.create },
     { method: 'GET', url: '/v1/sources', scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], answer: sources.sources, handler: source.list },
     { method: 'GET', url: '/v1/sources/:sourceId', scope: 'sources:read', summary: 'Get a source', answer: sources.source, handler: source.get },
-    { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', body: sources.updateSourceBody, versioned: true, answer: sources.source, handler: source.update },
-    { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', versioned: true, answer: nothing, handler: source.remove },
-    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', body: emptyBody, bodyOptional: true, reads: true, answer: sources.sourceTest, handler: source.test },
+    { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', audit: 'by catalog', body: sources.updateSourceBody, versioned: true, answer: sources.source, handler: source.update },
+    { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', audit: 'by catalog', versioned: true, answer: nothing, handler: source.remove },
+    { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, answer: sources.sourceTest, handler: source.test },
     { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', answer: sources.sourceSchema, handler: source.schema },
 
-    { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', body: queries.createQueryBody, settledBy: 'audit', answer: queries.createdQuery, handler: query.create },
+    { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', body: queries.createQueryBody, settledBy: 'audit', answer: queries.createdQuery, handler: query.create },
     { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], answer: queries.queries, handler: query.list },
-    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', body: execute.executeBody, counted: 'query.execute', executes: true, answer: execute.execution, handler: executeQuery },
+    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', audit: 'query.execute', body: execute.executeBody, executes: true, answer: execute.execution, handler: executeQuery },
     { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: queries.query, handler: query.get },
-    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: nothing, handler: query.update },
-    { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', versioned: true, answer: nothing, handler: query.remove },
+    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: nothing, handler: query.update },
+    { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: query.remove },
 
-    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', body: classifiers.createClassifierBody, bodyOptional: true, counted: 'classifier.create', settledBy: 'repeat', answer: classifiers.createdClassifier, handler: classifier.create },
+    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', audit: 'classifier.create', body: classifiers.createClassifierBody, bodyOptional: true, settledBy: 'repeat', answer: classifiers.createdClassifier, handler: classifier.create },
     { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: classifiers.classifiers, handler: classifier.list },
     { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: classifiers.classifier, handler: classifier.get },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', counted: 'classifier.delete', versioned: true, answer: nothing, handler: classifier.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, counted: 'classifier.train', settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, counted: 'classifier.predict', reads: true, answer: classifiers.predictions, handler: classifier.predict },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', body: classifiers.deleteClassBody, bodyOptional: true, counted: 'class.delete', versioned: true, answer: nothing, handler: classifier.removeClass },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', audit: 'classifier.delete', versioned: true, answer: nothing, handler: classifier.remove },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', audit: 'classifier.train', body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, reads: true, answer: classifiers.predictions, handler: classifier.predict },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: classifiers.deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: classifier.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: classifiers.evaluation, handler: classifier.evaluation },
 
-    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', body: summarize.summarizeBody, documented: summarize.summarizeDocumented, pointers: summarize.summarizePointers, largeBody: true, counted: 'text.summarize', reads: true, answer: summarize.summary, handler: summarizeTexts },
+    { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', audit: 'text.summarize', body: summarize.summarizeBody, documented: summarize.summarizeDocumented, pointers: summarize.summarizePointers, largeBody: true, reads: true, answer: summarize.summary, handler: summarizeTexts },
 
-    { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', body: keys.createKeyBody, secretAnswer: true, settledBy: 'audit', answer: keys.createdKey, handler: key.create },
+    { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: keys.createKeyBody, secretAnswer: true, settledBy: 'audit', answer: keys.createdKey, handler: key.create },
     { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: keys.keys, handler: key.list },
-    { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', body: keys.rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: keys.rotatedKey, handler: key.rotate },
-    { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', answer: nothing, handler: key.revoke },
+    { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: keys.rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: keys.rotatedKey, handler: key.rotate },
+    { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', answer: nothing, handler: key.revoke },
     { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: audit.auditEntries, handler: listAudit },
   ];
 }

@@ -44,8 +44,8 @@ interface Update<T extends Doc> {
   /** Returns the very document it was given when nothing changes. */
   change: (doc: T) => T | Promise<T>;
   expected?: Expected;
-  /** Kept together with the change, and by itself where nothing changes. */
-  entry?: Beside | undefined;
+  /** Of the audit: written in one step with the change, and alone if nothing changes. */
+  entry: Beside;
 }
 
 /** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
@@ -58,7 +58,7 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
     requireVersion(doc, expected);
     const changed = await change(doc);
     if (changed === doc) {
-      if (entry !== undefined) await catalog.store.audit.insert(entry.doc as AuditDoc);
+      await catalog.store.audit.insert(entry.doc as AuditDoc);
       return doc;
     }
     const next = { ...changed, version: doc.version + 1, updatedAt: catalog.nowMs() };
@@ -161,10 +161,10 @@ export async function findFolder(catalog: Catalog, hub: HubDoc, nodeId: string):
 interface NewNode<T extends Doc> {
   collection: Collection<T>;
   doc: T;
-  /** Kept together with the node. */
-  made?: Beside;
-  /** Kept together with its deletion, where its hub or folder went meanwhile. */
-  unmade?: Beside;
+  /** The entry of the audit, written in one step with the node. */
+  made: Beside;
+  /** The entry of its deletion, if its hub or folder was deleted meanwhile. */
+  unmade: Beside;
 }
 
 /**

@@ -1,9 +1,9 @@
+import type { Beside } from '@datahub/document-store';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../src/documents.ts';
 import {
   type Catalog,
   findParent,
@@ -15,7 +15,8 @@ import {
   makeContext,
   remove,
   update,
-} from '../src/documents-access.ts';
+} from '../src/catalog.ts';
+import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../src/documents.ts';
 import { makeFolder } from '../src/folder.ts';
 import { makeHub, patchHub } from '../src/hub.ts';
 import { openCatalogStore } from '../src/store.ts';
@@ -32,6 +33,11 @@ function principalOf(accountId: string, limits: { hubIds?: string[]; queryIds?: 
     limits: { hubIds: [], queryIds: [], origins: [], contextJson: '', ...limits },
   };
 }
+/** Of the audit, each with an id of its own. */
+const entry = (): Beside => {
+  const doc = { id: createId('evt', 1), accountId: 'ours', version: 1, at: 1, action: 'hub.update' };
+  return { collection: 'audit', doc };
+};
 const refused = (code: string, message: string) => expect.objectContaining({ code, message });
 
 describe('the catalog', () => {
@@ -166,7 +172,12 @@ describe('the catalog', () => {
   describe('puts a node into a hub', () => {
     const insert = async (change: Partial<QueryDoc>) => {
       const doc = { ...query, id: 'dh.q.new', ...change } as QueryDoc;
-      await insertInHub(catalog, { collection: catalog.store.queries, doc });
+      await insertInHub(catalog, {
+        collection: catalog.store.queries,
+        doc,
+        made: entry(),
+        unmade: entry(),
+      });
     };
     const inserted = () => catalog.store.queries.get('ours', 'dh.q.new');
 
@@ -205,6 +216,7 @@ describe('the catalog', () => {
         load,
         change: (doc) => patchHub(doc, { label }),
         expected: { expectedVersion },
+        entry: entry(),
       });
 
     it('by one version, and notes when', async () => {
@@ -253,7 +265,7 @@ describe('the catalog', () => {
 
   describe('deletes a thing', () => {
     const drop = (expected?: Expected, load = () => loads.hub(ours)) =>
-      remove({ collection: catalog.store.hubs, load, ...(expected && { expected }) });
+      remove({ collection: catalog.store.hubs, load, entry: entry(), ...(expected && { expected }) });
 
     it('whatever its version, where the caller names none', async () => {
       // Also where it was changed since it was looked at.
@@ -261,6 +273,7 @@ describe('the catalog', () => {
         collection: catalog.store.hubs,
         load: () => loads.hub(ours),
         change: (doc) => patchHub(doc, { label: 'changed' }),
+        entry: entry(),
       });
       await drop(undefined, async () => hub);
       await expect(loads.hub(ours)).rejects.toEqual(refused('NOT_FOUND', 'There is no such hub.'));
