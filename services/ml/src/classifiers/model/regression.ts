@@ -31,6 +31,7 @@ export function tfIdf(
   { rows, weights, words, strange }: EncodedExample,
   { least, less } = { least: 0, less: 0 },
 ): Float32Array {
+  const { documents } = model.table;
   const total = model.examples + 1;
   const unknownSquare = least > 0 ? 0 : Math.log(1 + total / 0.5) ** 2;
   const inputs = new Float32Array(rows.length);
@@ -45,9 +46,9 @@ export function tfIdf(
       norm = unknownSquare * (strange?.characters ?? 0);
     }
     if (i === rows.length) break;
-    const documents = (model.table.documents[rows[i] as number] as number) - less;
-    if (documents < least) continue;
-    const value = (weights[i] as number) * Math.log(1 + total / (documents + 0.5));
+    const examples = (documents[rows[i] as number] as number) - less;
+    if (examples < least) continue;
+    const value = (weights[i] as number) * Math.log(1 + total / (examples + 0.5));
     inputs[i] = value;
     norm += value * value;
   }
