@@ -16,17 +16,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
-{{/* The port that others call a service on. */}}
+{{/* The port that other services call. */}}
 {{- define "datahub.port" -}}
 {{- get (dict "gateway" 8080 "catalog" 7071 "executor" 7072 "ml" 7073) . -}}
 {{- end -}}
 
-{{/* The catalog's port for executors alone. */}}
+{{/* The catalog's port for executors only. */}}
 {{- define "datahub.internalPort" -}}
 7074
 {{- end -}}
 
-{{/* The port that one service calls another on: (dict "caller" … "callee" …). */}}
+{{/* The port of a callee for a caller: (dict "caller" … "callee" …). */}}
 {{- define "datahub.calledPort" -}}
 {{- if and (eq .callee "catalog") (eq .caller "executor") }}{{ include "datahub.internalPort" . }}{{ else }}{{ include "datahub.port" .callee }}{{ end -}}
 {{- end -}}
@@ -36,7 +36,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- get (dict "gateway" 9090 "catalog" 9091 "executor" 9092 "ml" 9093) . -}}
 {{- end -}}
 
-{{/* Everything that is missing, named at once, as the services do with their settings. */}}
+{{/* Lists all missing values at once. */}}
 {{- define "datahub.check" -}}
 {{- $faults := list -}}
 {{- $needed := dict
@@ -77,14 +77,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if $faults }}{{ fail (printf "\n\nThe chart cannot be rendered:\n- %s\ndocs/kubernetes.md shows how the secrets are made.\n" (join "\n- " $faults)) }}{{ end -}}
 {{- end -}}
 
-{{/* An environment variable out of a secret: (dict "name" … "secret" …). */}}
+{{/* An environment variable from a secret: (dict "name" … "secret" …). */}}
 {{- define "datahub.fromSecret" -}}
 - name: {{ .name }}
   valueFrom:
     secretKeyRef: { name: {{ .secret.name | quote }}, key: {{ .secret.key | quote }} }
 {{- end -}}
 
-{{/* The secrets that one service is given, and no others. */}}
+{{/* The secrets that a service gets; it gets no others. */}}
 {{- define "datahub.secretEnv" -}}
 {{- $secrets := .root.Values.secrets -}}
 {{- if .root.Values.serviceToken.enabled }}
@@ -105,7 +105,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* What a service reads from its ConfigMap, as a YAML map. The chart's own settings win over the user's. */}}
+{{/* The ConfigMap of a service, as a YAML map. The chart's own settings override the user's. */}}
 {{- define "datahub.settings" -}}
 {{- $root := .root -}}
 {{- $service := .service -}}
