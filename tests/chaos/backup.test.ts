@@ -107,7 +107,7 @@ describe('a backup', () => {
   it('says what is in its way', async () => {
     await expect(backup(join(dir, 'copy'))).rejects.toMatchObject(saying('DATAHUB_DATA_DIR or'));
     await (await openHub(env())).close();
-    await expect(backup(join(dir, 'not', 'there'))).rejects.toMatchObject(saying('no directory above'));
+    await expect(backup(join(dir, 'not', 'there'))).rejects.toMatchObject(saying('does not exist'));
     const mongodb = { DATAHUB_STORE_URL: 'mongodb://user:s3cret@db/hub' };
     const refused = backup(join(dir, 'copy'), [], mongodb);
     await expect(refused).rejects.toMatchObject(saying('mongodump'));

@@ -92,7 +92,7 @@ describe('the operator’s commands', () => {
     const url = `http://127.0.0.1:${hub.port}`;
     expect((await createApi({ url, key: made.key }).get('/v1/hubs')).status).toBe(200);
     expect((await createApi({ url, key: rotated.key }).get('/v1/hubs')).status).toBe(401);
-    const wrong = { message: expect.stringContaining('/scopes/0 must be one of') };
+    const wrong = { message: expect.stringContaining('scopes.0 must be one of') };
     await expect(run(['keys', 'create', '--name', 'x', '--scopes', 'all'], hub)).rejects.toMatchObject(wrong);
     await hub.close();
   }, 30_000);
@@ -101,7 +101,7 @@ describe('the operator’s commands', () => {
     const hub = await openHub(env());
     const elsewhere = { port: hub.port, with: { DATAHUB_DATA_DIR: join(dir, 'elsewhere') } };
     await expect(run(newAccount('x'), elsewhere)).rejects.toMatchObject({
-      message: expect.stringContaining('not over the store here'),
+      message: expect.stringContaining('but not with the store here'),
     });
     await expect(stat(join(dir, 'elsewhere'))).rejects.toThrow('ENOENT');
     await hub.close();

@@ -1,6 +1,6 @@
 /**
- * `npm run datahub -- backup DIRECTORY`: the files of an embedded store copied into a directory, by the hub that has them
- * open, else from the files themselves.
+ * `npm run datahub -- backup DIRECTORY`: copies the files of an embedded store into a directory. A running hub copies them
+ * itself; otherwise this process does.
  */
 
 import { existsSync } from 'node:fs';
@@ -15,10 +15,10 @@ import { type Environment, readSettings } from '@datahub/service-kit/process/set
 export interface BackupOptions {
   directory: string;
   overwrite: boolean;
-  /** Breaks it off. */
+  /** Cancels the backup. */
   signal?: AbortSignal;
-  /** A line for whoever waits. */
-  say: (line: string) => void;
+  /** Prints a line for the operator. */
+  print: (line: string) => void;
 }
 
 interface Part {
@@ -26,20 +26,22 @@ interface Part {
   operatorSocket?: string | undefined;
 }
 
-const inMongodb = `The documents are in MongoDB, which is copied with its own tools while the hub runs:
+const inMongodb = `The documents are in MongoDB. Copy them with its own tools while the hub runs:
     mongodump --uri="$DATAHUB_STORE_URL" --archive=FILE --gzip`;
-const keysApart = `The keys are not in it: keep sealing-keys of the data directory, or what is in
-DATAHUB_SEALING_PRIVATE_KEYS, in another place. No stored credential can be opened without them.`;
+const keysApart = `The backup does not contain the sealing keys: keep sealing-keys of the data directory, or the value of
+DATAHUB_SEALING_PRIVATE_KEYS, in another place. Stored credentials cannot be opened without them.`;
 
-/** The paths of what was written. Rejects with a message for the operator. */
+/** Resolves with the paths of the written files. Rejects with a message for the operator. */
 export async function takeBackup(env: Environment, options: BackupOptions): Promise<{ written: string[] }> {
-  const { directory, say } = options;
+  const { directory, print } = options;
   const parts: Part[] = readSettings(env, (reader) => [readCatalogConfig(reader), readMlConfig(reader)]);
   if (parts.some(({ storeUrl }) => storeUrl.startsWith('mongodb'))) throw new Error(inMongodb);
   const present = parts.filter((part) => existsSync(fileOf(part)));
   if (present.length === 0) {
-    const looked = parts.map(fileOf).join(' nor ');
-    throw new Error(`There is neither ${looked}: DATAHUB_DATA_DIR or DATAHUB_STORE_URL says where they are.`);
+    const files = parts.map(fileOf).join(' nor ');
+    throw new Error(
+      `There is neither ${files}. Set DATAHUB_DATA_DIR or DATAHUB_STORE_URL to where they are.`,
+    );
   }
   await makeDirectory(directory);
   const written: string[] = [];
@@ -47,42 +49,43 @@ export async function takeBackup(env: Environment, options: BackupOptions): Prom
     try {
       written.push(await copyPart(part, options));
     } catch (err) {
-      if (written.length > 0) say(`The backup is not whole: it has ${written.join(', ')} alone.`);
+      if (written.length > 0) print(`The backup is incomplete: it contains only ${written.join(', ')}.`);
       throw err;
     }
   }
   for (const absent of parts.filter((part) => !present.includes(part)))
-    say(`There is no ${fileOf(absent)}: it is not in the backup.`);
-  say(keysApart);
+    print(`There is no ${fileOf(absent)}, so it is not in the backup.`);
+  print(keysApart);
   return { written };
 }
 
 const fileOf = ({ storeUrl }: Part) => storeUrl.slice('sqlite:'.length);
 
-/** Its last part alone: a path that was mistyped, or a disk that is not mounted, should not go unseen. */
+/** Creates only the last directory of the path, so that a typo or an unmounted disk is noticed. */
 async function makeDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { mode: 0o700 });
   } catch (err) {
     const { code, message } = err as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new Error(`There is no directory above ${directory}.`, { cause: err });
+    if (code === 'ENOENT')
+      throw new Error(`The parent directory of ${directory} does not exist.`, { cause: err });
     if (code !== 'EEXIST') throw new Error(message, { cause: err });
   }
 }
 
-async function copyPart(part: Part, { directory, overwrite, say, signal }: BackupOptions): Promise<string> {
+async function copyPart(part: Part, { directory, overwrite, print, signal }: BackupOptions): Promise<string> {
   const file = basename(fileOf(part));
   const path = join(resolve(directory), file);
-  const onProgress = createProgress(file, say);
-  const asked = { action: 'backup', path, overwrite };
-  const told =
+  const onProgress = createProgress(file, print);
+  const command = { action: 'backup', path, overwrite };
+  const answer =
     part.operatorSocket === undefined
       ? undefined
-      : await sendOperatorCommand(part.operatorSocket, asked, {
+      : await sendOperatorCommand(part.operatorSocket, command, {
           onProgress: (progress) => onProgress((progress as { share: number }).share),
           signal,
         });
-  if (told !== undefined) return path;
+  if (answer !== undefined) return path;
   const store = await openDocumentStore(part.storeUrl, []);
   try {
     await store.backup(path, { overwrite, onProgress, signal });
@@ -92,16 +95,16 @@ async function copyPart(part: Part, { directory, overwrite, say, signal }: Backu
   return path;
 }
 
-const sayEveryShare = 0.1;
+const shareStep = 0.1;
 const quietMs = 1_000;
 
-/** A line for each tenth, where it takes longer than a moment. */
-function createProgress(file: string, say: (line: string) => void): (share: number) => void {
+/** Prints a line for each 10 %, after the first second. */
+function createProgress(file: string, print: (line: string) => void): (share: number) => void {
   const startedAt = performance.now();
-  let said = 0;
+  let printed = 0;
   return (share) => {
-    if (share - said < sayEveryShare || performance.now() - startedAt < quietMs) return;
-    said = share;
-    say(`${file}: ${Math.floor(share * 100)} %`);
+    if (share - printed < shareStep || performance.now() - startedAt < quietMs) return;
+    printed = share;
+    print(`${file}: ${Math.floor(share * 100)} %`);
   };
 }

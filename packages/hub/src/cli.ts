@@ -1,9 +1,7 @@
 /**
- * `npm run datahub -- keys create --name N [--scopes a,b] [--new-account] | keys list | keys rotate ID | keys revoke ID`,
- * `npm run datahub -- backup DIRECTORY [--overwrite]` and `npm run datahub -- sealing-keys`; in the catalog's image
- * `node packages/hub/src/cli.ts` in place of `npm run datahub --`. What is done to keys goes through the hub while one runs (at
- * DATAHUB_URL, with DATAHUB_API_KEY or the key in the data directory). New accounts are the operator's alone: they go
- * through a socket in the data directory of a hub that runs over SQLite, or to the store itself.
+ * The operator's command line, `npm run datahub --`, or `node packages/hub/src/cli.ts` in the catalog's image. Commands for
+ * keys use the API of a running hub (at DATAHUB_URL, with DATAHUB_API_KEY or the key in the data directory). Only an
+ * operator can create accounts: through the socket in the data directory of a hub over SQLite, or in the store itself.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -44,12 +42,12 @@ function parse() {
   }
 }
 
-interface BackupAsked {
+interface BackupCommand {
   directory: string;
   overwrite: boolean;
 }
 
-function read(): OperatorRequest | BackupAsked | 'sealing-keys' {
+function readCommand(): OperatorRequest | BackupCommand | 'sealing-keys' {
   const { values, positionals } = parse();
   if (values.help) {
     process.stdout.write(`${usage}\n`);
@@ -80,13 +78,13 @@ async function isHubAt(url: string): Promise<boolean> {
   );
 }
 
-async function keyIn(dataDir: string): Promise<string | undefined> {
-  const kept = await readFile(join(dataDir, 'api-key'), 'utf8').catch(() => undefined);
-  return process.env.DATAHUB_API_KEY?.trim() || kept?.trim();
+async function readKey(dataDir: string): Promise<string | undefined> {
+  const stored = await readFile(join(dataDir, 'api-key'), 'utf8').catch(() => undefined);
+  return process.env.DATAHUB_API_KEY?.trim() || stored?.trim();
 }
 
-async function throughHub(
-  asked: OperatorRequest,
+async function sendToHub(
+  request: OperatorRequest,
   { url, key }: { url: string; key: string },
 ): Promise<unknown> {
   const call = async (method: string, path: string, body?: object) => {
@@ -99,69 +97,69 @@ async function throughHub(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const answer = (await response.json()) as { detail?: string };
-    if (!response.ok) fail(`The hub refused: ${answer.detail}`);
+    if (!response.ok) fail(`The hub rejected the command: ${answer.detail}`);
     return answer;
   };
-  const { action, keyId, name, scopes } = asked;
+  const { action, keyId, name, scopes } = request;
   if (action === 'create') return call('POST', '', { name, ...(scopes.length > 0 ? { scopes } : {}) });
   if (action === 'rotate') return call('POST', `/${keyId}/rotate`, {});
   return action === 'revoke' ? call('DELETE', `/${keyId}`) : call('GET', '');
 }
 
-async function inStore(asked: OperatorRequest, config: CatalogConfig): Promise<unknown> {
+async function runInStore(request: OperatorRequest, config: CatalogConfig): Promise<unknown> {
   const store = await openCatalogStore(config.storeUrl);
   try {
     const { namespace } = config;
     const createId = createIdFactory({ namespace });
-    return await operate({ store, createId, nowMs: Date.now, namespace }, asked);
+    return await operate({ store, createId, nowMs: Date.now, namespace }, request);
   } finally {
     await store.close();
   }
 }
 
 /**
- * Through the hub's API where one runs and there is a key; else, and for what no key may do, by the operator's own way:
- * the running hub's socket, or the store itself.
+ * Uses the API if a hub runs and there is a key. Otherwise, and for what no key may do, uses the running hub's socket, or
+ * opens the store.
  */
-async function answer(asked: OperatorRequest): Promise<unknown> {
+async function execute(request: OperatorRequest): Promise<unknown> {
   const { config, dataDir } = readSettings(process.env, (reader) => ({
     config: readCatalogConfig(reader),
     dataDir: reader.text('DATAHUB_DATA_DIR', 'data'),
   }));
   const url = process.env.DATAHUB_URL ?? `http://127.0.0.1:${process.env.PORT ?? 8080}`;
   const runs = await isHubAt(url);
-  const key = await keyIn(dataDir);
-  if (runs && key !== undefined && !asked.newAccount) return throughHub(asked, { url, key });
+  const key = await readKey(dataDir);
+  if (runs && key !== undefined && !request.newAccount) return sendToHub(request, { url, key });
   const { operatorSocket } = config;
-  if (operatorSocket === undefined) return inStore(asked, config);
-  const told = await sendOperatorCommand(operatorSocket, asked);
-  if (told === undefined && runs) {
+  if (operatorSocket === undefined) return runInStore(request, config);
+  const answer = await sendOperatorCommand(operatorSocket, request);
+  if (answer === undefined && runs) {
     fail(
-      `A hub runs at ${url}, and not over the store here: run this where its data directory is, or stop it.`,
+      `A hub runs at ${url}, but not with the store here. Run this where its data directory is, or stop the hub.`,
     );
   }
-  return told ?? inStore(asked, config);
+  return answer ?? runInStore(request, config);
 }
 
-/** Breaking it off leaves nothing half behind. */
-async function backUp(asked: BackupAsked): Promise<unknown> {
-  // It copies what ml keeps as well, of which the catalog's image, where this program is, has nothing.
+/** A cancelled backup leaves no partial files. */
+async function backUp(command: BackupCommand): Promise<unknown> {
+  // Loaded only here, because it imports the ml service, which the catalog's image does not contain.
   const { takeBackup } = await import('./backup.ts');
-  const stopping = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopping.abort());
-  return takeBackup(process.env, { ...asked, say, signal: stopping.signal });
+  const cancelling = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => cancelling.abort());
+  return takeBackup(process.env, { ...command, print, signal: cancelling.signal });
 }
 
-const say = (line: string) => process.stderr.write(`${line}\n`);
+const print = (line: string) => process.stderr.write(`${line}\n`);
 
-const asked = read();
-if (asked === 'sealing-keys') {
+const command = readCommand();
+if (command === 'sealing-keys') {
   const { publicKey, privateKey } = await generateKeyPair();
   process.stdout.write(
     `DATAHUB_SEALING_PUBLIC_KEYS=${publicKey}\nDATAHUB_SEALING_PRIVATE_KEYS=${privateKey}\n`,
   );
 } else {
-  const telling = 'directory' in asked ? backUp(asked) : answer(asked);
-  const told = await telling.catch((err: Error) => fail(err.message));
-  process.stdout.write(`${JSON.stringify(told, null, 2)}\n`);
+  const running = 'directory' in command ? backUp(command) : execute(command);
+  const result = await running.catch((err: Error) => fail(err.message));
+  process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-/** The whole system in one process: four services, each bound to the others through the interfaces that gRPC serves when they run apart. */
+/** All four services in one process, connected by the interfaces that gRPC serves between processes. */
 
 import { join } from 'node:path';
 import { checkStatement } from '@datahub/catalog/check-statement';
@@ -28,16 +28,16 @@ import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 
 export interface Hub {
-  /** Where this machine reaches it. */
+  /** The URL on this machine. */
   url: string;
   port: number;
   metricsPort: number;
   dataDir: string;
-  /** A key that the first start made, to be shown once. */
+  /** The key that the first start created, to be shown once. */
   madeKey: string | undefined;
-  /** Whether there is a page for people at the URL. */
+  /** Whether the URL serves the console. */
   console: boolean;
-  /** Whether the demo is wanted. */
+  /** Whether to start the demo. */
   demo: boolean;
   stopLog: StopLog;
   close(): Promise<void>;
@@ -78,8 +78,8 @@ async function open(
   const keyFile = join(dataDir, 'sealing-keys');
   const { storeUrl } = settings.catalog;
   const waiting = { logger, isAwaited: isAwaited(storeUrl) };
-  const mayMake = async () => !(await openWithStore(() => hasSealed(storeUrl), waiting));
-  const privateKeys = await loadKeyFile(keyFile, mayMake);
+  const mayCreate = async () => !(await openWithStore(() => hasSealed(storeUrl), waiting));
+  const privateKeys = await loadKeyFile(keyFile, mayCreate);
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
 
   const seal = await createSealer(publicKeys);
@@ -136,7 +136,7 @@ async function unhealthy(parts: Record<string, { health(): Promise<void> }>): Pr
   return answers.filter((name) => name !== undefined);
 }
 
-/** An address that stands for all of the machine's is reached at its own. */
+/** A wildcard address is reached at the loopback address. */
 function hostFor(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

@@ -1,4 +1,4 @@
-/** What the demo shows, made through the public API as any client would; made once per data directory. */
+/** Creates the demo's content through the public API, once for each data directory. */
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,14 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
 
 export interface Demo {
-  /** Resolves when the demo can be used. */
+  /** Resolves when the demo is usable. */
   ready: Promise<{ queryId: string; classifierId: string }>;
-  /** Works while the demo starts, too. */
+  /** Can be called while the demo starts. */
   close(): Promise<void>;
 }
 
-/** What a first start made, for later ones. */
-interface Made {
+/** What the first start created, stored for later ones. */
+interface Content {
   port: number;
   queryId: string;
   classifierId: string;
@@ -25,13 +25,13 @@ type Post = <T>(path: string, body: object) => Promise<T>;
 
 const childPath = fileURLToPath(new URL('demo-database.ts', import.meta.url));
 const startTimeoutMs = 60_000;
-/** A database that still creates its files finishes that first: a directory that is half made cannot be opened again. */
+/** A database that is still creating its files finishes that first, because an incomplete directory cannot be opened again. */
 const stopTimeoutMs = 30_000;
 
 export async function startDemo(hub: { url: string; key: string; dataDir: string }): Promise<Demo> {
-  const memory = join(hub.dataDir, 'demo.json');
-  const before = await readFile(memory, 'utf8').then(
-    (text) => JSON.parse(text) as Made,
+  const contentFile = join(hub.dataDir, 'demo.json');
+  const before = await readFile(contentFile, 'utf8').then(
+    (text) => JSON.parse(text) as Content,
     () => undefined,
   );
   const port = before?.port ?? (await freePort());
@@ -39,9 +39,9 @@ export async function startDemo(hub: { url: string; key: string; dataDir: string
   const fill = async () => {
     await untilReady(database);
     if (before !== undefined) return before;
-    const made = await makeContent(createPost(hub), port);
-    await writeFile(memory, JSON.stringify(made), { mode: 0o600 });
-    return made;
+    const created = await createContent(createPost(hub), port);
+    await writeFile(contentFile, JSON.stringify(created), { mode: 0o600 });
+    return created;
   };
   return { ready: fill(), close: () => stop(database) };
 }
@@ -49,7 +49,7 @@ export async function startDemo(hub: { url: string; key: string; dataDir: string
 async function untilReady(database: ChildProcess): Promise<void> {
   const timeout = AbortSignal.timeout(startTimeoutMs);
   const ended = once(database, 'exit', { signal: timeout }).then(() => {
-    throw new Error('The demo database ended at its start.');
+    throw new Error('The demo database ended during its start.');
   });
   await Promise.race([once(database, 'message', { signal: timeout }), ended]);
   ended.catch(() => {});
@@ -59,9 +59,9 @@ async function stop(database: ChildProcess): Promise<void> {
   if (database.exitCode !== null || database.signalCode !== null) return;
   const ended = once(database, 'exit');
   database.kill('SIGTERM');
-  const cut = setTimeout(() => database.kill('SIGKILL'), stopTimeoutMs);
+  const killTimer = setTimeout(() => database.kill('SIGKILL'), stopTimeoutMs);
   await ended;
-  clearTimeout(cut);
+  clearTimeout(killTimer);
 }
 
 function createPost({ url, key }: { url: string; key: string }): Post {
@@ -71,12 +71,12 @@ function createPost({ url, key }: { url: string; key: string }): Post {
       headers: { 'content-type': 'application/json', 'x-service-api-key': key },
       body: JSON.stringify(body),
     });
-    if (!response.ok) throw new Error(`The demo could not be made: ${await response.text()}`);
+    if (!response.ok) throw new Error(`The demo could not be created: ${await response.text()}`);
     return response.json() as never;
   };
 }
 
-async function makeContent(post: Post, port: number): Promise<Made> {
+async function createContent(post: Post, port: number): Promise<Content> {
   const { hubId } = await post<{ hubId: string }>('/v1/hubs', { label: 'Demo' });
   const { sourceId } = await post<{ sourceId: string }>('/v1/sources', {
     hubId,

@@ -1,7 +1,7 @@
 /**
- * The demo's database: PostgreSQL compiled to WebAssembly behind a real wire-protocol socket, as a process of its own,
- * because it takes seconds to start and hundreds of megabytes. For the demo only: one session shared by all connections,
- * no TLS, any password, no cancelling.
+ * The demo's database: PostgreSQL compiled to WebAssembly behind a socket with the wire protocol. It is a separate process
+ * because it takes seconds to start and hundreds of megabytes. Use it for the demo only: all connections share one session,
+ * and there is no TLS, no password check and no cancellation.
  */
 
 import { PGlite } from '@electric-sql/pglite';

@@ -1,4 +1,4 @@
-/** `npm start`: the hub in one process, and, unless DATAHUB_DEMO=0, a demo hub with queries and a trained classifier. */
+/** `npm start`: the hub in one process and, unless DATAHUB_DEMO=0, a demo with queries and a trained classifier. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,9 +13,11 @@ async function start() {
   const hub = await openHub(process.env);
   const { url } = hub;
   say(`The hub listens on ${url}`);
-  if (hub.console) say(`Look around in a browser: ${url}/`);
+  if (hub.console) say(`Open the console in a browser: ${url}/`);
   if (hub.madeKey !== undefined) {
-    say(`Your API key, shown this once and kept in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`);
+    say(
+      `Your API key, shown only once and stored in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`,
+    );
   }
   const demo = hub.demo ? await addDemo(hub) : undefined;
   return {
@@ -27,7 +29,7 @@ async function start() {
   };
 }
 
-/** The demo's database takes seconds to start. The hub serves meanwhile, and a signal stops both. */
+/** The demo's database takes seconds to start. The hub serves in the meantime, and a signal stops both. */
 async function addDemo({ url, dataDir }: Hub): Promise<Demo> {
   const keyFile = join(dataDir, 'api-key');
   const given = process.env.DATAHUB_API_KEY?.trim();
@@ -36,7 +38,7 @@ async function addDemo({ url, dataDir }: Hub): Promise<Demo> {
   const demo = await startDemo({ url, key, dataDir });
   let closing = false;
   demo.ready.then(
-    // Terminals and logs are kept: only the key's place is shown again.
+    // Terminals and logs are stored, so this prints where the key is, and not the key.
     (made) => showDemo(made, url, given ? '$DATAHUB_API_KEY' : `$(cat '${keyFile}')`),
     (err) => {
       if (closing) return;

@@ -1,19 +1,18 @@
 /**
  * A sealed secret as text: `v1:<key id>:<encapsulated key>:<ciphertext>`, both parts base64url. HPKE (RFC 9180) in base
- * mode with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The plain text is padded, so that its length is
- * not told.
+ * mode with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The plain text is padded to hide its length.
  */
 
 export type SecretField = 'user' | 'password' | 'tls.key';
 
-/** What an envelope is bound to: it opens for this source at this address and for nothing else. */
+/** What an envelope is bound to: it opens only for this field of this source at this address. */
 export interface SealBinding {
   sourceId: string;
   engine: string;
   host: string;
   port: number;
   tlsMode: string;
-  /** Where else, and how, the secret is given away; absent where it is to one host in the default way. */
+  /** Further hosts that get the secret, and how; absent for one host and the default mechanism. */
   hosts?: readonly { host: string; port: number }[] | undefined;
   srv?: boolean | undefined;
   authMechanism?: string | undefined;
@@ -29,10 +28,10 @@ export interface Envelope {
 const version = 'v1';
 const paddingBytes = 64;
 
-/** Separates these envelopes from everything else the same keys might ever seal. */
+/** Domain separation from anything else that the same keys may seal. */
 export const sealingInfo = new TextEncoder().encode('datahub source credential v1');
 
-/** JSON keeps the members apart, whatever they contain. */
+/** JSON delimits the members whatever they contain. */
 export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> {
   const {
     sourceId,
@@ -46,7 +45,7 @@ export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> 
     authMechanism = '',
   } = binding;
   const members: unknown[] = [sourceId, engine, host, port, tlsMode, field];
-  // What was sealed before these were known has none of them.
+  // Envelopes of older versions do not have these members.
   if (hosts.length > 0 || srv || authMechanism !== '')
     members.push(
       hosts.map((other) => [other.host, other.port]),
@@ -60,7 +59,7 @@ export function toText({ keyId, encapsulated, ciphertext }: Envelope): string {
   return [version, keyId, encapsulated.toString('base64url'), ciphertext.toString('base64url')].join(':');
 }
 
-/** Undefined when the text is no envelope in its one spelling. */
+/** Undefined unless the text is an envelope in canonical form. */
 export function parseEnvelope(text: string): Envelope | undefined {
   const [found, keyId = '', encapsulated = '', ciphertext = ''] = text.split(':');
   const envelope = {
@@ -71,7 +70,7 @@ export function parseEnvelope(text: string): Envelope | undefined {
   return found === version && toText(envelope) === text ? envelope : undefined;
 }
 
-/** One marker byte, then zeros up to the next block. */
+/** Adds a marker byte, then zeros up to the block size. */
 export function pad(plain: string): Uint8Array<ArrayBuffer> {
   const bytes = new TextEncoder().encode(plain);
   const padded = new Uint8Array(Math.ceil((bytes.length + 1) / paddingBytes) * paddingBytes);

@@ -1,4 +1,4 @@
-/** Sealing keys as texts: `<key id>:<base64url>`, the id made from the public key, so that a pair always agrees. */
+/** Sealing keys as text, `<key id>:<base64url>`. The id derives from the public key, so both keys of a pair have the same. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -25,7 +25,7 @@ export async function generateKeyPair(): Promise<KeyPair> {
   };
 }
 
-/** The public key that belongs to a private one. */
+/** Derives the public key from a private key. */
 export async function publicKeyOf(privateKey: string): Promise<string> {
   const { bytes } = parseKey(privateKey);
   const { kem } = createSuite();
@@ -34,39 +34,39 @@ export async function publicKeyOf(privateKey: string): Promise<string> {
   return `${idOf(publicBytes)}:${publicBytes.toString('base64url')}`;
 }
 
-/** The private keys in a file, one a line, newest first. */
+/** Reads the private keys of a file: one on each line, the newest first. */
 export async function readKeyFile(path: string): Promise<string[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '');
 }
 
 /**
- * The same; where there is no file yet, one is made with a new key, readable by its owner alone, unless `mayMake` finds
- * that something is sealed already. Without need nothing is written, so a full disk stops no start.
+ * Reads the private keys of a file. If there is no file, creates one with a new key and owner-only permissions, unless
+ * `mayCreate` finds that credentials are sealed already. An existing file is not written, so the hub starts on a full disk.
  */
-export async function loadKeyFile(path: string, mayMake = async () => true): Promise<string[]> {
+export async function loadKeyFile(path: string, mayCreate = async () => true): Promise<string[]> {
   if (!existsSync(path)) {
-    if (!(await mayMake())) {
+    if (!(await mayCreate())) {
       throw new HubError(
         'VALIDATION',
-        `${path} is missing, and credentials in the store are sealed to its keys. Put the file back. Without it, remove the store as well to begin anew.`,
+        `${path} is missing, but the store has credentials that are sealed to its keys. Restore the file, or delete the store as well to start over.`,
       );
     }
-    await makeKeyFile(path);
+    await createKeyFile(path);
   }
   if (((await stat(path)).mode & 0o777) !== 0o600) await chmod(path, 0o600);
   const keys = await readKeyFile(path);
   const fault =
-    keys.length === 0 ? 'It holds no key.' : keys.map(faultOfKey).find((one) => one !== undefined);
+    keys.length === 0 ? 'It contains no key.' : keys.map(faultOfKey).find((one) => one !== undefined);
   if (fault !== undefined) throw new HubError('VALIDATION', `${path} cannot be used: ${fault}`);
   return keys;
 }
 
 /**
- * Whole or not at all, and never over a file that is there: whoever starts beside us reads the same keys. On disk, with
- * its name, before anything is sealed: what is sealed to a lost key is lost as well.
+ * Creates the file atomically and never replaces one, so that processes that start at the same time read the same keys.
+ * File and directory are synced before anything is sealed, because what is sealed to a lost key is lost.
  */
-async function makeKeyFile(path: string): Promise<void> {
+async function createKeyFile(path: string): Promise<void> {
   const { privateKey } = await generateKeyPair();
   const draft = `${path}.${randomUUID()}`;
   await mkdir(dirname(path), { recursive: true });
@@ -81,7 +81,7 @@ async function makeKeyFile(path: string): Promise<void> {
   await syncDirectory(dirname(path));
 }
 
-/** Windows opens no directories, and keeps names by itself. */
+/** Windows cannot open directories, and persists names itself. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');
@@ -92,7 +92,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** A fault of a key given by setting; undefined when it is well formed. Never repeats the key. */
+/** What is wrong with a key of a setting; undefined if it is well formed. It never contains the key. */
 export function faultOfKey(text: string): string | undefined {
   try {
     parseKey(text);
@@ -102,13 +102,13 @@ export function faultOfKey(text: string): string | undefined {
   }
 }
 
-/** The same for a public key, which must be the one that its id is made from: nothing opens what is sealed to another. */
+/** The same for a public key, which must match its id: nothing could open what is sealed to another key. */
 export function faultOfPublicKey(text: string): string | undefined {
   const fault = faultOfKey(text);
   if (fault !== undefined) return fault;
   const { id, bytes } = parseKey(text);
   if (id === idOf(bytes)) return undefined;
-  return `The text after ${id} is not its public key: it is the private one, or was mistyped.`;
+  return `The text after ${id} is not the public key of this id: it is the private key, or has a typo.`;
 }
 
 /** The same for a private key. */
@@ -117,14 +117,14 @@ export async function faultOfPrivateKey(text: string): Promise<string | undefine
   if (fault !== undefined) return fault;
   const { id } = parseKey(text);
   if (id === parseKey(await publicKeyOf(text)).id) return undefined;
-  return `The text after ${id} is not its private key: it is the public one, or was mistyped.`;
+  return `The text after ${id} is not the private key of this id: it is the public key, or has a typo.`;
 }
 
 export function parseKey(text: string): { id: string; bytes: Buffer } {
   const [id = '', key = '', ...rest] = text.split(':');
   const bytes = Buffer.from(key, 'base64url');
   if (rest.length > 0 || !/^[\w-]{1,64}$/.test(id) || bytes.length !== 32) {
-    throw new Error('A sealing key has the form <id>:<32 bytes as base64url>.');
+    throw new Error('A sealing key must have the form <id>:<32 bytes as base64url>.');
   }
   return { id, bytes };
 }

@@ -1,4 +1,4 @@
-/** The executor's side: the only one that can open what was sealed. */
+/** The executor's side, the only one that can open envelopes. */
 
 import type { webcrypto } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -8,16 +8,16 @@ import { parseKey, publicKeyOf } from './key-pair.ts';
 import { createSuite } from './suite.ts';
 
 export interface Opener {
-  /** The plain text; rejects with UNAVAILABLE when the envelope was altered, moved, or sealed to a key not held. */
+  /** Resolves with the plain text. Rejects with UNAVAILABLE if the envelope was altered, moved, or sealed to an unknown key. */
   open(text: string, binding: SealBinding): Promise<string>;
-  /** The key that new envelopes should be sealed to. */
+  /** The key for new envelopes. */
   readonly currentKeyId: string;
 }
 
-/** Opens what was sealed to any of `privateKeys`, each `<id>:<base64url>`. Rejects when there is none or one is malformed. */
+/** Opens envelopes for any of `privateKeys`, each `<id>:<base64url>`. Rejects if there is none or one is malformed. */
 export async function createOpener(privateKeys: readonly string[]): Promise<Opener> {
   const suite = createSuite();
-  // Pairs, for from a private key alone its public one would be made anew at each opening.
+  // Key pairs, because from a private key alone HPKE would derive the public key at each opening.
   const keys = new Map<string, webcrypto.CryptoKeyPair>();
   for (const text of privateKeys) {
     const { id, bytes } = parseKey(text);
@@ -51,7 +51,7 @@ export async function createOpener(privateKeys: readonly string[]): Promise<Open
   };
 }
 
-/** Which key an envelope is sealed to; undefined for what is no envelope. */
+/** The id of the key that an envelope is sealed to; undefined if the text is no envelope. */
 export function keyIdOf(text: string): string | undefined {
   return parseEnvelope(text)?.keyId;
 }
@@ -59,7 +59,7 @@ export function keyIdOf(text: string): string | undefined {
 function cannotOpen(cause: unknown): HubError {
   return new HubError(
     'UNAVAILABLE',
-    'The stored credentials of this source cannot be opened with the keys this hub has. Send user and password again, or give the executor the key they were sealed to.',
+    'The stored credentials of this source cannot be opened with the keys of this hub. Set user and password again, or give the executor the key that they were sealed to.',
     { cause, stage: 'connect', retryable: false },
   );
 }

@@ -1,4 +1,4 @@
-/** The catalog's side: seals secrets that it cannot open. */
+/** The catalog's side: it seals secrets and cannot open them. */
 
 import { toArrayBuffer } from './array-buffer.ts';
 import { pad, type SealBinding, sealingInfo, toAssociatedData, toText } from './envelope.ts';
@@ -7,7 +7,7 @@ import { createSuite } from './suite.ts';
 
 export type Seal = (plain: string, binding: SealBinding) => Promise<string>;
 
-/** Seals to the first of `publicKeys`, each `<id>:<base64url>`. Rejects when there is none or it is malformed. */
+/** Seals to the first of `publicKeys`, each `<id>:<base64url>`. Rejects if there is none or it is malformed. */
 export async function createSealer(publicKeys: readonly string[]): Promise<Seal> {
   const [first] = publicKeys;
   if (first === undefined) throw new Error('There is no public key to seal credentials to.');

@@ -1,7 +1,7 @@
 /**
- * HPKE's suite for envelopes. The protocol is the library's, its primitives are Node's, called at once: through WebCrypto
- * each of the fifteen steps of an envelope goes to a thread and back, which costs several times as much as the step.
- * Nothing interrupts what opens or seals an envelope, so whoever has many lets others have the event loop in between.
+ * HPKE's cipher suite for envelopes: the library's protocol with Node's synchronous primitives. WebCrypto sends each of the
+ * fifteen steps of an envelope to a thread and back, which costs several times as much as the step. Opening or sealing
+ * blocks the event loop, so callers with many envelopes must yield in between.
  */
 
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
@@ -30,22 +30,19 @@ class Kem extends DhkemX25519HkdfSha256 {
   }
 }
 
-/** RFC 5869; at most one block, and this suite asks for no more. */
+/** RFC 5869, limited to one block, which is all this suite needs. */
 class Hkdf extends HkdfSha256 {
   override async extract(salt: Bytes, ikm: Bytes): Promise<ArrayBuffer> {
     return hmac(salt, ikm).buffer;
   }
 
   override async expand(prk: Bytes, info: Bytes, length: number): Promise<ArrayBuffer> {
-    if (length > this.hashSize) throw new RangeError('More than a block of key is asked for.');
+    if (length > this.hashSize) throw new RangeError('HKDF is limited to one block here.');
     return hmac(prk, info, firstBlock).buffer.slice(0, length);
   }
 
   override async extractAndExpand(
-    salt: Bytes,
-    ikm: Bytes,
-    info: Bytes,
-    length: number,
+    ...[salt, ikm, info, length]: Parameters<HkdfSha256['extractAndExpand']>
   ): Promise<ArrayBuffer> {
     return this.expand(await this.extract(salt, ikm), info, length);
   }
@@ -79,7 +76,7 @@ class Aead extends Aes256Gcm {
   }
 }
 
-/** Handed bytes, Node asks twice and in vain whether they are a key, by exceptions that cost more than the cipher does. */
+/** Node's functions check twice whether bytes are a key object, by exceptions that cost more than the cipher. */
 function secretOf(bytes: Bytes): KeyObject {
   return createSecretKey(toView(bytes));
 }

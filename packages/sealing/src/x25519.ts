@@ -1,4 +1,4 @@
-/** X25519 as HPKE's library asks for it. Its keys are Node's, which it hands around without a look into them. */
+/** X25519 for the HPKE library, with Node's key objects, which the library passes on without inspecting them. */
 
 import {
   createPrivateKey,
@@ -14,9 +14,9 @@ import { toArrayBuffer } from './array-buffer.ts';
 
 type Key = webcrypto.CryptoKey;
 
-/** RFC 8410: the fixed heads of a private and a public key, then the 32 bytes. */
-const pkcs8Head = Buffer.from('302e020100300506032b656e04220420', 'hex');
-const spkiHead = Buffer.from('302a300506032b656e032100', 'hex');
+/** RFC 8410: the fixed prefixes of a private and a public key, before their 32 bytes. */
+const pkcs8Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
+const spkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 const keyBytes = 32;
 
 export const x25519 = {
@@ -24,21 +24,21 @@ export const x25519 = {
     const { publicKey, privateKey } = generateKeyPairSync('x25519');
     return { publicKey: asKey(publicKey), privateKey: asKey(privateKey) };
   },
-  /** Also of a private key. */
+  /** Accepts private keys too. */
   serializePublicKey: async (key: Key) => memberOf(key, 'x'),
   serializePrivateKey: async (key: Key) => memberOf(key, 'd'),
   deserializePublicKey: async (bytes: ArrayBuffer) => {
-    // What follows a key's end would be overlooked.
+    // The parser would ignore further bytes.
     if (bytes.byteLength !== keyBytes) throw new RangeError(`A public key has ${keyBytes} bytes.`);
-    // As text: of an object Node asks in vain whether it is a key, by exceptions that cost more than all the rest.
-    const key = Buffer.concat([spkiHead, new Uint8Array(bytes)]).toString('base64');
+    // As PEM, because for an object Node first checks by exceptions whether it is a key, which costs more than the rest.
+    const key = Buffer.concat([spkiPrefix, new Uint8Array(bytes)]).toString('base64');
     return asKey(createPublicKey(`-----BEGIN PUBLIC KEY-----\n${key}\n-----END PUBLIC KEY-----`));
   },
   deserializePrivateKey: async (bytes: ArrayBuffer) => {
-    const key = Buffer.concat([pkcs8Head, new Uint8Array(bytes)]);
+    const key = Buffer.concat([pkcs8Prefix, new Uint8Array(bytes)]);
     return asKey(createPrivateKey({ key, format: 'der', type: 'pkcs8' }));
   },
-  /** Throws where the other's key leaves no secret, as RFC 7748 asks. */
+  /** Throws if the peer's key yields an all-zero secret, as RFC 7748 requires. */
   dh: async (privateKey: Key, publicKey: Key) => {
     const keys = { privateKey: asObject(privateKey), publicKey: asObject(publicKey) };
     return toArrayBuffer(diffieHellman(keys));

@@ -147,7 +147,7 @@ describe('envelopes', () => {
     await expect(other.open(await seal('s3cret', binding), binding)).rejects.toMatchObject({
       ...refused,
       stage: 'connect',
-      message: expect.stringContaining('Send user and password again'),
+      message: expect.stringContaining('Set user and password again'),
       cause: `No key for ${opener.currentKeyId}.`,
     });
   });
@@ -181,16 +181,16 @@ describe('keys', () => {
 
   test('malformed ones are named without being shown', async () => {
     for (const text of ['', 'a', 'a:b', `${pair.publicKey}:x`, 'a b:AAAA', pair.publicKey.slice(0, -4)]) {
-      expect(faultOfKey(text)).toBe('A sealing key has the form <id>:<32 bytes as base64url>.');
+      expect(faultOfKey(text)).toBe('A sealing key must have the form <id>:<32 bytes as base64url>.');
     }
     const [id, bytes] = pair.publicKey.split(':') as [string, string];
     expect(id).toMatch(/^[0-9a-f]{16}$/);
     for (const odd of [`!${id}`, `${id}!`, ` ${id}`, 'x'.repeat(65), '']) {
-      expect(faultOfKey(`${odd}:${bytes}`)).toMatch('A sealing key has the form');
+      expect(faultOfKey(`${odd}:${bytes}`)).toMatch('A sealing key must have the form');
     }
     expect(faultOfKey(`${'x-_'.repeat(21)}9:${bytes}`)).toBeUndefined();
     expect(faultOfKey(pair.publicKey)).toBeUndefined();
-    await expect(createOpener([id])).rejects.toThrow('A sealing key has the form');
+    await expect(createOpener([id])).rejects.toThrow('A sealing key must have the form');
     await expect(createSealer([])).rejects.toThrow('no public key');
     await expect(createOpener([])).rejects.toThrow('no private key');
   });
@@ -201,11 +201,11 @@ describe('keys', () => {
     const [id] = pair.publicKey.split(':');
     const swapped = [faultOfPublicKey(pair.privateKey), await faultOfPrivateKey(pair.publicKey)];
     expect(swapped).toEqual([
-      `The text after ${id} is not its public key: it is the private one, or was mistyped.`,
-      `The text after ${id} is not its private key: it is the public one, or was mistyped.`,
+      `The text after ${id} is not the public key of this id: it is the private key, or has a typo.`,
+      `The text after ${id} is not the private key of this id: it is the public key, or has a typo.`,
     ]);
-    expect(faultOfPublicKey('a')).toMatch('A sealing key has the form');
-    expect(await faultOfPrivateKey('a')).toMatch('A sealing key has the form');
+    expect(faultOfPublicKey('a')).toMatch('A sealing key must have the form');
+    expect(await faultOfPrivateKey('a')).toMatch('A sealing key must have the form');
   });
 
   test('a key file that holds something else is named', async () => {
