@@ -16,8 +16,7 @@ import { type CompileQuery, compileOnce } from './execution/prepare.ts';
 import { createSourceCalls } from './execution/source-calls.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial } from './network/dialer.ts';
-import { createResolve } from './network/resolver.ts';
-import { createServiceResolve, type ServiceResolve } from './network/service-names.ts';
+import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
 import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
@@ -140,7 +139,7 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
     const { accountId } = source;
     return engines[source.engine].connect(await unseal(source, opener), {
       dial: createDial({ ...dialling, accountId }),
-      resolveService: (service, name, asking) => resolveService(service, name, { accountId, signal: asking }),
+      resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
       rowBytesMax,
       learned,

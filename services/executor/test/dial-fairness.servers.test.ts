@@ -14,7 +14,7 @@ import { readExecutorConfig } from '../src/config.ts';
 import type { Catalog } from '../src/definitions/definition.ts';
 import { createEngines } from '../src/engines/index.ts';
 import { compileQuery } from '../src/execution/prepare.ts';
-import { createAskNetwork, createResolve } from '../src/network/resolver.ts';
+import { createNameServerQuery, createResolve } from '../src/network/resolver.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { type NameServer, startNameServer } from './network/name-server.ts';
@@ -64,7 +64,7 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
       addressesOf: (host: string) => (host === 'inthefile' ? ['127.0.0.1'] : []),
       fullNamesOf: (host: string) => (host.includes('.') ? [host] : [`${host}.shop.example`, host]),
     };
-    const askSystem = async (host: string) =>
+    const querySystem = async (host: string) =>
       host.startsWith('hangs') ? new Promise<never>(() => {}) : ['127.0.0.1'];
     service = openExecutor(
       readSettings({}, (reader) => readExecutorConfig(reader, { embedded: true })),
@@ -76,7 +76,11 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
         engines: createEngines(),
         compile: compileQuery,
         createWriter: createResponseWriter,
-        resolve: createResolve({ localNames, askNetwork: createAskNetwork([names.at]), askSystem }),
+        resolve: createResolve({
+          localNames,
+          queryNameServers: createNameServerQuery([names.at]),
+          querySystem,
+        }),
       },
     );
   });

@@ -1,6 +1,6 @@
-/** Moves stored credentials to the current sealing key while the hub serves, so that old keys can be dropped. */
+/** Reseals stored credentials with the current sealing key while the hub runs, so that old keys can be removed. */
 
-import { setImmediate as turnEnd } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import type {
   ResealedSource,
   ResolvedSource,
@@ -27,32 +27,32 @@ export interface ResealOptions {
 
 export interface Resealed {
   moved: number;
-  /** Sealed to a key that is not held, or altered: they wait for their owner. */
+  /** Cannot be opened, because the key is missing or the envelope was altered: the owner has to set them again. */
   unopened: number;
-  /** Changed by somebody else meanwhile; the next run looks at them again. */
+  /** Changed meanwhile; the next run tries them again. */
   contended: number;
 }
 
 const callTimeoutMs = 30_000;
-/** Sent back at once, since the store writes together what comes together; few, since others change them meanwhile. */
-const lotSize = 50;
+/** Sent in one call, which the store writes together. Few, because sources may change meanwhile. */
+const batchSize = 50;
 const resealEveryMs = 10 * 60_000;
-/** Before it goes through again for sources that were changed under its hands, or because the catalog was away. */
+/** Before the next run if sources were changed meanwhile or the catalog could not be reached. */
 const repeatAfterMs = 1_000;
 
-/** Goes once through all sources. A source that cannot be opened does not hold up the others. */
+/** Reseals all sources once, and skips those that cannot be opened. */
 export async function resealAll(options: ResealOptions): Promise<Resealed> {
-  const { pageSize = lotSize } = options;
+  const { pageSize = batchSize } = options;
   const result: Resealed = { moved: 0, unopened: 0, contended: 0 };
   let afterSourceId = '';
   let sending = Promise.resolve();
   while (!options.signal.aborted) {
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
     const { sources } = await options.catalog.listSealed({ afterSourceId, limit: pageSize }, ctx);
-    const requests = await resealLot(sources, options, result);
+    const requests = await resealBatch(sources, options, result);
     await sending;
-    // While the next ones are opened and sealed.
-    sending = sendLot(requests, options, result);
+    // Runs while the next batch is resealed.
+    sending = sendBatch(requests, options, result);
     sending.catch(() => {});
     const last = sources.at(-1);
     if (last === undefined || sources.length < pageSize) break;
@@ -62,13 +62,13 @@ export async function resealAll(options: ResealOptions): Promise<Resealed> {
   return result;
 }
 
-async function resealLot(
-  lot: ResolvedSource[],
+async function resealBatch(
+  batch: ResolvedSource[],
   options: ResealOptions,
   result: Resealed,
 ): Promise<ResealedSource[]> {
   const requests: ResealedSource[] = [];
-  for (const source of lot) {
+  for (const source of batch) {
     const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
     if (old.every((text) => keyIdOf(text) === options.opener.currentKeyId)) continue;
     const { accountId, sourceId, version: expectedVersion } = source;
@@ -83,14 +83,18 @@ async function resealLot(
   return requests;
 }
 
-async function sendLot(lot: ResealedSource[], { catalog }: ResealOptions, result: Resealed): Promise<void> {
-  const [first, ...more] = lot;
+async function sendBatch(
+  batch: ResealedSource[],
+  { catalog }: ResealOptions,
+  result: Resealed,
+): Promise<void> {
+  const [first, ...more] = batch;
   if (first === undefined) return;
   const ctx = createCallContext({ timeoutMs: callTimeoutMs });
   const { done, moreDone } = await catalog.reseal({ ...first, more }, ctx);
   const moved = [done, ...moreDone].filter(Boolean).length;
   result.moved += moved;
-  result.contended += lot.length - moved;
+  result.contended += batch.length - moved;
 }
 
 async function resealSecrets(
@@ -101,8 +105,8 @@ async function resealSecrets(
   const { user, password, tlsKey } = definition.sealed;
   const move = async (text: string, field: 'user' | 'password' | 'tls.key') => {
     if (text === '') return '';
-    // Nothing interrupts what follows, and others are served beside.
-    await turnEnd();
+    // Lets other work run first: opening and sealing block the event loop.
+    await nextIteration();
     const binding = bindingOf(definition, field);
     return seal(await opener.open(text, binding), binding);
   };
@@ -114,14 +118,14 @@ async function resealSecrets(
 }
 
 export interface ResealingOptions {
-  /** The one that `opener` calls current is the first. */
+  /** The first is the current key of `opener`. */
   privateKeys: readonly string[];
   opener: Opener;
   catalog: ResealOptions['catalog'];
   logger: Logger;
 }
 
-/** While several keys are held, everything is moved to the first, again and again, until the others can be dropped. */
+/** If there are several keys, reseals everything with the first one, repeatedly, until the others can be removed. */
 export async function startResealing(options: ResealingOptions): Promise<Closable> {
   const { privateKeys, opener, catalog, logger } = options;
   if (privateKeys.length < 2) return { close: () => {} };
@@ -132,10 +136,13 @@ export async function startResealing(options: ResealingOptions): Promise<Closabl
   const run = async (): Promise<number> => {
     try {
       const resealed = await resealAll({ catalog, opener, seal, signal: stop.signal });
-      logger.info({ event: 'reseal.done', ...resealed }, 'moved stored credentials to the current key');
+      logger.info({ event: 'reseal.done', ...resealed }, 'resealed stored credentials with the current key');
       return resealed.contended > 0 ? repeatAfterMs : resealEveryMs;
     } catch (err) {
-      logger.warn({ event: 'reseal.failed', err }, 'moving stored credentials stopped; it goes on soon');
+      logger.warn(
+        { event: 'reseal.failed', err },
+        'resealing stored credentials failed; it is tried again soon',
+      );
       return repeatAfterMs;
     }
   };

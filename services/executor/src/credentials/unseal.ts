@@ -1,11 +1,11 @@
-/** Opens a source's credentials for the moment of connecting; plain secrets are held by nobody in between. */
+/** Decrypts a source's credentials when a connection is opened. Plain secrets are not stored anywhere. */
 
 import type { SealBinding, SecretField } from '@datahub/sealing/envelope';
 import type { Opener } from '@datahub/sealing/opener';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import type { ConnectSettings } from '../engine.ts';
 
-/** Rejects with UNAVAILABLE when an envelope does not belong to this source and address, or its key is not held. */
+/** Rejects with UNAVAILABLE if an envelope belongs to another source or address, or if its key is missing. */
 export async function unseal(source: SourceDefinition, opener: Opener): Promise<ConnectSettings> {
   const { engine, host, port, database, tls, sealed, authSource, servers } = source;
   const open = (text: string, field: SecretField) => opener.open(text, bindingOf(source, field));

@@ -1,6 +1,6 @@
 /**
- * Which hosts the executor may dial. Users type these hosts, so nothing is judged by its text: the host is resolved
- * once, every address of the answer is checked, and only the checked addresses are dialled.
+ * Decides which hosts the executor may dial. Users choose these hosts, so their text proves nothing: the host is resolved
+ * once, every address is checked, and only the checked addresses are dialled.
  */
 
 import { BlockList, isIP, SocketAddress } from 'node:net';
@@ -8,33 +8,33 @@ import { isAddressRange } from '@datahub/service-kit/address-range';
 import { globalUnicastV6, type RangeClass, specialRanges } from './reserved-ranges.ts';
 
 export interface AddressPolicySettings {
-  /** True in the embedded form, where the user's own machine is the only one there is. */
+  /** True by default in the one-process hub, which runs on the user's own machine. */
   loopbackAllowed: boolean;
-  /** Opens RFC 1918, CGNAT and unique-local ranges as a whole. */
+  /** Allows all RFC 1918, CGNAT and unique-local addresses. */
   privateAllowed: boolean;
   /** CIDRs, addresses and names (`db.corp.example`, `*.corp.example`) whose private addresses are allowed. */
   allow: readonly string[];
-  /** The same forms, refused whatever else is said. */
+  /** The same forms; takes precedence over everything else. */
   deny: readonly string[];
-  /** Names of the hub's own services; a name without a dot is meant in every search domain. */
+  /** Names of the hub's own services, which are refused; a name without a dot is refused in every search domain. */
   ownNames: readonly string[];
 }
 
-/** Who asks for a host, and for how long. */
-export interface Asker {
+/** The account that a host is resolved for. */
+export interface LookupContext {
   accountId: string;
   signal: AbortSignal;
 }
 
-/** All addresses of a host, as texts. Rejects when there is none. */
-export type Resolve = (host: string, asker: Asker) => Promise<readonly string[]>;
+/** All addresses of a host, as texts. Rejects if there is none. */
+export type Resolve = (host: string, ctx: LookupContext) => Promise<readonly string[]>;
 
 export interface CheckedAddress {
   address: string;
   family: 4 | 6;
 }
 
-/** Says why an address was refused. For the log alone: a caller must not tell this from a closed port. */
+/** Why an address was refused. Only for the log: to a caller it must look like a closed port. */
 export class AddressRefused extends Error {
   constructor(reason: string) {
     super(reason);
@@ -44,26 +44,26 @@ export class AddressRefused extends Error {
 
 export interface AddressPolicy {
   /** Resolves `host` and checks every address; rejects with AddressRefused if any is forbidden, or as `resolve` does. */
-  check(host: string, asker: Asker): Promise<CheckedAddress[]>;
+  check(host: string, ctx: LookupContext): Promise<CheckedAddress[]>;
 }
 
 const hostLengthMax = 253;
 
 export function createAddressPolicy(settings: AddressPolicySettings, resolve: Resolve): AddressPolicy {
-  const judge = createJudge(settings);
+  const rules = createRules(settings);
   return {
-    check: async (host, asker) => {
+    check: async (host, ctx) => {
       const name = normalName(host);
-      if (judge.denied(name)) throw new AddressRefused('The host is denied by name.');
-      const listed = judge.allowed(name);
-      const answers = isIP(host) === 0 ? await resolve(host, asker) : [host];
+      if (rules.denied(name)) throw new AddressRefused('The host is denied by name.');
+      const listed = rules.allowed(name);
+      const answers = isIP(host) === 0 ? await resolve(host, ctx) : [host];
       if (answers.length === 0) throw new AddressRefused('The host has no address.');
-      return answers.map((answer) => judge.address(answer, listed));
+      return answers.map((answer) => rules.address(answer, listed));
     },
   };
 }
 
-/** Refuses what is neither a name nor a literal: socket paths, abstract sockets, user parts, zones, control characters. */
+/** Refuses anything but a name or an address: socket paths, abstract sockets, user parts, zones, control characters. */
 function normalName(host: string): string {
   if (host.length === 0 || host.length > hostLengthMax || !/^[\p{L}\p{M}\p{N}_.:\-。．｡]+$/u.test(host)) {
     throw new AddressRefused('The host is neither a name nor an address.');
@@ -71,7 +71,7 @@ function normalName(host: string): string {
   return host.normalize('NFKC').replaceAll('。', '.').toLowerCase().replace(/\.+$/, '');
 }
 
-function createJudge(settings: AddressPolicySettings) {
+function createRules(settings: AddressPolicySettings) {
   const special = specialRanges.map(([cidr, rangeClass]) => ({ list: blockList([cidr]), rangeClass }));
   const unicastV6 = blockList([globalUnicastV6]);
   const allow = splitEntries(settings.allow);
@@ -97,13 +97,13 @@ function createJudge(settings: AddressPolicySettings) {
         (rangeClass === 'loopback' && settings.loopbackAllowed) ||
         (rangeClass === 'private' &&
           (settings.privateAllowed || listedByName || allow.ranges.check(address, type)));
-      if (!open) throw new AddressRefused(`An address of the host is of a refused kind (${rangeClass}).`);
+      if (!open) throw new AddressRefused(`An address of the host is in a forbidden range (${rangeClass}).`);
       return { address, family };
     },
   };
 }
 
-/** The one spelling of an address; IPv4 written as IPv6 (`::ffff:127.0.0.1`) is the IPv4 address it reaches. */
+/** The canonical form of an address. An IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) becomes the IPv4 address. */
 function canonical(answer: string): CheckedAddress {
   const family = isIP(answer);
   if (family === 4) return { address: answer, family };
@@ -141,10 +141,10 @@ function isOwn(own: string, name: string): boolean {
   return name === own || (!own.includes('.') && name.startsWith(`${own}.`));
 }
 
-/** A fault of an entry of `allow` or `deny`, for the reader of settings; undefined when it is well formed. */
+/** What is wrong with an entry of `allow` or `deny`; undefined if it is well-formed. */
 export function faultOfEntry(entry: string): string | undefined {
   if (isIP(entry.split('/', 1)[0] as string) === 0) {
-    // What ends in a number is meant as an address: as a name it would allow, and deny, nothing.
+    // A name that ends in a number is probably a mistyped address. As a name it would match nothing.
     const isName = /^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(entry) && !/(^|\.)\d+$/.test(entry);
     return isName ? undefined : `${entry} is neither a name nor a CIDR.`;
   }

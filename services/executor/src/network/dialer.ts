@@ -55,8 +55,8 @@ export function createDial(options: DialOptions): Dial {
     const bound = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
     try {
       const known = resolveAgain ? undefined : reached.get(host);
-      const asker = { accountId, signal: bound };
-      const targets = known ? [known] : interleave(await orAborted(policy.check(host, asker), bound));
+      const ctx = { accountId, signal: bound };
+      const targets = known ? [known] : interleave(await orAborted(policy.check(host, ctx), bound));
       if (targets.some(({ address }) => owns(address, port)))
         throw new AddressRefused('The hub itself listens on the port.');
       const { socket, target } = await race({ targets, port, staggerMs, connect, signal: bound });

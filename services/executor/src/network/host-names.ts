@@ -1,19 +1,19 @@
-/** What this machine itself knows of names: its hosts file, and the domains that it searches for short names. */
+/** Local name resolution: the hosts file of this machine, and the domains that it searches for short names. */
 
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 
 export interface LocalNames {
-  /** The addresses in the hosts file; empty when the host is not in it. */
+  /** The addresses of the host in the hosts file; empty if there are none. */
   addressesOf(host: string): readonly string[];
-  /** The full names that a host may stand for, in the order in which name servers are to be asked for them. */
+  /** The full names that a short name may mean, in the order in which to query them. */
   fullNamesOf(host: string): string[];
 }
 
 export interface NameFiles {
   hosts: string;
-  /** Absent on Windows, which is asked itself for what it searches. */
+  /** Absent on Windows, where the system's own resolver searches the domains. */
   resolvConf: string;
 }
 
@@ -22,10 +22,10 @@ const systemFiles: NameFiles = {
   resolvConf: '/etc/resolv.conf',
 };
 
-/** Follows changes of the files, as the system does. A file that cannot be read counts as empty. */
+/** Rereads the files when they change, as the system does. A file that cannot be read counts as empty. */
 export function createLocalNames(files: NameFiles = systemFiles): LocalNames {
-  const hosts = followed(files.hosts, parseHosts);
-  const search = followed(files.resolvConf, parseSearch);
+  const hosts = watched(files.hosts, parseHosts);
+  const search = watched(files.resolvConf, parseSearch);
   return {
     addressesOf: (host) => hosts().get(bareName(host)) ?? [],
     fullNamesOf: (host) => {
@@ -44,7 +44,7 @@ function parseHosts(text: string): Map<string, string[]> {
   const byName = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = withoutComment(line).split(/\s+/);
-    // An address with a zone reaches nothing that a source may be at.
+    // An address with a zone is link-local, where no source is allowed.
     if (isIP(address) === 0 || address.includes('%')) continue;
     for (const name of new Set(names.map(bareName))) {
       const known = byName.get(name);
@@ -57,13 +57,13 @@ function parseHosts(text: string): Map<string, string[]> {
 
 interface Search {
   domains: string[];
-  /** A name with fewer dots is looked for in the domains first. */
+  /** A name with fewer dots is searched in the domains first. */
   dotsMin: number;
 }
 
 const dotsMinMax = 15;
 
-/** See resolv.conf(5); the last `search` or `domain` counts, else the domain of this machine's own name. */
+/** See resolv.conf(5). The last `search` or `domain` applies, or else the domain of this machine's own name. */
 function parseSearch(text: string): Search {
   const search: Search = { domains: hostname().split('.').slice(1), dotsMin: 1 };
   search.domains = search.domains.length > 0 ? [search.domains.join('.')] : [];
@@ -83,8 +83,8 @@ function parseSearch(text: string): Search {
 
 const withoutComment = (line: string) => line.replace(/[#;].*$/, '').trim();
 
-/** What a file says, read again when it has changed. Such files are small and local: a thread would take longer. */
-function followed<T>(path: string, parse: (text: string) => T): () => T {
+/** Parses a file, and again when it has changed. Reads synchronously: these files are small and local. */
+function watched<T>(path: string, parse: (text: string) => T): () => T {
   let version = '';
   let parsed = parse('');
   return () => {
@@ -97,7 +97,7 @@ function followed<T>(path: string, parse: (text: string) => T): () => T {
   };
 }
 
-/** Empty where the file cannot be read. */
+/** Empty if the file cannot be read. */
 function versionOf(path: string): string {
   try {
     accessSync(path, constants.R_OK);

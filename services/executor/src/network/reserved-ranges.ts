@@ -1,14 +1,14 @@
 /**
  * Every range of addresses that is not plain public unicast, after the IANA special-purpose registries (RFC 6890 and
- * its successors) and the metadata services of the clouds. What IPv6 leaves outside 2000::/3 is refused without a line.
+ * its successors) and the metadata services of the clouds. IPv6 addresses outside 2000::/3 are refused without an entry.
  */
 
-/** `never`: no setting opens it. `loopback` and `private` open by setting. */
+/** `never` cannot be allowed by any setting; `loopback` and `private` can. */
 export type RangeClass = 'never' | 'loopback' | 'private';
 
-/** In order: the first range that holds an address decides. */
+/** The first range that contains an address decides. */
 export const specialRanges: readonly (readonly [cidr: string, rangeClass: RangeClass])[] = [
-  // Metadata services outside of what never opens below: Alibaba, Azure's wire server, AWS, Google, Oracle, Scaleway.
+  // Metadata services in ranges that settings can allow: Alibaba, Azure's wire server, AWS, Google, Oracle, Scaleway.
   ['100.100.100.200/32', 'never'],
   ['168.63.129.16/32', 'never'],
   ['fd00:ec2::/32', 'never'],
@@ -44,5 +44,5 @@ export const specialRanges: readonly (readonly [cidr: string, rangeClass: RangeC
   ['3fff::/20', 'never'],
 ];
 
-/** The only part of IPv6 that is handed out as global unicast; outside lie compatible, NAT64, link-local, multicast, … */
+/** The only IPv6 range with global unicast addresses. Compatible, NAT64, link-local, multicast and others are outside of it. */
 export const globalUnicastV6 = '2000::/3';

@@ -1,73 +1,74 @@
 /**
- * Looks up hosts so that slow names of one account hold up nobody else. The system's resolver waits on a thread, cannot
- * be stopped, and shares Node's four threads with files, cryptography and compression. So the hosts file is read here,
- * name servers are asked over the network, where waiting costs nothing and ends with its caller, and the system is asked
- * only for what these do not know. docs/adr/0010-names.md says what that means for the order of the system's own.
+ * Resolves hosts so that slow names of one account do not delay others. The system's resolver blocks a thread, cannot be
+ * cancelled, and shares Node's four threads with files, cryptography and compression. Therefore this module reads the
+ * hosts file itself, queries name servers over the network, where waiting is cheap and can be cancelled, and asks the
+ * system's resolver only for other names. docs/adr/0010-names.md explains how the order differs from the system's.
  */
 
 import { lookup, Resolver } from 'node:dns/promises';
-import type { Resolve } from './address-policy.ts';
+import type { Services } from '../engine.ts';
+import type { LookupContext, Resolve } from './address-policy.ts';
+import { createFairSemaphore } from './fair-semaphore.ts';
 import { createLocalNames, type LocalNames } from './host-names.ts';
-import { createPlaces } from './lookup-places.ts';
 
-/** All addresses of a full name, none if the name servers know none; rejects when they do not answer in time. */
-export type AskNetwork = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+/** All addresses of a full name, or none. Rejects if the name servers do not respond in time. */
+export type QueryNameServers = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface ResolveOptions {
   localNames?: LocalNames;
-  askNetwork?: AskNetwork;
-  /** Answers on a thread, for as long as it likes. */
-  askSystem?: (host: string) => Promise<readonly string[]>;
+  queryNameServers?: QueryNameServers;
+  /** Blocks a thread for an unbounded time. */
+  querySystem?: (host: string) => Promise<readonly string[]>;
 }
 
-/** Each is a socket for at most a few seconds. */
-const networkPlaces = { allMax: 256, accountMax: 32, waitingMax: 1_000 };
-/** Each is one of the four threads, for up to a minute. */
-const systemPlaces = { allMax: 2, accountMax: 1, waitingMax: 1_000 };
+/** Each permit is a socket for at most a few seconds. */
+const networkLimits = { allMax: 256, accountMax: 32, waitingMax: 1_000 };
+/** Each permit is one of the four threads for up to a minute. */
+const systemLimits = { allMax: 2, accountMax: 1, waitingMax: 1_000 };
 
 export function createResolve(options: ResolveOptions = {}): Resolve {
   const {
     localNames = createLocalNames(),
-    askNetwork = createAskNetwork(),
-    askSystem = askSystemResolver,
+    queryNameServers = createNameServerQuery(),
+    querySystem = lookupAll,
   } = options;
-  const network = createPlaces(networkPlaces);
-  const system = createPlaces(systemPlaces);
+  const network = createFairSemaphore(networkLimits);
+  const system = createFairSemaphore(systemLimits);
 
-  const askForFullNames: Resolve = async (host, { accountId, signal }) => {
-    const giveBack = await network.take(accountId, signal);
+  const resolveFullNames: Resolve = async (host, { accountId, signal }) => {
+    const release = await network.acquire(accountId, signal);
     try {
       for (const name of localNames.fullNamesOf(host)) {
-        const addresses = await askNetwork(name, signal);
+        const addresses = await queryNameServers(name, signal);
         if (addresses.length > 0) return addresses;
       }
       return [];
     } finally {
-      giveBack();
+      release();
     }
   };
 
-  return async (host, asker) => {
+  return async (host, ctx) => {
     const local = localNames.addressesOf(host);
     if (local.length > 0) return local;
-    const known = isOddAddress(host) ? [] : await askForFullNames(host, asker);
+    const known = isLegacyAddress(host) ? [] : await resolveFullNames(host, ctx);
     if (known.length > 0) return known;
-    const giveBack = await system.take(asker.accountId, asker.signal);
-    // The place is taken until the thread is free, whether the caller still waits or not.
-    return askSystem(host).finally(giveBack);
+    const release = await system.acquire(ctx.accountId, ctx.signal);
+    // The permit is held until the thread is free, even if the caller no longer waits.
+    return querySystem(host).finally(release);
   };
 }
 
-/** `127.1`, `0x7f000001`: addresses in forms that the system alone understands. */
-const isOddAddress = (host: string) => /(^|\.)(\d+|0x[\da-f]*)\.?$/i.test(host);
+/** `127.1`, `0x7f000001`: forms of addresses that only the system understands. */
+const isLegacyAddress = (host: string) => /(^|\.)(\d+|0x[\da-f]*)\.?$/i.test(host);
 
 const noAnswer = new Set(['ETIMEOUT', 'ECANCELLED']);
 
-/** Asks the name servers of this machine, unless others are given (`127.0.0.1:53`). */
-export function createAskNetwork(servers?: readonly string[]): AskNetwork {
+/** Queries the name servers of this machine, unless others are given (`127.0.0.1:53`). */
+export function createNameServerQuery(servers?: readonly string[]): QueryNameServers {
   return async (name, signal) => {
     signal.throwIfAborted();
-    // One for each question: it can be cancelled alone, and it knows the name servers as they are set now.
+    // One resolver for each query: it can be cancelled alone, and it uses the current name servers.
     const resolver = new Resolver({ timeout: 1_000, tries: 2 });
     if (servers) resolver.setServers(servers);
     const cancel = () => resolver.cancel();
@@ -76,13 +77,56 @@ export function createAskNetwork(servers?: readonly string[]): AskNetwork {
     signal.removeEventListener('abort', cancel);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     const silent = answers.find((answer) => answer.status === 'rejected' && noAnswer.has(answer.reason.code));
-    // The system would ask the same servers, and wait for them longer.
+    // Do not ask the system: it would query the same servers, and wait longer.
     if (addresses.length === 0 && silent !== undefined) {
-      throw new Error('The name servers do not answer for the name.', { cause: silent });
+      throw new Error('The name servers did not respond.', { cause: silent });
     }
     return addresses;
   };
 }
 
-const askSystemResolver = async (host: string) =>
+const lookupAll = async (host: string) =>
   (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address);
+
+export type ServiceResolve = (service: string, name: string, ctx: LookupContext) => Promise<Services>;
+
+export interface ServiceResolveOptions {
+  /** The name servers of this machine by default (`127.0.0.1:53`). */
+  servers?: readonly string[];
+  /** For one look-up, the wait for a permit included. */
+  timeoutMs?: number;
+}
+
+const serviceLimits = { allMax: 64, accountMax: 8, waitingMax: 1_000 };
+
+/** Resolves the SRV (RFC 2782) and TXT records of a name, fairly by account. */
+export function createServiceResolve(options: ServiceResolveOptions = {}): ServiceResolve {
+  const { servers, timeoutMs = 3_000 } = options;
+  const network = createFairSemaphore(serviceLimits);
+  return async (service, name, { accountId, signal }) => {
+    const bound = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const release = await network.acquire(accountId, bound);
+    const resolver = new Resolver({ timeout: 1_000, tries: 2 });
+    if (servers) resolver.setServers(servers);
+    const cancel = () => resolver.cancel();
+    bound.addEventListener('abort', cancel, { once: true });
+    try {
+      const [records, texts] = await Promise.all([
+        resolver.resolveSrv(`_${service}._tcp.${name}`),
+        resolver.resolveTxt(name).catch(noTexts),
+      ]);
+      return {
+        servers: records.map((record) => ({ host: record.name, port: record.port })),
+        texts: texts.map((parts) => parts.join('')),
+      };
+    } finally {
+      bound.removeEventListener('abort', cancel);
+      release();
+    }
+  };
+}
+
+function noTexts(err: { code?: string }): string[][] {
+  if (err.code === 'ENODATA' || err.code === 'ENOTFOUND') return [];
+  throw err;
+}

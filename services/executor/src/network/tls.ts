@@ -1,4 +1,4 @@
-/** TLS with a source, the same for every engine, for sessions and for the side connections that cancel. */
+/** TLS with sources, the same for all engines, for sessions and for the connections that cancel statements. */
 
 import { isIP, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
@@ -6,8 +6,8 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectSettings } from '../engine.ts';
 
 /**
- * Wraps a connected socket. The chain is checked in the mode verify-full, and in require where a CA is given for it; the
- * name, as it was configured, in verify-full only. Rejects with SOURCE_TLS; the socket is then destroyed.
+ * Starts TLS on a connected socket. Checks the certificate chain in mode verify-full, and in mode require if a CA is set;
+ * checks the configured host name in verify-full only. Rejects with SOURCE_TLS after destroying the socket.
  */
 export function startTls(
   socket: Socket,
@@ -18,15 +18,15 @@ export function startTls(
       socket.destroy();
       reject(tlsError(err));
     };
-    const named = tls.mode === 'verify-full';
+    const verifiesName = tls.mode === 'verify-full';
     try {
       const secure = connect(
         {
           socket,
           host,
           ...(isIP(host) ? {} : { servername: host }),
-          rejectUnauthorized: named || (tls.mode === 'require' && tls.ca !== undefined),
-          ...(named ? {} : { checkServerIdentity: () => undefined }),
+          rejectUnauthorized: verifiesName || (tls.mode === 'require' && tls.ca !== undefined),
+          ...(verifiesName ? {} : { checkServerIdentity: () => undefined }),
           ...(tls.ca === undefined ? {} : { ca: tls.ca }),
           ...(tls.cert === undefined ? {} : { cert: tls.cert }),
           ...(tls.key === undefined ? {} : { key: tls.key }),
@@ -44,9 +44,9 @@ export function startTls(
 }
 
 const unknownAuthority =
-  'The certificate of the source is from no authority that the hub knows. Give its CA as tls.ca.';
+  'The certificate of the source is signed by an authority that the hub does not know. Set its CA as tls.ca.';
 const badMaterial =
-  'TLS cannot be started with this tls.ca, tls.cert and tls.key: one is no PEM text, or they do not fit each other.';
+  'TLS cannot be started with this tls.ca, tls.cert and tls.key: one of them is not a PEM text, or they do not belong together.';
 
 const texts: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: unknownAuthority,
@@ -54,13 +54,14 @@ const texts: Record<string, string> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
   UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
-  CERT_HAS_EXPIRED: 'The certificate of the source has expired. Renew it there.',
-  CERT_NOT_YET_VALID: 'The certificate of the source is not valid yet. Check the clocks.',
+  CERT_HAS_EXPIRED: 'The certificate of the source has expired. Renew it on the server.',
+  CERT_NOT_YET_VALID:
+    'The certificate of the source is not valid yet. Check the clocks of the server and of the hub.',
   ERR_TLS_CERT_ALTNAME_INVALID:
-    'The certificate of the source is for another name than this host. Use a name that it has.',
+    'The certificate of the source is for another host name. Use a host name that is in the certificate.',
 };
 
-/** What TLS failed of, in our own words: those of the library hold names. */
+/** Has its own messages, since those of the library contain host names. */
 export function tlsError(cause?: unknown): HubError {
   if (cause instanceof HubError) return cause;
   const { code = '' } = (cause ?? {}) as { code?: string };
@@ -79,16 +80,16 @@ export function tlsError(cause?: unknown): HubError {
 export function noTlsError(): HubError {
   return new HubError(
     'SOURCE_TLS',
-    'The source offers no TLS. Turn it on there, or give it a mode of TLS that does without.',
+    'The source does not support TLS. Turn TLS on at the source, or set a TLS mode that does not require it.',
     { stage: 'connect', retryable: false },
   );
 }
 
-/** Plain bytes beside the answer that starts TLS would be taken for the server's own (CVE-2021-23222). */
+/** Plain bytes after the response that starts TLS would be read as if they came encrypted (CVE-2021-23222). */
 export function plainBytesError(): HubError {
   return new HubError(
     'SOURCE_TLS',
-    'The source sent bytes in plain where only the start of TLS may come. Something may stand between it and the hub.',
+    'The source sent unencrypted bytes where TLS must start. The connection may have been intercepted.',
     { stage: 'connect', retryable: false },
   );
 }

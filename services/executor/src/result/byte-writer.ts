@@ -1,6 +1,6 @@
 /**
- * A growing run of bytes that is handed on chunk by chunk. Fields are public because encoders write into them directly:
- * bytes into `buffer`, four at a time into `view`, which is of the same memory.
+ * A growing buffer from which chunks are taken. Its fields are public because encoders write to them directly: bytes to
+ * `buffer`, and four bytes at a time to `view`, which shares its memory.
  */
 export class ByteWriter {
   buffer: Buffer = nothing;
@@ -14,7 +14,7 @@ export class ByteWriter {
     this.#nextBytes = initialBytes;
   }
 
-  /** Makes room for `bytes` more; call before writing into `buffer` or `view` directly. */
+  /** Makes room for `bytes` more. Call it before writing to `buffer` or `view`. */
   reserve(bytes: number): void {
     const needed = this.position + bytes;
     if (needed <= this.buffer.length) return;
@@ -24,7 +24,7 @@ export class ByteWriter {
     this.view = viewOf(grown);
   }
 
-  /** What was written so far; the writer starts afresh, on a buffer of `nextBytes` once there is something to write. */
+  /** Takes what was written. The next write allocates a buffer of `nextBytes`. */
   take(nextBytes: number): Buffer {
     const taken = this.buffer.subarray(0, this.position);
     this.buffer = nothing;
@@ -34,7 +34,7 @@ export class ByteWriter {
     return taken;
   }
 
-  /** For reading `source` four bytes at a time. Fields of a row come from one, so the view of the last is kept. */
+  /** For reading `source` four bytes at a time. The last view is cached, since all fields of a row have one source. */
   viewFrom(source: Buffer): DataView {
     if (source !== this.#source) {
       this.#source = source;

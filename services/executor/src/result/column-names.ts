@@ -1,6 +1,6 @@
-/** Names of an answer's members: as the database gave them, and `id_2`, `id_3` for what comes again. */
+/** The names of an answer's members: those of the columns, with duplicates numbered as `id_2`, `id_3`. */
 
-/** A real column keeps its name; a repeated one takes the next free. */
+/** The first column of a name keeps it. Numbered names avoid the names of other columns. */
 export function uniqueNames(names: readonly string[]): string[] {
   const taken = new Set(names);
   if (taken.size === names.length) return [...names];

@@ -1,4 +1,4 @@
-/** One encoded JSON value → one CSV field (RFC 4180). NULL is an empty field, the empty string is `""`. */
+/** Converts encoded JSON values to CSV fields (RFC 4180). NULL is an empty field, and the empty string is `""`. */
 
 import type { ByteWriter } from './byte-writer.ts';
 
@@ -7,7 +7,7 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const letterN = 0x6e;
 
-/** Turns what was written since `from` into a CSV field in place. */
+/** Converts the bytes from `from` to the end into a CSV field, in place. */
 export function toCsvField(out: ByteWriter, from: number, isJson: boolean): void {
   const written = out.buffer.subarray(from, out.position);
   if (isJson) {
@@ -15,9 +15,9 @@ export function toCsvField(out: ByteWriter, from: number, isJson: boolean): void
     return;
   }
   if (written[0] !== quote) {
-    // What a database calls a value and JSON has none for, such as a zero date, is as empty as NULL.
+    // A JSON null, such as that of a zero date, is an empty field like NULL.
     if (written[0] === letterN) out.position = from;
-    // Numbers and booleans stand as they are; JSON objects and arrays hold quotes and commas.
+    // JSON objects and arrays contain quotes and commas. Numbers and booleans stay as they are.
     if (written[0] === 0x7b || written[0] === 0x5b) writeField(out, from, written.toString());
     return;
   }
@@ -29,7 +29,7 @@ export function toCsvField(out: ByteWriter, from: number, isJson: boolean): void
   writeField(out, from, JSON.parse(written.toString()) as string);
 }
 
-/** True for a JSON string without escapes that is a field as it is, once its quotes are off. */
+/** True for a JSON string that is a valid CSV field once its quotes are removed. */
 function isPlain(json: Buffer): boolean {
   if (json.length === 2) return false;
   for (let i = 1; i < json.length - 1; i++) if (json[i] === backslash || json[i] === comma) return false;

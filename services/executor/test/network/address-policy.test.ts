@@ -67,7 +67,7 @@ describe('addresses', () => {
   test.each(edges)('from %s to %s they are refused as %s', async (first, last, kind) => {
     for (const address of [first, last]) {
       await expect(policyFor({}).check(address)).rejects.toThrow(
-        `An address of the host is of a refused kind (${kind}).`,
+        `An address of the host is in a forbidden range (${kind}).`,
       );
     }
   });

@@ -207,7 +207,7 @@ test('what cannot be reached says so, and why to the log alone', async () => {
       'The source cannot be reached. Check its host and port, and that it accepts connections from the hub.',
     stage: 'connect',
     retryable: true,
-    cause: { name: 'AddressRefused', message: 'An address of the host is of a refused kind (loopback).' },
+    cause: { name: 'AddressRefused', message: 'An address of the host is in a forbidden range (loopback).' },
   });
 });
 

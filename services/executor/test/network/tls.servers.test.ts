@@ -191,12 +191,12 @@ describe.each(subjects)('TLS with %s', (engine, here, start) => {
     };
 
     const unknown =
-      'SOURCE_TLS: The certificate of the source is from no authority that the hub knows. Give its CA as tls.ca.';
-    const expired = 'SOURCE_TLS: The certificate of the source has expired. Renew it there.';
+      'SOURCE_TLS: The certificate of the source is signed by an authority that the hub does not know. Set its CA as tls.ca.';
+    const expired = 'SOURCE_TLS: The certificate of the source has expired. Renew it on the server.';
     const otherName =
-      'SOURCE_TLS: The certificate of the source is for another name than this host. Use a name that it has.';
+      'SOURCE_TLS: The certificate of the source is for another host name. Use a host name that is in the certificate.';
     const none =
-      'SOURCE_TLS: The source offers no TLS. Turn it on there, or give it a mode of TLS that does without.';
+      'SOURCE_TLS: The source does not support TLS. Turn TLS on at the source, or set a TLS mode that does not require it.';
 
     it.each<['good' | 'wrongName' | 'expired' | 'selfSigned' | 'stripped', Record<string, string>]>([
       [
@@ -281,7 +281,7 @@ describe.each(subjects)('TLS with %s', (engine, here, start) => {
       expect(await attempt(tls, as)).toMatch(/^SOURCE_AUTH: /);
       const others = await readFile(certificates.good.key, 'utf8');
       expect(await attempt({ ...tls, cert: cert as string, key: others }, as)).toMatch(
-        /^SOURCE_TLS: .*do not fit each other/,
+        /^SOURCE_TLS: .*do not belong together/,
       );
     });
 

@@ -1,24 +1,24 @@
-/** Bounds on what a server may send, and what is said where it sends more. */
+/** Limits on what a server may send, and the error for a row that exceeds its limit. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 
 export const defaultRowBytesMax = 16 * 1_048_576;
 
-/** Far more than any greeting, and far less than a server could send within the time for a log-in. */
+/** Far more than any server needs for a log-in. */
 export const logInBytesMax = 262_144;
 
-/** What a server may say unasked between two statements: settings that changed, notices, notifications. */
+/** What a server may send between two statements: changed settings, notices, notifications. */
 export const unaskedBytesMax = 1_048_576;
 
-/** Answers to the hub's own questions: types, tables and columns. */
+/** Results of the hub's own queries for types, tables and columns. */
 export const ownAnswerBytesMax = 8 * 1_048_576;
 
-/** Permanent, so not a broken connection, although it ends one: what is left of the row would have to be read. */
+/** Closes the connection, since the rest of the row would have to be read. Not SOURCE_BROKEN, since a retry would fail too. */
 export function rowTooLargeError(bytesMax: number): HubError {
   const mebibytes = Math.floor(bytesMax / 1_048_576);
   return new HubError(
     'SQL_REJECTED',
-    `A row of the answer is larger than ${mebibytes} MiB, the most that the hub takes. Select less of it, or have DATAHUB_ROW_BYTES_MAX raised.`,
+    `A row of the answer is larger than the limit of ${mebibytes} MiB. Select fewer or smaller columns, or raise DATAHUB_ROW_BYTES_MAX.`,
     { retryable: false },
   );
 }

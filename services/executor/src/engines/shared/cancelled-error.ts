@@ -1,14 +1,14 @@
-/** What is left of a statement that was stopped. */
+/** The error of a statement that was cancelled while it sent rows. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Statement } from '../../engine.ts';
 
 /**
- * Rows that came after the stop went nowhere, so what is left is no answer, however well the statement ended. A write
- * has then been carried out, or not: only its rows would have told.
+ * Rows that arrive after the cancel are dropped, so the answer is incomplete even if the statement succeeded. Whether a
+ * write was carried out is then unknown.
  */
 export function rowsLeftError(kind: Statement['kind']): HubError {
-  if (kind === 'read') return new HubError('CANCELLED', 'The statement was stopped.');
+  if (kind === 'read') return new HubError('CANCELLED', 'The statement was cancelled.');
   return new HubError('SOURCE_BROKEN', 'The answer of the source was not read to its end.', {
     retryable: false,
   });

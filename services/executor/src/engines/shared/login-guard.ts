@@ -1,13 +1,13 @@
-/** Keeps what a server sends during the log-in from doing harm: drivers read it, and trust it. */
+/** Protects a driver's log-in from malformed input: drivers trust what a server sends. */
 
 import { logInBytesMax } from './bounds.ts';
 
-/** Servers say little of it, on purpose, and what they say holds hosts and users. */
+/** Replaces the server's message, which contains hosts and users. */
 export const logInRefused = 'The source refuses the log-in. Check user, password and database.';
 
 /**
- * A driver's way to take bytes, bounded: what is too much and what the driver stumbles over both end in `onFault`, once,
- * instead of an exception that nobody catches.
+ * Wraps a driver's read function for the time of the log-in. Too many bytes, or an exception in the driver, call `onFault`
+ * once, where the exception would otherwise end the process.
  */
 export function guardLogIn(
   read: (chunk: Buffer) => void,
@@ -19,7 +19,7 @@ export function guardLogIn(
     if (over) return;
     bytes += chunk.length;
     try {
-      if (bytes > logInBytesMax) throw new RangeError('The log-in is longer than any server makes it.');
+      if (bytes > logInBytesMax) throw new RangeError('The server sent too many bytes during the log-in.');
       read(chunk);
     } catch (err) {
       over = true;

@@ -1,15 +1,15 @@
-/** Rows of a catalog of columns → tables, as far as one answer goes. */
+/** Groups the rows of an engine's column catalog by table, up to a limit. */
 
 import type { ColumnInfo, Schema, SchemaTable } from '../../engine.ts';
 
-/** Engines ask for one more, which says that there are more. */
+/** Engines query one more column, to detect that some are left out. */
 export const schemaColumnsMax = 50_000;
 
 export interface SchemaColumn extends Pick<SchemaTable, 'schema' | 'name' | 'kind'> {
   column: ColumnInfo;
 }
 
-/** `columns` are ordered by table. A table of which some are missing is left out, unless it is the only one. */
+/** `columns` must be ordered by table. Leaves out a table whose columns are incomplete, unless it is the only one. */
 export function toSchema(columns: SchemaColumn[]): Schema {
   const tables: SchemaTable[] = [];
   for (const { column, ...table } of columns.slice(0, schemaColumnsMax)) {

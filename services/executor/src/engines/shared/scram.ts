@@ -1,4 +1,4 @@
-/** SCRAM-SHA-256 (RFC 5802, RFC 7677), the client's side: it proves the password, and has the server prove that it knows it. */
+/** The client side of SCRAM-SHA-256 (RFC 5802, RFC 7677), in which client and server prove to each other that they know the password. */
 
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -6,19 +6,19 @@ import { HubError } from '@datahub/service-kit/call/error';
 
 export const scramMechanism = 'SCRAM-SHA-256';
 
-/** Rounds cost the client time, so a server may not ask for any number; PostgreSQL's own is 4,096. */
+/** Iterations take CPU time of the client, so the server's number is limited. PostgreSQL uses 4,096. */
 const roundsMax = 1_000_000;
 const keyBytes = 32;
 
 export interface Scram {
   readonly first: string;
-  /** What answers the server's first message. */
+  /** The response to the server's first message. */
   answer(serverFirst: string): Promise<string>;
   /** Throws unless the server's last message proves that it knows the password. */
   verify(serverFinal: string): void;
 }
 
-/** `user`: left out where the protocol around it says it, as PostgreSQL's start-up message does. */
+/** PostgreSQL ignores `user`, since its start-up message contains it. */
 export function createScram(password: string, user = '*'): Scram {
   const nonce = randomBytes(18).toString('base64');
   const bare = `n=${user.replaceAll('=', '=3D').replaceAll(',', '=2C')},r=${nonce}`;
@@ -33,7 +33,7 @@ export function createScram(password: string, user = '*'): Scram {
         salt === '' ||
         !/^[1-9]\d*$/.test(rounds)
       ) {
-        throw scramError('the server’s first message is none');
+        throw scramError('the server’s first message is malformed');
       }
       if (Number(rounds) > roundsMax) throw scramError(`the server asks for ${rounds} rounds`);
       const salted = await derive(
@@ -73,7 +73,7 @@ const attributesOf = (message: string): Record<string, string> =>
 const otherSpaces = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/gu;
 const mappedToNothing = /\u00ad|\u034f|\u1806|[\u180b-\u180d]|\u200c|\u200d|\u2060|[\ufe00-\ufe0f]|\ufeff/gu;
 
-/** SASLprep (RFC 4013) as PostgreSQL has it: what it forbids is let through as it is. */
+/** SASLprep (RFC 4013) as PostgreSQL implements it: forbidden characters are kept. */
 function prepare(password: string): string {
   return password.replace(otherSpaces, ' ').replace(mappedToNothing, '').normalize('NFKC');
 }

@@ -1,4 +1,4 @@
-/** Tells a server of another engine from one that is silent or broken. */
+/** Detects that the server at an address is of another engine, so that the error can name it. */
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -12,15 +12,15 @@ export function wrongEngineError(found: string, expected: string): HubError {
   );
 }
 
-/** A packet with the sequence number 0 and the protocol version 10. */
+/** A packet with sequence number 0 and protocol version 10. */
 export const isMysqlGreeting = (bytes: Buffer): boolean =>
   bytes.length > 5 && bytes[2] === 0 && bytes[3] === 0 && bytes[4] === 10;
 
-/** PostgreSQL waits for its client, MySQL and MariaDB greet theirs at once. */
+/** PostgreSQL waits for the client to send first; MySQL and MariaDB send a greeting at once. */
 const silenceMs = 400;
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** Calls `onPostgres` if the server at the other end of `socket` stays silent and one more connection finds PostgreSQL. */
+/** Calls `onPostgres` if the server sends no greeting and a second connection shows that it is PostgreSQL. */
 export function watchForPostgres(
   socket: Socket,
   { host, port, deps }: { host: string; port: number; deps: ConnectDeps },

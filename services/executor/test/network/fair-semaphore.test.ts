@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest';
-import { createPlaces } from '../../src/network/lookup-places.ts';
+import { createFairSemaphore } from '../../src/network/fair-semaphore.ts';
 
 const staying = new AbortController().signal;
 
-/** Takes places for these accounts, and tells in what order they came in. */
-function queue(settings: Parameters<typeof createPlaces>[0]) {
-  const places = createPlaces(settings);
+/** Acquires permits for accounts, and records the order in which they were granted. */
+function queue(settings: Parameters<typeof createFairSemaphore>[0]) {
+  const semaphore = createFairSemaphore(settings);
   const inside: string[] = [];
-  const givers = new Map<string, () => void>();
+  const releases = new Map<string, () => void>();
   const come = (name: string, signal = staying) =>
-    places.take(name.charAt(0), signal).then((giveBack) => {
+    semaphore.acquire(name.charAt(0), signal).then((release) => {
       inside.push(name);
-      givers.set(name, giveBack);
+      releases.set(name, release);
     });
   const go = async (name: string) => {
-    givers.get(name)?.();
+    releases.get(name)?.();
     await new Promise(setImmediate);
   };
   return { come, go, inside };
 }
 
-test('an account has no more than its own places, and all no more than there are', async () => {
+test('an account has at most its own limit of permits, and all together at most theirs', async () => {
   const { come, go, inside } = queue({ allMax: 3, accountMax: 2, waitingMax: 10 });
   for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void come(name);
   await new Promise(setImmediate);
@@ -33,7 +33,7 @@ test('an account has no more than its own places, and all no more than there are
   expect(inside.slice(5)).toEqual(['b2']);
 });
 
-test('accounts take turns, whoever came first', async () => {
+test('permits are granted round-robin by account', async () => {
   const { come, go, inside } = queue({ allMax: 1, accountMax: 1, waitingMax: 10 });
   for (const name of ['a1', 'a2', 'a3', 'b1', 'c1']) void come(name);
   for (const name of ['a1', 'b1', 'c1', 'a2']) {
@@ -43,7 +43,7 @@ test('accounts take turns, whoever came first', async () => {
   expect(inside).toEqual(['a1', 'b1', 'c1', 'a2', 'a3']);
 });
 
-test('who leaves the line is skipped, and too long a line is refused', async () => {
+test('an aborted waiter is skipped, and a waiter beyond the limit is rejected', async () => {
   const { come, go, inside } = queue({ allMax: 1, accountMax: 1, waitingMax: 1 });
   const leaving = new AbortController();
   await come('a1');

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createServiceResolve } from '../../src/network/service-names.ts';
+import { createServiceResolve } from '../../src/network/resolver.ts';
 import { startNameServer } from './name-server.ts';
 
 const asker = (signal = new AbortController().signal) => ({ accountId: 'account', signal });
