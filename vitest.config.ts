@@ -10,6 +10,8 @@ const e2e = (name: string, env: Record<string, string>) => ({
     name,
     env,
     include: ['tests/e2e/**/*.test.ts'],
+    // The console's jobs are the same over every form: `console.test.ts` says that it is served and works there.
+    exclude: name === 'e2e-single' ? exclude : [...exclude, 'tests/e2e/console-*.test.ts'],
     globalSetup: ['tests/support/setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 120_000,

@@ -189,6 +189,14 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await expect.poll(runningSleeps, { timeout: 2_000 }).toBe(0);
   });
 
+  it('stops the statement when the tab is closed', async () => {
+    await open('slow');
+    await run();
+    await expect.poll(runningSleeps, { timeout: 4_000 }).toBe(1);
+    await page.goto('about:blank');
+    await expect.poll(runningSleeps, { timeout: 1_500, interval: 100 }).toBe(0);
+  });
+
   it('shows many rows, sorts and filters them, and hands all over as a file', async () => {
     await open('many');
     await run();

@@ -82,57 +82,59 @@ interface Progress {
   running: boolean;
 }
 
-function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
-  const [text, setText] = useState('');
+/** Sends what was read in batches; what was stopped or failed goes on where it was. */
+function useTraining(classifierId: string, onTrained: () => void) {
   const [parsed, setParsed] = useState<Parsed>();
   const [progress, setProgress] = useState<Progress>();
   const [problem, setProblem] = useState<Problem>();
   const stop = useRef<AbortController | undefined>(undefined);
+  /** Names the examples that were read: a batch is learnt once, also where its answer was lost and it is sent again. */
+  const run = useRef({ id: '', done: 0 });
   const read = (input: string) => {
     setProgress(undefined);
     setProblem(undefined);
+    run.current = { id: `${Date.now()}-${Math.random()}`, done: 0 };
     setParsed(input.trim() === '' ? undefined : parseExamples(input));
-  };
-  const readFile = async (file: File | undefined) => {
-    if (file === undefined) return;
-    if (file.size > fileBytesMax) {
-      setProblem({
-        status: 0,
-        title: 'The file is too large',
-        detail: 'At most 64 MiB are read at once: split it.',
-      });
-      return;
-    }
-    setText('');
-    read(await file.text());
   };
   const train = async () => {
     const { examples = [] } = parsed ?? {};
     const stopping = new AbortController();
     stop.current = stopping;
-    // Each batch is learnt once, also where an answer was lost and it is sent again.
-    const run = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-    let done = 0;
+    const tell = (running: boolean) =>
+      setProgress({ done: run.current.done, total: examples.length, running });
     setProblem(undefined);
-    setProgress({ done, total: examples.length, running: true });
+    tell(true);
     try {
-      for (const batch of batches(examples, batchSize)) {
+      for (const batch of batches(examples.slice(run.current.done), batchSize)) {
         await call(`v1/classifiers/${part(classifierId)}/train`, {
           body: { examples: batch },
-          headers: { 'idempotency-key': `${run}-${done}` },
+          headers: { 'idempotency-key': `${run.current.id}-${run.current.done}` },
           signal: stopping.signal,
         });
-        done += batch.length;
-        setProgress({ done, total: examples.length, running: true });
+        run.current.done += batch.length;
+        tell(true);
       }
+      setParsed(undefined);
     } catch (err) {
       if (!isAborted(err)) setProblem(problemOf(err));
     }
-    setProgress({ done, total: examples.length, running: false });
-    if (done === examples.length) setParsed(undefined);
-    else setParsed({ ...(parsed as Parsed), examples: examples.slice(done) });
+    tell(false);
     onTrained();
   };
+  const refuse = (detail: string) => setProblem({ status: 0, title: 'The file cannot be read', detail });
+  return { parsed, progress, problem, read, train, refuse, stop: () => stop.current?.abort() };
+}
+
+function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
+  const [text, setText] = useState('');
+  const { parsed, progress, problem, read, train, refuse, stop } = useTraining(classifierId, onTrained);
+  const readFile = async (file: File | undefined) => {
+    if (file === undefined) return;
+    if (file.size > fileBytesMax) return refuse('At most 64 MiB are read at once: split it.');
+    setText('');
+    read(await file.text());
+  };
+  const left = (parsed?.examples.length ?? 0) - (progress?.done ?? 0);
   return (
     <section class="form" aria-label="Many examples">
       <h2>Many examples</h2>
@@ -163,7 +165,7 @@ function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
             {count(progress.done)} of {count(progress.total)} learnt
           </span>
           {progress.running && (
-            <button type="button" onClick={() => stop.current?.abort()}>
+            <button type="button" onClick={stop}>
               Stop
             </button>
           )}
@@ -177,7 +179,7 @@ function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
           disabled={parsed === undefined || parsed.examples.length === 0 || progress?.running === true}
           onClick={() => void train()}
         >
-          {parsed === undefined ? 'Train' : `Train ${counted(parsed.examples.length, 'example')}`}
+          {parsed === undefined ? 'Train' : `Train ${counted(left, 'example')}`}
         </button>
       </div>
     </section>

@@ -1,9 +1,9 @@
 /** Who did what in the account, newest first. */
 
 import { useState } from 'preact/hooks';
-import { call, part } from '../api/client.ts';
+import { call, callList, part } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
-import type { AuditEntry } from '../api/types.ts';
+import type { AuditEntry, Key } from '../api/types.ts';
 import { count, moment } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { useLoad } from '../parts/load.tsx';
@@ -17,9 +17,16 @@ async function readPage(action: string, offset: number, signal: AbortSignal) {
   const filter = action === '' ? '' : `&action=${part(action)}`;
   const response = await call(`v1/audit?limit=${pageSize}&offset=${offset}${filter}`, { signal });
   return {
+    keys: await keyNames(signal),
     entries: parseExact<AuditEntry[]>(await response.text()),
     total: Number(response.headers.get('x-total-count') ?? 0),
   };
+}
+
+/** Keys that were revoked have no name any more. */
+async function keyNames(signal: AbortSignal): Promise<Map<string, string>> {
+  const keys = await callList<Key>('v1/keys', { signal }).catch(() => []);
+  return new Map(keys.map(({ keyId, name }) => [keyId, name]));
 }
 
 /** The name of a thing that is in sight, else its id. */
@@ -34,7 +41,7 @@ export function AuditPage() {
   const [action, setAction] = useState('');
   const [offset, setOffset] = useState(0);
   const loaded = useLoad((signal) => readPage(action, offset, signal), [action, offset]);
-  const { entries = [], total = 0 } = loaded.value ?? {};
+  const { entries = [], keys = new Map(), total = 0 } = loaded.value ?? {};
   return (
     <div class="page">
       <PageHead title="Audit" tags={[`${count(total)} entries`]}>
@@ -55,43 +62,7 @@ export function AuditPage() {
       </PageHead>
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
       {loaded.loading && loaded.value === undefined && <Loading what="the audit" />}
-      {loaded.value !== undefined && (
-        <div class="table-scroll">
-          <table class="facts">
-            <thead>
-              <tr>
-                {['At', 'Action', 'What', 'Key'].map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
-                <th scope="col" class="right">
-                  Count
-                </th>
-                <th scope="col" class="right">
-                  Failed
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <tr key={entry.entryId}>
-                  <td>{moment(entry.at)}</td>
-                  <td class="mono">{entry.action}</td>
-                  <td class="cut-text" title={entry.resourceId}>
-                    {nameOf(entry.resourceId)}
-                  </td>
-                  <td class="mono cut-text" title={entry.keyId}>
-                    {entry.keyId}
-                  </td>
-                  <td class="right">{count(entry.count)}</td>
-                  <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {loaded.value !== undefined && <AuditTable entries={entries} keys={keys} />}
       <div class="pager">
         <button
           type="button"
@@ -113,6 +84,46 @@ export function AuditPage() {
           Older
         </button>
       </div>
+    </div>
+  );
+}
+
+function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string, string> }) {
+  return (
+    <div class="table-scroll">
+      <table class="facts">
+        <thead>
+          <tr>
+            {['At', 'Action', 'What', 'Key'].map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+            <th scope="col" class="right">
+              Count
+            </th>
+            <th scope="col" class="right">
+              Failed
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((entry) => (
+            <tr key={entry.entryId}>
+              <td>{moment(entry.at)}</td>
+              <td class="mono">{entry.action}</td>
+              <td class="cut-text" title={entry.resourceId}>
+                {nameOf(entry.resourceId)}
+              </td>
+              <td class="cut-text" title={entry.keyId}>
+                {keys.get(entry.keyId) ?? entry.keyId}
+              </td>
+              <td class="right">{count(entry.count)}</td>
+              <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }

@@ -8,7 +8,7 @@ export interface MenuItem {
   danger?: boolean;
   /** A keyboard shortcut that does the same. */
   keys?: string;
-  run(): void;
+  run(): unknown;
 }
 
 interface MenuProps {
@@ -19,7 +19,8 @@ interface MenuProps {
   tabIndex?: number;
 }
 
-export function Menu({ label, items, icon = 'more', text, tabIndex }: MenuProps) {
+/** Whether the list is open; it closes where a click or the size of the window says so. */
+function useMenu() {
   const [open, setOpen] = useState(false);
   const list = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -53,6 +54,11 @@ export function Menu({ label, items, icon = 'more', text, tabIndex }: MenuProps)
     else return;
     event.preventDefault();
   };
+  return { open, setOpen, list, button, leave, keydown };
+}
+
+export function Menu({ label, items, icon = 'more', text, tabIndex }: MenuProps) {
+  const { open, setOpen, list, button, leave, keydown } = useMenu();
   return (
     <span class="menu">
       <button

@@ -30,7 +30,8 @@ function loadEditor(): Promise<EditorModule> {
   return loading as Promise<EditorModule>;
 }
 
-export function CodeEditor(props: CodeEditorProps) {
+/** The state of the editor of a view, and how it is entered. */
+function useEditor(props: CodeEditorProps) {
   const { text, engine, sourceId, label, faults, readOnly = false, open = false } = props;
   const host = useRef<HTMLDivElement>(null);
   const handle = useRef<EditorHandle | undefined>(undefined);
@@ -84,6 +85,12 @@ export function CodeEditor(props: CodeEditorProps) {
   }, [text]);
   useEffect(() => handle.current?.setFaults(faults), [faults]);
   useEffect(() => handle.current?.setEngine(engine), [engine]);
+  return { host, state, enter };
+}
+
+export function CodeEditor(props: CodeEditorProps) {
+  const { host, state, enter } = useEditor(props);
+  const { text, engine, label, faults, readOnly = false } = props;
   return (
     <div class="editor" data-state={state}>
       <div ref={host} class="editor-host" hidden={state !== 'open'} />
@@ -94,7 +101,7 @@ export function CodeEditor(props: CodeEditorProps) {
           aria-label={label}
           value={text}
           spellcheck={false}
-          onInput={({ currentTarget }) => latest.current.onChange(currentTarget.value)}
+          onInput={({ currentTarget }) => props.onChange(currentTarget.value)}
         />
       )}
       {(state === 'plain' || state === 'loading') && (

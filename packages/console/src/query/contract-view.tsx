@@ -1,30 +1,21 @@
 /** What the query promises: its columns and variables as its source describes them, and what it runs on. */
 
+import type { Signature } from '../api/types.ts';
 import { Choice } from '../parts/field.tsx';
-import { engineName } from '../parts/format.ts';
 import { ProblemBox } from '../parts/problem.tsx';
-import { sources } from '../shell/workspace.ts';
 import { commands } from './commands.ts';
+import { SourceChoice } from './source-choice.tsx';
 import type { QueryWork } from './work.ts';
 
 export function ContractView({ work, editable }: { work: QueryWork; editable: boolean }) {
   const draft = work.draft.value;
-  const signature = work.signature.value;
   if (draft === undefined) return null;
-  const known = sources.value.map(
-    ({ sourceId, label, engine }) => [sourceId, `${label} (${engineName(engine)})`] as const,
-  );
-  const options = known.some(([id]) => id === draft.sourceId)
-    ? known
-    : [[draft.sourceId, draft.sourceId] as const, ...known];
   const verbs = commands.includes(draft.command) ? commands : [draft.command, ...commands];
   return (
     <div class="page contract">
       <div class="columns-2">
-        <Choice
-          label="Source"
+        <SourceChoice
           value={draft.sourceId}
-          options={options}
           disabled={!editable}
           onChange={(sourceId) => work.edit({ sourceId })}
         />
@@ -38,29 +29,7 @@ export function ContractView({ work, editable }: { work: QueryWork; editable: bo
         />
       </div>
       <h2>Columns</h2>
-      {signature?.problem !== undefined && (
-        <ProblemBox
-          problem={{ status: 422, title: 'The database rejected this query', ...signature.problem }}
-        />
-      )}
-      {signature === undefined && <p class="hint">Asking the source …</p>}
-      {signature === null && (
-        <p class="hint">The source did not describe it. MongoDB describes none; others may be away.</p>
-      )}
-      {signature !== undefined && signature !== null && signature.columns.length > 0 && (
-        <FactTable
-          heads={['Column', 'Type', 'Null']}
-          rows={signature.columns.map(({ name, type, nullable }) => [
-            name,
-            type,
-            nullable === false ? 'never' : 'possible',
-          ])}
-        />
-      )}
-      {signature !== undefined &&
-        signature !== null &&
-        signature.columns.length === 0 &&
-        signature.problem === undefined && <p class="hint">It returns no columns.</p>}
+      <Columns signature={work.signature.value} />
       <h2>Variables</h2>
       {work.fields.value.length === 0 ? (
         <p class="hint">It has none.</p>
@@ -79,6 +48,21 @@ export function ContractView({ work, editable }: { work: QueryWork; editable: bo
       </p>
     </div>
   );
+}
+
+function Columns({ signature }: { signature: Signature | null | undefined }) {
+  if (signature === undefined) return <p class="hint">Asking the source …</p>;
+  if (signature === null) {
+    return <p class="hint">The source did not describe it. MongoDB describes none; others may be away.</p>;
+  }
+  const { columns, problem } = signature;
+  if (problem !== undefined) {
+    return <ProblemBox problem={{ status: 422, title: 'The database rejected this query', ...problem }} />;
+  }
+  if (columns.length === 0) return <p class="hint">It returns no columns.</p>;
+  const nulls = (nullable: boolean | undefined) => (nullable === false ? 'never' : 'possible');
+  const rows = columns.map(({ name, type, nullable }) => [name, type, nulls(nullable)]);
+  return <FactTable heads={['Column', 'Type', 'Null']} rows={rows} />;
 }
 
 export function FactTable({ heads, rows }: { heads: string[]; rows: string[][] }) {

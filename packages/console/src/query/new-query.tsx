@@ -4,7 +4,6 @@ import { useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../api/client.ts';
 import type { Problem, Query, Variable } from '../api/types.ts';
 import { Choice, Field } from '../parts/field.tsx';
-import { engineName } from '../parts/format.ts';
 import { useLoad } from '../parts/load.tsx';
 import { Loading, PageHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
@@ -13,6 +12,7 @@ import { category, hubId, loadTree, sources, walk } from '../shell/workspace.ts'
 import { namesIn } from '../variables/variables.ts';
 import { CodeEditor } from './code-editor.tsx';
 import { commandOf } from './commands.ts';
+import { SourceChoice } from './source-choice.tsx';
 
 const starts: Record<string, string> = {
   postgres: 'SELECT *\nFROM ',
@@ -85,26 +85,17 @@ function NewQueryForm({ start }: { start: Start }) {
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
   const engine = sources.value.find((one) => one.sourceId === sourceId)?.engine ?? '';
-  const folders = [...walk(root)].filter(({ node }) => node.nodeType === 'folder');
   const create = async () => {
     if (busy) return;
     setBusy(true);
     setProblem(undefined);
-    const command = commandOf(text, engine);
-    const context = start.context.filter(({ key }) => namesIn(text, engine).includes(key));
-    const body = {
-      hubId: hubId.value,
-      label: label.trim() || 'Untitled query',
-      sourceId,
-      query: text,
-      ...(command === undefined ? {} : { command }),
-      ...(context.length === 0 ? {} : { context }),
-      ...(parent === '' ? {} : { parentNodeId: parent }),
-    };
     try {
-      const { config } = await callJson<Query>('v1/queries', { body });
+      const queryId = await store(
+        { label, text, sourceId, context: start.context, parentNodeId: parent },
+        engine,
+      );
       await loadTree();
-      go('hub', hubId.value ?? '', 'query', config.query.queryId);
+      go('hub', hubId.value ?? '', 'query', queryId);
     } catch (err) {
       setProblem(problemOf(err));
       setBusy(false);
@@ -129,25 +120,8 @@ function NewQueryForm({ start }: { start: Start }) {
       </PageHead>
       <div class="page columns-3">
         <Field label="Name" value={label} onInput={setLabel} placeholder="Untitled query" autofocus />
-        <Choice
-          label="Source"
-          value={sourceId}
-          options={sources.value.map(
-            (one) => [one.sourceId, `${one.label} (${engineName(one.engine)})`] as const,
-          )}
-          onChange={setSourceId}
-        />
-        <Choice
-          label="Folder"
-          value={parent}
-          options={[
-            [root?.nodeId ?? '', 'Queries'],
-            ...folders.map(
-              ({ node, path }) => [node.nodeId, [...path, node].map((one) => one.label).join(' / ')] as const,
-            ),
-          ]}
-          onChange={setParent}
-        />
+        <SourceChoice value={sourceId} onChange={setSourceId} />
+        <FolderChoice value={parent} onChange={setParent} />
       </div>
       {problem !== undefined && <ProblemBox problem={problem} />}
       <div class="new-editor">
@@ -169,4 +143,40 @@ function NewQueryForm({ start }: { start: Start }) {
       </p>
     </form>
   );
+}
+
+function FolderChoice({ value, onChange }: { value: string; onChange(nodeId: string): void }) {
+  const root = category('queries');
+  const folders = [...walk(root)].filter(({ node }) => node.nodeType === 'folder');
+  const nameOf = ({ node, path }: (typeof folders)[number]) =>
+    [...path, node].map(({ label }) => label).join(' / ');
+  const options = folders.map((folder) => [folder.node.nodeId, nameOf(folder)] as const);
+  return (
+    <Choice
+      label="Folder"
+      value={value}
+      options={[[root?.nodeId ?? '', 'Queries'], ...options]}
+      onChange={onChange}
+    />
+  );
+}
+
+/** The id of the new query. */
+async function store(
+  { label, text, sourceId, context, parentNodeId }: Start,
+  engine: string,
+): Promise<string> {
+  const command = commandOf(text, engine);
+  const names = namesIn(text, engine);
+  const kept = context.filter(({ key }) => names.includes(key));
+  const body = {
+    hubId: hubId.value,
+    label: label.trim() || 'Untitled query',
+    sourceId,
+    query: text,
+    ...(command === undefined ? {} : { command }),
+    ...(kept.length === 0 ? {} : { context: kept }),
+    ...(parentNodeId === '' ? {} : { parentNodeId }),
+  };
+  return (await callJson<Query>('v1/queries', { body })).config.query.queryId;
 }

@@ -3,10 +3,10 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../api/client.ts';
-import type { Problem } from '../api/types.ts';
+import type { Problem, TreeNode } from '../api/types.ts';
 import { engineName } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
-import { Menu } from '../parts/menu.tsx';
+import { Menu, type MenuItem } from '../parts/menu.tsx';
 import { Loading, PageHead, Tabs } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { RunById } from '../run/run-by-id.tsx';
@@ -17,7 +17,7 @@ import { type Asked, TreeDialog } from '../shell/tree-dialogs.tsx';
 import { findNode, hubId } from '../shell/workspace.ts';
 import { reads } from './commands.ts';
 import { ContractView } from './contract-view.tsx';
-import { QueryWorkbench, useRun } from './query-workbench.tsx';
+import { QueryWorkbench, type RunActions, useRun } from './query-workbench.tsx';
 import { UseDialog } from './use-dialog.tsx';
 import { type QueryWork, workOf } from './work.ts';
 
@@ -41,6 +41,16 @@ const tabs = [
   ['runs', 'Runs'],
 ] as const;
 
+/** The browser asks before the tab is closed; within the console what was edited is kept. */
+function useUnsavedWarning(work: QueryWork): void {
+  useEffect(() => {
+    const warn = (event: Event) => work.dirty.value && event.preventDefault();
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, [work]);
+  useEffect(() => guardLeaving(undefined), []);
+}
+
 function LoadedQuery({ work }: { work: QueryWork }) {
   const asked = useSignal<Asked | undefined>(undefined);
   const [using, setUsing] = useState(false);
@@ -50,29 +60,12 @@ function LoadedQuery({ work }: { work: QueryWork }) {
   const run = useRun(work);
   const stored = work.stored.value;
   const dirty = work.dirty.value;
-  useEffect(() => {
-    const warn = (event: Event) => work.dirty.value && event.preventDefault();
-    addEventListener('beforeunload', warn);
-    return () => removeEventListener('beforeunload', warn);
-  }, [work]);
-  // What was edited is kept in the tab, so no question is needed when the view is left.
-  useEffect(() => guardLeaving(undefined), []);
+  useUnsavedWarning(work);
   const node = findNode(work.queryId)?.node;
   const command = work.draft.value?.command ?? '';
-  const running = work.runner.state.value.status === 'running';
-  const words = `${dirty ? 'Save and run' : 'Run'}${reads(command) ? '' : ' …'}`;
-  const menu = [
-    { label: 'Duplicate', run: () => go('hub', hubId.value ?? '', 'new-query', 'from', work.queryId) },
-    ...(node === undefined
-      ? []
-      : (['rename', 'move', 'delete'] as const).map((action) => ({
-          label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
-          danger: action === 'delete',
-          run: () => {
-            asked.value = { action, node };
-          },
-        }))),
-  ];
+  const menu = menuOf(work.queryId, node, (next) => {
+    asked.value = next;
+  });
   return (
     <div class="query-page" data-tab={tab}>
       <PageHead
@@ -86,23 +79,7 @@ function LoadedQuery({ work }: { work: QueryWork }) {
         <button type="button" onClick={() => setUsing(true)}>
           Use it
         </button>
-        {dirty && (
-          <button type="button" class="quiet" onClick={() => work.revert()}>
-            Discard changes
-          </button>
-        )}
-        <button type="button" disabled={!dirty || run.saving} onClick={() => void run.save()}>
-          Save
-        </button>
-        {running ? (
-          <button type="button" class="danger run-button" onClick={() => work.runner.cancel()}>
-            <Icon name="stop" /> Cancel
-          </button>
-        ) : (
-          <button type="button" class="primary run-button" onClick={() => run.ask()}>
-            {words} <kbd>{modifier}⏎</kbd>
-          </button>
-        )}
+        <SaveAndRun work={work} run={run} />
       </PageHead>
       <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
       {run.problem !== undefined && <ProblemBox problem={run.problem} />}
@@ -128,5 +105,46 @@ function LoadedQuery({ work }: { work: QueryWork }) {
         />
       )}
     </div>
+  );
+}
+
+function menuOf(queryId: string, node: TreeNode | undefined, ask: (asked: Asked) => void): MenuItem[] {
+  const hub = hubId.value ?? '';
+  const actions = node === undefined ? [] : (['rename', 'move', 'delete'] as const);
+  return [
+    { label: 'Duplicate', run: () => go('hub', hub, 'new-query', 'from', queryId) },
+    ...actions.map((action) => ({
+      label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
+      danger: action === 'delete',
+      run: () => node !== undefined && ask({ action, node }),
+    })),
+  ];
+}
+
+function SaveAndRun({ work, run }: { work: QueryWork; run: RunActions }) {
+  const dirty = work.dirty.value;
+  const running = work.runner.state.value.status === 'running';
+  const asks = !reads(work.draft.value?.command ?? '');
+  const words = `${dirty ? 'Save and run' : 'Run'}${asks ? ' …' : ''}`;
+  return (
+    <>
+      {dirty && (
+        <button type="button" class="quiet" onClick={() => work.revert()}>
+          Discard changes
+        </button>
+      )}
+      <button type="button" disabled={!dirty || run.saving} onClick={() => void run.save()}>
+        Save
+      </button>
+      {running ? (
+        <button type="button" class="danger run-button" onClick={() => work.runner.cancel()}>
+          <Icon name="stop" /> Cancel
+        </button>
+      ) : (
+        <button type="button" class="primary run-button" onClick={() => run.ask()}>
+          {words} <kbd>{modifier}⏎</kbd>
+        </button>
+      )}
+    </>
   );
 }

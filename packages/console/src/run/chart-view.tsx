@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../api/client.ts';
 import type { ChartModule, ChartOptions } from '../chart/protocol.ts';
-import { Choice } from '../parts/field.tsx';
+import { Choice, Tick } from '../parts/field.tsx';
 import { count } from '../parts/format.ts';
 import type { RowStore } from '../rows/row-store.ts';
 import { textOf } from '../rows/scan.ts';
@@ -50,21 +50,7 @@ export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
           options={options}
           onChange={(value) => setX(Number(value))}
         />
-        <fieldset class="ticks">
-          <legend>Up</legend>
-          {numeric.map(({ name, i }) => (
-            <label key={name} class="tick">
-              <input
-                type="checkbox"
-                checked={chosen.includes(i)}
-                onChange={() =>
-                  setChosen(chosen.includes(i) ? chosen.filter((one) => one !== i) : [...chosen, i])
-                }
-              />
-              <span>{name}</span>
-            </label>
-          ))}
-        </fieldset>
+        <Series columns={numeric} chosen={chosen} onChange={setChosen} />
         <Choice
           label="As"
           value={kind}
@@ -85,6 +71,25 @@ export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
         aria-label={`Chart of ${chosen.map((i) => store.columns[i]?.name).join(', ')} by ${store.columns[x]?.name}`}
       />
     </div>
+  );
+}
+
+interface SeriesProps {
+  columns: { name: string; i: number }[];
+  chosen: number[];
+  onChange(chosen: number[]): void;
+}
+
+function Series({ columns, chosen, onChange }: SeriesProps) {
+  const toggle = (i: number) =>
+    onChange(chosen.includes(i) ? chosen.filter((one) => one !== i) : [...chosen, i]);
+  return (
+    <fieldset class="ticks">
+      <legend>Up</legend>
+      {columns.map(({ name, i }) => (
+        <Tick key={name} label={name} checked={chosen.includes(i)} onChange={() => toggle(i)} />
+      ))}
+    </fieldset>
   );
 }
 

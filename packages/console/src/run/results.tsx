@@ -31,7 +31,7 @@ export function Results({ state, label, onDownload, onSaveShown, hint }: Results
   const [shown, setShown] = useState<Shown>('table');
   const [filter, setFilter] = useState('');
   const [inSight, setInSight] = useState(0);
-  const { status, store, rows, affected } = state;
+  const { store, rows, affected } = state;
   const hasRows = store !== undefined && rows > 0 && affected === undefined;
   const onShown = useCallback((n: number) => setInSight(n), []);
   return (
@@ -52,28 +52,53 @@ export function Results({ state, label, onDownload, onSaveShown, hint }: Results
               />
             )}
             <Segments value={shown} onChange={setShown} />
-            {onDownload === undefined ? (
-              <button type="button" onClick={onSaveShown}>
-                Download rows
-              </button>
-            ) : (
-              <span class="split">
-                <button type="button" onClick={() => onDownload('csv')}>
-                  Download CSV
-                </button>
-                <Menu
-                  label="Other formats"
-                  icon="down"
-                  items={downloads.map(({ format, name }) => ({
-                    label: `Download ${name}`,
-                    run: () => onDownload(format),
-                  }))}
-                />
-              </span>
-            )}
+            <Downloads onDownload={onDownload} onSaveShown={onSaveShown} />
           </>
         )}
       </div>
+      <Outcome state={state} hint={hint} />
+      {hasRows && shown === 'table' && (
+        <GridView store={store} rows={rows} filter={filter} label={`Rows of ${label}`} onShown={onShown} />
+      )}
+      {hasRows && shown === 'chart' && <ChartView store={store} rows={rows} />}
+      {hasRows && shown === 'json' && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
+        <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">
+          {store.lines.slice(0, jsonLinesMax).join('\n')}
+          {rows > jsonLinesMax && `\n… the first ${jsonLinesMax} of ${count(rows)}`}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+function Downloads({ onDownload, onSaveShown }: Pick<ResultsProps, 'onDownload' | 'onSaveShown'>) {
+  if (onDownload === undefined) {
+    return (
+      <button type="button" onClick={onSaveShown}>
+        Download rows
+      </button>
+    );
+  }
+  const items = downloads.map(({ format, name }) => ({
+    label: `Download ${name}`,
+    run: () => onDownload(format),
+  }));
+  return (
+    <span class="split">
+      <button type="button" onClick={() => onDownload('csv')}>
+        Download CSV
+      </button>
+      <Menu label="Other formats" icon="down" items={items} />
+    </span>
+  );
+}
+
+/** What a run says beside its rows. */
+function Outcome({ state, hint }: { state: RunState; hint: string }) {
+  const { status, rows, affected } = state;
+  return (
+    <>
       {state.dryRun && status === 'done' && (
         <p class="banner">
           <strong>Dry run.</strong> The statement was carried out and rolled back: nothing of it was kept.
@@ -90,18 +115,7 @@ export function Results({ state, label, onDownload, onSaveShown, hint }: Results
           {state.dryRun ? 'would be affected.' : 'affected.'}
         </p>
       )}
-      {hasRows && shown === 'table' && (
-        <GridView store={store} rows={rows} filter={filter} label={`Rows of ${label}`} onShown={onShown} />
-      )}
-      {hasRows && shown === 'chart' && <ChartView store={store} rows={rows} />}
-      {hasRows && shown === 'json' && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
-        <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">
-          {store.lines.slice(0, jsonLinesMax).join('\n')}
-          {rows > jsonLinesMax && `\n… the first ${jsonLinesMax} of ${count(rows)}`}
-        </pre>
-      )}
-    </section>
+    </>
   );
 }
 

@@ -14,17 +14,6 @@ const isMac = /mac|iphone|ipad/i.test(navigator.platform);
 export const modifier = isMac ? '⌘' : 'Ctrl ';
 
 export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void }) {
-  const searching = useSignal(false);
-  useEffect(() => {
-    const keydown = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
-      event.preventDefault();
-      searching.value = true;
-    };
-    addEventListener('keydown', keydown);
-    return () => removeEventListener('keydown', keydown);
-  }, [searching]);
-  const { above, here } = crumbs.value;
   return (
     <header class="bar">
       <button
@@ -41,25 +30,8 @@ export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void })
         <i aria-hidden="true" />
         <span>Data Hub</span>
       </a>
-      <nav class="crumbs" aria-label="Where you are">
-        {above.map((label) => (
-          <span key={label} class="crumb-above">
-            {label} <i aria-hidden="true">/</i>
-          </span>
-        ))}
-        <b>{here}</b>
-      </nav>
-      <button
-        type="button"
-        class="find"
-        onClick={() => {
-          searching.value = true;
-        }}
-      >
-        <Icon name="search" />
-        <span>Search queries and tables</span>
-        <kbd>{modifier}K</kbd>
-      </button>
+      <Crumbs />
+      <Find />
       <Menu
         label="Theme"
         icon={theme.value === 'dark' ? 'moon' : 'sun'}
@@ -75,13 +47,46 @@ export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void })
       <button type="button" class="quiet" onClick={signOut}>
         Sign out
       </button>
-      {searching.value && (
-        <Search
-          onClose={() => {
-            searching.value = false;
-          }}
-        />
-      )}
     </header>
+  );
+}
+
+function Crumbs() {
+  const { above, here } = crumbs.value;
+  return (
+    <nav class="crumbs" aria-label="Where you are">
+      {above.map((label) => (
+        <span key={label} class="crumb-above">
+          {label} <i aria-hidden="true">/</i>
+        </span>
+      ))}
+      <b>{here}</b>
+    </nav>
+  );
+}
+
+function Find() {
+  const searching = useSignal(false);
+  useEffect(() => {
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+      event.preventDefault();
+      searching.value = true;
+    };
+    addEventListener('keydown', keydown);
+    return () => removeEventListener('keydown', keydown);
+  }, [searching]);
+  const set = (on: boolean) => () => {
+    searching.value = on;
+  };
+  return (
+    <>
+      <button type="button" class="find" onClick={set(true)}>
+        <Icon name="search" />
+        <span>Search queries and tables</span>
+        <kbd>{modifier}K</kbd>
+      </button>
+      {searching.value && <Search onClose={set(false)} />}
+    </>
   );
 }

@@ -75,12 +75,8 @@ export function matching(hits: Hit[], text: string): Hit[] {
     .slice(0, shownMax);
 }
 
-export function Search({ onClose }: { onClose(): void }) {
-  const [text, setText] = useState('');
-  const [at, setAt] = useState(0);
+function useTables(text: string): Hit[] {
   const [tables, setTables] = useState<Hit[]>([]);
-  const list = useRef<HTMLDivElement>(null);
-  const id = useId();
   useEffect(() => {
     let current = true;
     void searchLoaded(text).then((found) => current && setTables(found.map(toHit)));
@@ -88,6 +84,15 @@ export function Search({ onClose }: { onClose(): void }) {
       current = false;
     };
   }, [text]);
+  return tables;
+}
+
+export function Search({ onClose }: { onClose(): void }) {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const tables = useTables(text);
   const hits = [...matching(everything(), text), ...tables].slice(0, shownMax);
   const chosen = Math.min(at, hits.length - 1);
   useEffect(() => {

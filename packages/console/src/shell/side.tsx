@@ -13,7 +13,6 @@ import { category, classifiers, findNode, hubId, tree, treeProblem } from './wor
 
 export function Side() {
   const asked = useSignal<Asked | undefined>(undefined);
-  const id = hubId.value ?? '';
   const ask = (action: Asked['action'], node: TreeNode) => {
     asked.value = { action, node };
   };
@@ -41,36 +40,7 @@ export function Side() {
           />
         </>
       )}
-      {hubId.value !== undefined && (
-        <>
-          <div class="section">
-            <span>Text</span>
-            <Menu
-              label="Add to Text"
-              icon="plus"
-              items={[{ label: 'New classifier', run: () => go('hub', id, 'new-classifier') }]}
-            />
-          </div>
-          <ul class="links">
-            {classifiers.value.map(({ classifierId, name }) => (
-              <SideLink
-                key={classifierId}
-                to={['classifier', classifierId]}
-                icon="classifier"
-                label={name || classifierId}
-              />
-            ))}
-            <SideLink to={['summary']} icon="summary" label="Summaries" />
-          </ul>
-          <div class="section">
-            <span>Access</span>
-          </div>
-          <ul class="links">
-            <SideLink to={['keys']} icon="key" label="Keys" />
-            <SideLink to={['audit']} icon="audit" label="Audit" />
-          </ul>
-        </>
-      )}
+      {hubId.value !== undefined && <OtherLinks hub={hubId.value} />}
       {asked.value !== undefined && (
         <TreeDialog
           asked={asked.value}
@@ -80,6 +50,40 @@ export function Side() {
         />
       )}
     </nav>
+  );
+}
+
+/** What belongs to the account, beside the tree of the hub. */
+function OtherLinks({ hub }: { hub: string }) {
+  return (
+    <>
+      <div class="section">
+        <span>Text</span>
+        <Menu
+          label="Add to Text"
+          icon="plus"
+          items={[{ label: 'New classifier', run: () => go('hub', hub, 'new-classifier') }]}
+        />
+      </div>
+      <ul class="links">
+        {classifiers.value.map(({ classifierId, name }) => (
+          <SideLink
+            key={classifierId}
+            to={['classifier', classifierId]}
+            icon="classifier"
+            label={name || classifierId}
+          />
+        ))}
+        <SideLink to={['summary']} icon="summary" label="Summaries" />
+      </ul>
+      <div class="section">
+        <span>Access</span>
+      </div>
+      <ul class="links">
+        <SideLink to={['keys']} icon="key" label="Keys" />
+        <SideLink to={['audit']} icon="audit" label="Audit" />
+      </ul>
+    </>
   );
 }
 

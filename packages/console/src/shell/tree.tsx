@@ -43,18 +43,9 @@ function toggle(node: TreeNode, open = closed.value.has(node.nodeId)): void {
 export const nodeLink = ({ nodeType, nodeId }: TreeNode): string =>
   linkTo('hub', hubId.value ?? '', nodeType, nodeId);
 
-export function Tree({ root, label, empty }: { root: TreeNode; label: string; empty: string }) {
-  const lines = linesOf(root, 1);
-  const chosen = route.value[3];
-  const focused = useSignal(chosen);
-  const asked = useSignal<Asked | undefined>(undefined);
+/** Moves what is dragged to where it is dropped. */
+function useDrop() {
   const over = useSignal<string | undefined>(undefined);
-  const current = lines.some(({ node }) => node.nodeId === focused.value)
-    ? focused.value
-    : lines[0]?.node.nodeId;
-  const ask = (what: Asked) => {
-    asked.value = what;
-  };
   const drop = async (target: TreeNode) => {
     const node = dragged.value;
     over.value = undefined;
@@ -84,6 +75,21 @@ export function Tree({ root, label, empty }: { root: TreeNode; label: string; em
       void drop(target);
     },
   });
+  return { over, dropOn };
+}
+
+export function Tree({ root, label, empty }: { root: TreeNode; label: string; empty: string }) {
+  const lines = linesOf(root, 1);
+  const chosen = route.value[3];
+  const focused = useSignal(chosen);
+  const asked = useSignal<Asked | undefined>(undefined);
+  const current = lines.some(({ node }) => node.nodeId === focused.value)
+    ? focused.value
+    : lines[0]?.node.nodeId;
+  const ask = (what: Asked) => {
+    asked.value = what;
+  };
+  const { over, dropOn } = useDrop();
   const keydown = (event: KeyboardEvent) => {
     const list = event.currentTarget as HTMLElement;
     if (treeKey(event, { lines, current, list, ask })) event.preventDefault();

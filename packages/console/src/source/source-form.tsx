@@ -64,35 +64,47 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
         <Field label="Password" type="password" value={form.password} onInput={set('password')} />
       </div>
       <Choice label="TLS" value={form.tlsMode} options={tlsModes} onChange={set('tlsMode')} />
-      <details class="more">
-        <summary>More settings</summary>
-        {form.tlsMode !== 'disable' && (
-          <Field label="Certificate authority (PEM)" value={form.ca} onInput={set('ca')} rows={3} />
-        )}
-        <div class="columns-2">
-          <Field
-            label="Connections at most"
-            value={form.poolMax}
-            onInput={set('poolMax')}
-            placeholder="default of the hub"
-          />
-          <Field
-            label="Statement time limit, ms"
-            value={form.statementTimeoutMs}
-            onInput={set('statementTimeoutMs')}
-            placeholder="default of the hub"
-          />
-        </div>
-        {form.engine === 'mongodb' && (
-          <Field
-            label="Authentication database"
-            value={form.authSource}
-            onInput={set('authSource')}
-            placeholder="admin"
-          />
-        )}
-      </details>
+      <MoreSettings form={form} set={set} />
       {children}
     </>
+  );
+}
+
+function MoreSettings({
+  form,
+  set,
+}: {
+  form: SourceForm;
+  set(name: keyof SourceForm): (value: string) => void;
+}) {
+  return (
+    <details class="more">
+      <summary>More settings</summary>
+      {form.tlsMode !== 'disable' && (
+        <Field label="Certificate authority (PEM)" value={form.ca} onInput={set('ca')} rows={3} />
+      )}
+      <div class="columns-2">
+        <Field
+          label="Connections at most"
+          value={form.poolMax}
+          onInput={set('poolMax')}
+          placeholder="default of the hub"
+        />
+        <Field
+          label="Statement time limit, ms"
+          value={form.statementTimeoutMs}
+          onInput={set('statementTimeoutMs')}
+          placeholder="default of the hub"
+        />
+      </div>
+      {form.engine === 'mongodb' && (
+        <Field
+          label="Authentication database"
+          value={form.authSource}
+          onInput={set('authSource')}
+          placeholder="admin"
+        />
+      )}
+    </details>
   );
 }

@@ -51,25 +51,7 @@ export function SummaryPage() {
       <PageHead title="Summaries" />
       <div class="columns-2 summary">
         <form class="form" onSubmit={submit}>
-          {texts.map((text, i) => (
-            <Field
-              key={i}
-              label={texts.length === 1 ? 'Text' : `Text ${i + 1}`}
-              value={text}
-              rows={texts.length === 1 ? 12 : 6}
-              onInput={(next) => setTexts(texts.map((one, at) => (at === i ? next : one)))}
-            />
-          ))}
-          <div class="actions start">
-            <button type="button" onClick={() => setTexts([...texts, ''])}>
-              Add a text
-            </button>
-            {texts.length > 1 && (
-              <button type="button" class="quiet" onClick={() => setTexts(texts.slice(0, -1))}>
-                Remove the last
-              </button>
-            )}
-          </div>
+          <Texts texts={texts} onChange={setTexts} />
           <div class="columns-3">
             <Field label="Sentences" value={sentences} onInput={setSentences} />
             <Field label="Words at most" value={maxWords} onInput={setMaxWords} placeholder="no bound" />
@@ -93,6 +75,33 @@ export function SummaryPage() {
         </section>
       </div>
     </div>
+  );
+}
+
+function Texts({ texts, onChange }: { texts: string[]; onChange(texts: string[]): void }) {
+  const single = texts.length === 1;
+  return (
+    <>
+      {texts.map((text, i) => (
+        <Field
+          key={i}
+          label={single ? 'Text' : `Text ${i + 1}`}
+          value={text}
+          rows={single ? 12 : 6}
+          onInput={(next) => onChange(texts.map((one, at) => (at === i ? next : one)))}
+        />
+      ))}
+      <div class="actions start">
+        <button type="button" onClick={() => onChange([...texts, ''])}>
+          Add a text
+        </button>
+        {!single && (
+          <button type="button" class="quiet" onClick={() => onChange(texts.slice(0, -1))}>
+            Remove the last
+          </button>
+        )}
+      </div>
+    </>
   );
 }
 
