@@ -153,7 +153,7 @@ describe('a POST with an Idempotency-Key', () => {
         const refused = await run(larger, large);
         expect([refused.status, refused.body.detail]).toEqual([
           409,
-          'It was carried out. The answer was too large to be kept.',
+          'The request was carried out. The answer was too large to be stored.',
         ]);
 
         const cut = randomUUID();
@@ -161,7 +161,7 @@ describe('a POST with an Idempotency-Key', () => {
         await run(cutShort, cut, { maxRows: 1 });
         const { status, body } = await run(cutShort, cut, { maxRows: 1 });
         if (accept !== 'text/csv') expect(status).toBe(200);
-        else expect([status, body.detail]).toEqual([409, expect.stringContaining('was cut')]);
+        else expect([status, body.detail]).toEqual([409, expect.stringContaining('truncated')]);
       },
     );
 

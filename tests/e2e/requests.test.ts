@@ -101,7 +101,7 @@ describe('bodies', () => {
     ['/v1/hubs', { label: '' }, '/label must have at least 1 character.'],
     ['/v1/ai/summarize', { context: [[1]] }, '/context/0/0 must be a string.'],
     ['/v1/ai/summarize', { context: [['a'], 1] }, '/context/1 must be an array or a string.'],
-    ['/v1/ai/summarize', { context: [['a'], 'b'] }, '/context must hold arrays or texts, not both.'],
+    ['/v1/ai/summarize', { context: [['a'], 'b'] }, '/context must have arrays or texts, not both.'],
     [
       '/v1/keys',
       { name: 'page', limits: { origins: ['https://shop.example/'] } },
@@ -256,7 +256,7 @@ describe('paths and methods', () => {
       expect([path, (await api.get(path)).status]).toEqual([path, 400]);
     }
     const { body } = await api.get('/v1/audit?keyId=a&keyId=b');
-    expect(body.errors).toEqual([{ pointer: 'query/keyId', detail: 'must be given once' }]);
+    expect(body.errors).toEqual([{ pointer: 'query/keyId', detail: 'must be sent once' }]);
   });
 
   it.each(['hubs', 'sources', 'queries', 'classifiers'])(

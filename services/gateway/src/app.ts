@@ -158,7 +158,7 @@ function registerV1(
     else {
       // The answer stays valid. The record stays open, and a repeat finds out whether the first request succeeded.
       idempotency
-        .finish(request, reply, payload)
+        .finish(request, reply, { payload })
         .catch((err) => deps.events.failed(request, toHubError(err)))
         .then(() => done());
     }

@@ -10,41 +10,41 @@ export interface GatewayConfig {
   port: number;
   /** The port of `/metrics`; 0 turns it off. */
   metricsPort: number;
-  /** What requests pass before the app, and the file that says so. */
+  /** What handles requests before the app, and its configuration file. */
   edge: 'express-gateway' | 'none';
   edgeConfigPath: string;
-  /** What the pipeline's `${NAME}` stand for. */
+  /** The values of `${NAME}` in the pipeline. */
   edgeVariables: Environment;
-  /** Whether there is a page for people at `/`. */
+  /** Whether the console is served at `/`. */
   console: boolean;
   /** `*`, or the origins that browsers may call from. */
   corsOrigins: string[];
   bodyBytesMax: number;
   /** For summaries and training. */
   largeBodyBytesMax: number;
-  /** Of all bodies under way, and of those of one key. */
+  /** Of all bodies at the same time, and of those of one key. */
   bodiesBytesMax: number;
   keyBodiesBytesMax: number;
-  /** The whole budget of one request. */
+  /** The time limit of one request. */
   requestTimeoutMs: number;
-  /** How long a positive answer about a key is good, and how long beyond while the catalog is away. */
+  /** How long a valid key is cached, and how long while the catalog cannot be reached. */
   keyCacheMs: number;
   keyCacheAwayMs: number;
   /** Requests a minute for a key without a rate of its own; 0 for no limit. */
   ratePerMinute: number;
-  /** Refused keys a minute and address. */
+  /** Refused keys for each address in a minute. */
   unknownKeysPerMinute: number;
-  /** Addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
+  /** Addresses and CIDR ranges whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[];
-  /** How long an answer whose reader takes nothing is kept open. */
+  /** How long an answer stays open if its client reads nothing. */
   stallTimeoutMs: number;
-  /** How long streams may go on after SIGTERM. */
+  /** How long requests may continue after SIGTERM. */
   drainMs: number;
 }
 
 const edgeConfigPath = fileURLToPath(new URL('edge/gateway.config.yml', import.meta.url));
 
-/** `edge` is what holds where the environment does not say: a pipeline in front where the gateway runs apart. */
+/** `edge` is the default: the pipeline if the gateway is a process of its own. */
 export function readGatewayConfig(
   reader: SettingsReader,
   { edge, env }: { edge: GatewayConfig['edge']; env: Environment },
@@ -82,7 +82,7 @@ export function readGatewayConfig(
   };
 }
 
-/** One body of the largest size must always fit beside some others. */
+/** The budgets must have room for at least one body of the largest size, and of all keys for two. */
 function readBodyBounds(reader: SettingsReader) {
   const one = { min: 1_024, max: 67_108_864 };
   const bodyBytesMax = reader.integer('DATAHUB_BODY_BYTES_MAX', { fallback: 1_048_576, ...one });
@@ -110,18 +110,18 @@ function readTrustedProxies(reader: SettingsReader): string[] {
   for (const entry of entries) {
     if (isAddressRange(entry)) continue;
     reader.fault(
-      `DATAHUB_TRUSTED_PROXIES must hold addresses or ranges such as 10.0.0.0/8; ${entry} is neither.`,
+      `DATAHUB_TRUSTED_PROXIES must be a list of addresses or ranges such as 10.0.0.0/8; ${entry} is neither.`,
     );
   }
   return entries;
 }
 
-/** Browsers name an origin without a path and with its scheme; one that is written otherwise is never met. */
+/** Refuses an origin that no browser sends: they send it with its scheme and without a path. */
 function readOrigins(reader: SettingsReader): string[] {
   const origins = reader.list('DATAHUB_CORS_ORIGINS', ['*']);
   for (const origin of origins) {
     if (origin === '*' || origin === 'null' || isOrigin(origin)) continue;
-    reader.fault(`DATAHUB_CORS_ORIGINS: ${origin} is no origin, such as https://app.example.`);
+    reader.fault(`DATAHUB_CORS_ORIGINS: ${origin} is not an origin. Write it as https://app.example.`);
   }
   return origins;
 }

@@ -16,7 +16,7 @@ import type { Readiness } from './routes/health.ts';
 import { openGateway } from './service.ts';
 
 const readinessTimeoutMs = 1_000;
-/** How often the same reason why an executor is away is told. */
+/** How often the same reason for a lost executor is logged. */
 const downEveryMs = 10_000;
 
 export async function startGatewayProcess(env: Environment): Promise<RunningService> {
@@ -47,10 +47,10 @@ export async function startGatewayProcess(env: Environment): Promise<RunningServ
   const executor = await openRemoteExecutor({
     ...credentials,
     addresses: addresses.executor,
-    // It is dialled again and again until it is back.
+    // The client reconnects until the executor is back.
     onDown: (err) => {
       if (mayLog(String((err as Error).cause)))
-        logger.warn({ event: 'executor.down', err }, 'an executor went away, or is not back');
+        logger.warn({ event: 'executor.down', err }, 'an executor cannot be reached');
     },
   });
   const probes = [

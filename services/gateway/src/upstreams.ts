@@ -1,4 +1,4 @@
-/** What the gateway calls: the same interfaces whether the services run in this process or behind gRPC. */
+/** The services that the gateway calls. The interfaces are the same in this process and over gRPC. */
 
 import type { Executor } from '@datahub/executor-session/executor';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';

@@ -1,6 +1,6 @@
 /**
- * Express Gateway in front of the app, in the same process: a request goes through the policies of a YAML pipeline, the
- * last of which hands it to the app as it came. The app is complete without it.
+ * Express Gateway in front of the app, in the same process. A request runs through the policies of a YAML pipeline; the
+ * last one passes it to the app unchanged. The app is complete without it.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -21,23 +21,23 @@ export interface EdgeOptions {
   configPath: string;
   logger: Logger;
   env: Record<string, string | undefined>;
-  /** How often the file is looked at for a change. */
+  /** How often the file is checked for a change. */
   intervalMs?: number;
 }
 
 export interface Edge {
-  /** The listener of a server whose requests pass the pipeline before they reach the app. */
+  /** Returns a listener that runs the pipeline before the app. */
   inFront(app: RequestListener): RequestListener;
   close(): void;
 }
 
 const changeIntervalMs = 800;
 
-/** Rejects with VALIDATION when the pipeline cannot be used. A later change that cannot be used is logged, and the pipeline before it stays. */
+/** Rejects with VALIDATION if the pipeline is invalid. An invalid change later is logged, and the previous pipeline stays. */
 export async function openEdge(options: EdgeOptions): Promise<Edge> {
   const { configPath, logger, env } = options;
   const gateway = loadExpressGateway(logger);
-  let handToApp: RequestListener = (_request, response) => response.writeHead(503).end();
+  let passToApp: RequestListener = (_request, response) => response.writeHead(503).end();
 
   const load = async (text: string): Promise<RequestHandler> => {
     const config = parsePipeline(text, env);
@@ -46,7 +46,7 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
     gateway.registerPolicy({
       name: terminalPolicy,
       schema,
-      policy: () => (request, response) => handToApp(request, response),
+      policy: () => (request, response) => passToApp(request, response),
     });
     const { plugins, ...pipeline } = config;
     return gateway.createRouter(pipeline).catch((err) => {
@@ -58,7 +58,7 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
     throw invalid(`${configPath} cannot be read`, err);
   });
   let router = await load(text);
-  // One after the other, so that the last text of the file is the last to be taken.
+  // Changes are loaded one after the other, so that the last text of the file wins.
   let loading = Promise.resolve();
   const stop = watchText({
     path: configPath,
@@ -70,14 +70,14 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
         .then(
           (loaded) => {
             router = loaded;
-            logger.info({ event: 'edge.reloaded' }, 'the edge took its new pipeline');
+            logger.info({ event: 'edge.reloaded' }, 'the edge loaded its changed pipeline');
           },
           (err) =>
-            logger.error({ event: 'edge.rejected' }, `${(err as Error).message} The one before it stays.`),
+            logger.error({ event: 'edge.rejected' }, `${(err as Error).message} The previous one stays.`),
         );
     },
     onUnreadable: () =>
-      logger.error({ event: 'edge.unreadable' }, 'the edge’s pipeline cannot be read; it stays as it is'),
+      logger.error({ event: 'edge.unreadable' }, 'the pipeline cannot be read; the previous one stays'),
   });
 
   const app = gateway.createApp();
@@ -87,7 +87,7 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
     const err = new HubError('NOT_FOUND', 'The edge’s pipeline has no endpoint for this path.');
     answer(err, request, response);
   }) satisfies RequestHandler);
-  // Express knows a handler of errors by its four parameters.
+  // Express recognizes an error handler by its four parameters.
   app.use((err: unknown, request: IncomingMessage, response: ServerResponse, _next: unknown) => {
     const fault = toFault(err);
     if (fault.code === 'INTERNAL') logger.error({ event: 'edge.failed', err }, 'a policy of the edge failed');
@@ -96,14 +96,14 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
 
   return {
     inFront: (listener) => {
-      handToApp = listener;
+      passToApp = listener;
       return app as unknown as RequestListener;
     },
     close: stop,
   };
 }
 
-/** A plugin is a CommonJS or ES module with `init(context)`, named by path beside the pipeline's file or by package. */
+/** A plugin is a CommonJS or ES module with `init(context)`, named by its package or by a path relative to the pipeline's file. */
 async function loadPlugins(
   config: PipelineConfig,
   gateway: ExpressGateway,
@@ -138,7 +138,7 @@ function toFault(err: unknown): HubError {
   return toHubError(err);
 }
 
-/** What ends at the edge ends in the same words as at the app. */
+/** Answers with a problem, as the app does. */
 function answer(err: HubError, request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent) {
     response.destroy();

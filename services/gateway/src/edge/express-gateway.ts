@@ -23,24 +23,24 @@ interface Winston {
 
 export interface ExpressGateway {
   createApp(): RequestHandler & { use(handler: unknown): void; disable(name: string): void };
-  /** Throws what Express Gateway says of the configuration. */
+  /** Rejects with Express Gateway's message if the configuration is invalid. */
   createRouter(config: PipelineConfig): Promise<RequestHandler>;
-  /** A policy of this name is replaced. */
+  /** Replaces a policy with the same name. */
   registerPolicy(policy: Policy): void;
   registerCondition(condition: Condition): void;
 }
 
-/** Its policies that work here. The others want its database, read the body before the app, or double what the hub has. */
+/** The policies that work here. The others need its database, read the body before the app, or duplicate parts of the hub. */
 const offered = new Set(['expression', 'headers', 'log', 'terminate']);
 
-/** Loads it once a process; what it logs becomes lines of our log. */
+/** Loads Express Gateway and redirects its log lines to the hub's log. */
 export function loadExpressGateway(logger: Logger): ExpressGateway {
   const part = (path: string) => require(`express-gateway/lib/${path}`);
   const own = createRequire(require.resolve('express-gateway/package.json'));
   const express = own('express');
   let faults: string[] | undefined;
   redirectLogs(part('logger'), own('winston'), (level, text) => {
-    // While a pipeline is loaded its errors are thrown, and logged by whoever catches them.
+    // Errors while a pipeline loads are thrown and logged by the caller.
     if (level === 'error' && faults !== undefined) faults.push(text);
     else logger[levels.get(level as 'info') ?? 'debug']({ event: 'edge.log' }, text);
   });
@@ -81,7 +81,7 @@ export function loadExpressGateway(logger: Logger): ExpressGateway {
           cause: err,
         });
       } finally {
-        // What policies log later, for each request, must not gather anywhere.
+        // Errors that policies log for later requests are not collected.
         faults = undefined;
       }
     },
@@ -94,7 +94,7 @@ const levels = new Map([
   ['info', 'info'],
 ] as const);
 
-/** Hands on the lines of every logger. */
+/** Redirects the lines of every logger to `write`. */
 function redirectLogs(
   loggers: Record<string, Winston | ((...args: never[]) => unknown)>,
   winston: { format: { splat(): unknown }; transports: { Stream: new (options: object) => unknown } },
@@ -103,7 +103,7 @@ function redirectLogs(
   const stream = new Writable({
     objectMode: true,
     write: ({ level, message }: { level: string; message: string }, _encoding, done) => {
-      // Names are coloured for a terminal.
+      // Remove the colours of terminal output.
       write(level, stripVTControlCharacters(String(message)));
       done();
     },
@@ -115,7 +115,7 @@ function redirectLogs(
   }
 }
 
-/** Express Gateway's log policy, without the keys that a template may reach in a request's headers. */
+/** Express Gateway's log policy, with the secrets of the request's headers removed. */
 function logPolicy(schema: object, logger: Logger): Policy {
   return {
     name: 'log',
@@ -134,32 +134,32 @@ function logPolicy(schema: object, logger: Logger): Policy {
   };
 }
 
-/** Express Gateway puts a policy whose condition is a promise behind those that follow, and so behind the app. */
+/** Express Gateway runs a policy whose condition returns a promise after those that follow, and so after the app. */
 function refusePromises(conditions: Record<string, (config: object) => unknown>, name: string): void {
   const make = conditions[name] as (config: object) => unknown;
   conditions[name] = (config) => {
     const made = make(config);
     if (made instanceof Promise)
-      throw new Error(`the condition ${name} gives a promise, so its policy would come too late`);
+      throw new Error(`the condition ${name} returns a promise, so its policy would run too late`);
     return made;
   };
 }
 
-/** Names what is not there, before Express Gateway stumbles over it. */
+/** Refuses unknown policies and conditions, for which Express Gateway has no clear error. */
 function requireKnown(
   config: PipelineConfig,
   known: { policies: Record<string, unknown>; conditions: Record<string, unknown> },
 ): void {
   const missing = (config.policies ?? []).find((name) => !offered.has(name) && !(name in known.policies));
   if (missing !== undefined)
-    throw new Error(`there is no policy ${missing} here, unless a plugin brings it (docs/edge.md)`);
-  // These ask Passport, which is not loaded.
+    throw new Error(`there is no policy ${missing}, and no plugin registers one (docs/edge.md)`);
+  // These need Passport, which is not loaded.
   const absent = new Set(['authenticated', 'anonymous']);
   const name = conditionNames(config.pipelines).find((one) => absent.has(one) || !(one in known.conditions));
-  if (name !== undefined) throw new Error(`there is no condition ${name} here (docs/edge.md)`);
+  if (name !== undefined) throw new Error(`there is no condition ${name} (docs/edge.md)`);
 }
 
-/** Of conditions at any depth: `not`, `allOf` and `oneOf` hold others. */
+/** The names of conditions at any depth: `not`, `allOf` and `oneOf` contain others. */
 function conditionNames(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => {

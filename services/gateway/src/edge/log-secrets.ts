@@ -1,12 +1,12 @@
-/** Keeps the secrets of a request's headers out of a text that an operator's template made of the request. */
+/** Removes the secrets of a request's headers from a text that an operator's template made of the request. */
 
 import type { IncomingHttpHeaders } from 'node:http';
 
 const secretHeaders = ['x-service-api-key', 'authorization', 'proxy-authorization', 'cookie'] as const;
-/** Shorter parts, such as `Bearer`, stand in many texts. */
+/** Shorter parts, such as `Bearer`, occur in many texts. */
 const partLengthMin = 8;
 
-/** Looks for the values rather than for the names, since a template reaches them by many ways. */
+/** Searches for the values, because a template can read a header in many ways. */
 export function withoutSecrets(text: string, headers: IncomingHttpHeaders): string {
   const values = secretHeaders.flatMap((name) => {
     const value = headers[name];
@@ -14,7 +14,7 @@ export function withoutSecrets(text: string, headers: IncomingHttpHeaders): stri
     const whole = String(value);
     return [whole, ...whole.split(/[\s,;=]+/).filter((part) => part.length >= partLengthMin)];
   });
-  // In JSON, quotes and backslashes of a value are escaped.
+  // JSON escapes quotes and backslashes.
   const written = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);
   return written.reduce((left, value) => left.replaceAll(value, '[hidden]'), text);
 }

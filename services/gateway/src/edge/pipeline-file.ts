@@ -1,19 +1,19 @@
-/** Reads the pipeline from its file, and tells when the file has another text. */
+/** Parses the pipeline's file and watches it for changes. */
 
 import { readFile } from 'node:fs/promises';
 import { HubError } from '@datahub/service-kit/call/error';
 import { parse } from 'yaml';
 import type { PipelineConfig } from './pipeline-types.ts';
 
-/** Parts of Express Gateway that the hub has elsewhere, and where. */
+/** Settings of Express Gateway that do not apply to the hub, and what to use instead. */
 const elsewhere = new Map([
   ['http', 'PORT and HOST'],
   ['https', 'a proxy or an ingress that ends TLS'],
-  ['admin', 'nothing: there is no admin API'],
-  ['serviceEndpoints', 'the policy data-hub: the hub is the one service behind this edge'],
+  ['admin', 'nothing, since there is no admin API'],
+  ['serviceEndpoints', 'the policy data-hub, since the hub is the only service behind this edge'],
 ]);
 
-/** The policy that hands a request to the hub. */
+/** The policy that passes a request to the hub. */
 export const terminalPolicy = 'data-hub';
 
 /** Throws VALIDATION with a sentence for the operator. */
@@ -25,7 +25,7 @@ export function parsePipeline(text: string, env: Record<string, string | undefin
     throw invalid(`it is not YAML: ${(err as Error).message.split('\n')[0]}`, err);
   }
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-    throw invalid('it must hold apiEndpoints, policies and pipelines');
+    throw invalid('it must have apiEndpoints, policies and pipelines');
   }
   for (const [name, instead] of elsewhere) {
     if (name in config) throw invalid(`${name} is not used here; use ${instead}`);
@@ -34,10 +34,10 @@ export function parsePipeline(text: string, env: Record<string, string | undefin
   return config as PipelineConfig;
 }
 
-/** A file that is cut short, as while it is being written, would be a pipeline that answers nothing. */
+/** A truncated file, such as one that is being written, would be a pipeline that answers nothing. */
 function requireWhole({ apiEndpoints, policies, pipelines }: PipelineConfig): void {
   if (!apiEndpoints || !Array.isArray(policies) || !pipelines)
-    throw invalid('it must hold apiEndpoints, policies and pipelines');
+    throw invalid('it must have apiEndpoints, policies and pipelines');
   const served = new Set<unknown>();
   for (const [name, pipeline] of Object.entries(pipelines)) {
     const steps = pipeline?.policies;
@@ -48,18 +48,22 @@ function requireWhole({ apiEndpoints, policies, pipelines }: PipelineConfig): vo
   }
   const names = Object.keys(apiEndpoints);
   const idle = names.find((name) => !served.has(name));
-  if (names.length === 0) throw invalid('apiEndpoints names none');
+  if (names.length === 0) throw invalid('apiEndpoints is empty');
   if (idle !== undefined) throw invalid(`no pipeline serves the endpoint ${idle}`);
 }
 
-/** `${NAME}` and `${NAME:-fallback}` stand for the environment's, `$${NAME}` for itself; any other `${…}` is left to the policies. */
+/** Replaces `${NAME}` and `${NAME:-fallback}` by environment variables and `$${NAME}` by `${NAME}`. Policies evaluate any other `${…}`. */
 function withVariables(text: string, env: Record<string, string | undefined>): string {
-  return text.replaceAll(/(\$?)\$\{([A-Z][A-Z0-9_]*)(?::-([^}]*))?\}/g, (whole, escaped, name, fallback) => {
-    if (escaped !== '') return whole.slice(1);
-    const value = env[name] ?? fallback;
-    if (value === undefined) throw invalid(`\${${name}} is not set in the environment`);
-    return value;
-  });
+  return text.replaceAll(
+    /(\$?)\$\{([A-Z][A-Z0-9_]*)(?::-([^}]*))?\}/g,
+    (whole: string, ...groups: string[]) => {
+      const [escaped, name = '', fallback] = groups;
+      if (escaped !== '') return whole.slice(1);
+      const value = env[name] ?? fallback;
+      if (value === undefined) throw invalid(`\${${name}} is not set in the environment`);
+      return value;
+    },
+  );
 }
 
 export function invalid(why: string, cause?: unknown): HubError {
@@ -68,7 +72,7 @@ export function invalid(why: string, cause?: unknown): HubError {
 
 export interface WatchOptions {
   path: string;
-  /** The text that is in force. */
+  /** The text of the current pipeline. */
   text: string;
   intervalMs: number;
   onChange(text: string): void;
@@ -76,18 +80,18 @@ export interface WatchOptions {
 }
 
 /**
- * Reads the file again at each interval, since a mounted ConfigMap changes by a swap of links that file events miss.
- * Returns how to stop.
+ * Reads the file at each interval. File events would miss the change of a mounted ConfigMap, which swaps symbolic links.
+ * Returns a function that stops this.
  */
 export function watchText(options: WatchOptions): () => void {
   let { text } = options;
   let seen = text;
   let unreadable = false;
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     try {
       const now = await readFile(options.path, 'utf8');
       unreadable = false;
-      // A file that is being written is seen in parts; what counts is what was there at two looks.
+      // A file may be read while it is being written, so a text counts once it was read twice.
       const whole = now === seen;
       seen = now;
       if (!whole || now === text) return;
@@ -98,7 +102,7 @@ export function watchText(options: WatchOptions): () => void {
       unreadable = true;
     }
   };
-  const timer = setInterval(() => void look(), options.intervalMs);
+  const timer = setInterval(() => void check(), options.intervalMs);
   timer.unref();
   return () => clearInterval(timer);
 }

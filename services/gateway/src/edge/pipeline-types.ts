@@ -1,4 +1,4 @@
-/** What Express Gateway takes and calls, as far as the edge uses it. */
+/** The types of Express Gateway that the edge uses. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
@@ -10,7 +10,7 @@ export interface PipelineEntry {
   policies?: unknown;
 }
 
-/** A pipeline file, in Express Gateway's words. */
+/** A pipeline file. */
 export interface PipelineConfig {
   apiEndpoints?: Record<string, unknown>;
   policies?: string[];
@@ -19,7 +19,7 @@ export interface PipelineConfig {
   plugins?: Record<string, ({ package?: string } & Record<string, unknown>) | null>;
 }
 
-/** What Express Gateway puts on a request as `egContext`. */
+/** `egContext` of a request. */
 export interface EdgeContext {
   evaluateAsTemplateString(template: string): string;
 }
@@ -36,7 +36,7 @@ export interface Condition {
   handler(...args: never[]): unknown;
 }
 
-/** What a plugin is given to register its parts with: the same calls as in Express Gateway. */
+/** Registers the parts of a plugin, as in Express Gateway. */
 export interface PluginContext {
   settings: object;
   registerPolicy(policy: Policy): void;

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: an operation that was asked for twice is done once. The record stands in the catalog before the
- * operation begins; the body is kept there only as an HMAC under the caller's own key, which is stored nowhere.
+ * `Idempotency-Key`: a repeated request is carried out once. The catalog stores a record before the operation begins. Of
+ * the body it stores only an HMAC under the caller's API key, which is stored nowhere.
  */
 
 import { createHmac } from 'node:crypto';
@@ -14,18 +14,24 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
 import { validationError } from './request-error.ts';
 
+export interface FinishedAnswer {
+  payload: unknown;
+  /** Why the answer cannot be stored, for a client that repeats the request. */
+  unstored?: string | undefined;
+}
+
 export interface Idempotency {
-  /** Before the operation. True when the answer was given already. */
+  /** Called before the operation. Resolves to true if the first answer has been sent again. */
   begin(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
-  /** After it: keeps the answer, or frees the key when nothing happened. `unkept` is why there is no answer to keep. */
-  finish(request: FastifyRequest, reply: FastifyReply, payload: unknown, unkept?: string): Promise<void>;
+  /** Called after it. Stores the answer, or frees the key if nothing was changed. */
+  finish(request: FastifyRequest, reply: FastifyReply, answer: FinishedAnswer): Promise<void>;
 }
 
 const keyShape = /^[\x21-\x7e]{1,255}$/;
-/** A larger answer is not kept. */
+/** A larger answer is not stored. */
 export const answerBytesMax = 65_536;
 const finishTimeoutMs = 5_000;
-/** Failures after which nobody knows whether it happened. */
+/** After these failures it is unknown whether the operation was carried out. */
 const unknownCodes = new Set(['OUTCOME_UNKNOWN', 'SOURCE_BROKEN', 'CANCELLED', 'INTERNAL']);
 const settlings = {
   audit: Settling.SETTLING_AUDIT,
@@ -73,21 +79,21 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
           );
         case State.STATE_UNKNOWN:
           throw conflict(
-            'The first request with this key was cut off. Whether it was carried out is not known.',
+            'The first request with this key was interrupted. It is unknown whether it was carried out.',
           );
         default:
           throw conflict(
-            'The first request with this key is still under way. Ask again when it has been answered.',
+            'The first request with this key is still running. Try again when it has been answered.',
           );
       }
     },
 
-    finish: async (request, reply, payload, unkept) => {
+    finish: async (request, reply, answer) => {
       const { operationId } = request;
       if (operationId === undefined) return;
       request.operationId = undefined;
       const ctx = createCallContext({ timeoutMs: finishTimeoutMs, ...principalOf(request) });
-      const outcome = outcomeOf(request, reply, { payload, unkept });
+      const outcome = outcomeOf(request, reply, answer);
       await catalog.finishOperation({ recordId: operationId, ...outcome }, ctx);
     },
   };
@@ -105,7 +111,7 @@ function readKey(request: FastifyRequest): string | undefined {
   throw validationError([{ pointer: 'header/idempotency-key', detail }]);
 }
 
-/** The same key on another operation, or by another API key, is another record. */
+/** The same idempotency key for another operation or another API key is another record. */
 function operationOf({ method, url, context }: FastifyRequest): string {
   return `${method} ${url.split('?', 1)[0]} ${context.principal?.keyId}`;
 }
@@ -121,14 +127,11 @@ function conflict(message: string): HubError {
   return new HubError('IDEMPOTENCY_CONFLICT', message);
 }
 
-/** A status of 0: it did not happen, and the key is free again. */
+/** A status of 0 means that the operation was not carried out and the key is free again. */
 function outcomeOf(
   request: FastifyRequest,
   reply: FastifyReply,
-  {
-    payload,
-    unkept = 'The answer was too large to be kept.',
-  }: { payload: unknown; unkept?: string | undefined },
+  { payload, unstored = 'The answer was too large to be stored.' }: FinishedAnswer,
 ) {
   const status = reply.statusCode;
   const nothing = {
@@ -139,7 +142,7 @@ function outcomeOf(
     etag: '',
     unknown: false,
   };
-  // Also of an answer that broke off: its status had gone out before.
+  // An answer that broke off failed too, although its status was sent before.
   if (request.failedWith !== undefined) {
     const unknown = unknownCodes.has(request.failedWith);
     return { status: unknown ? status : 0, ...nothing, unknown };
@@ -148,13 +151,13 @@ function outcomeOf(
     return {
       status,
       ...nothing,
-      note: `It was carried out and made ${request.createdId}. The answer held a secret and is not kept: if it was lost, rotate the key.`,
+      note: `The request was carried out and created ${request.createdId}. Its answer had a secret and was not stored. If you lost it, rotate the key.`,
     };
   }
   const body =
     typeof payload === 'string' ? Buffer.from(payload) : payload instanceof Buffer ? payload : undefined;
   if (body === undefined || body.length > answerBytesMax) {
-    return { status, ...nothing, note: `It was carried out. ${unkept}` };
+    return { status, ...nothing, note: `The request was carried out. ${unstored}` };
   }
   return {
     ...nothing,

@@ -1,25 +1,25 @@
-/** `If-Match` (RFC 9110, 13.1.1): the versions of a document at which its caller wants it changed. */
+/** `If-Match` (RFC 9110, 13.1.1): the versions of a document that the caller allows to be changed. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 
 export interface ExpectedVersions {
-  /** Undefined where any version will do. */
+  /** Undefined if the caller allows any version. */
   expectedVersion: number | undefined;
   moreVersions: number[];
 }
 
-/** An element of the list, which may be empty, and what follows it. In quotes a comma is no comma. */
+/** One element of the list, which may be empty, and its separator. A comma in quotes does not separate. */
 const element = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\uffff]*)"[ \t]*)?(?:,|$)/y;
-/** As the hub writes them: they are compared character by character. */
+/** As the hub writes it. Tags are compared character by character. */
 const version = /^[1-9]\d{0,9}$/;
 const versionMax = 4_294_967_295;
-/** No document has it. */
+/** The version of no document. */
 const noVersion = 0;
 
 /**
- * A weak tag matches nothing, nor does one that the hub never gave; whether there is something to match at all is for
- * the service to say, so that what is not there is 404.
+ * A weak tag, or one that the hub never wrote, matches nothing. The service compares the versions, so that a document
+ * that does not exist is answered with 404.
  */
 export function expectedVersions(request: Pick<FastifyRequest, 'headers'>): ExpectedVersions {
   const header = request.headers['if-match'];
@@ -45,6 +45,6 @@ function readTags(header: string): number[] {
 }
 
 function malformed(): HubError {
-  const message = 'If-Match must be * or hold ETags as the hub gave them, such as "3" or "3", "4".';
+  const message = 'If-Match must be * or a list of ETags from the hub, such as "3" or "3", "4".';
   return new HubError('VERSION_MISMATCH', message);
 }

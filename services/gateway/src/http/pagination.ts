@@ -1,12 +1,12 @@
-/** `offset` and `limit`, and the headers that tell where the list goes on. */
+/** Reads `offset` and `limit`, and sets the headers that link to the other pages. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Fault, RequestError } from './request-error.ts';
 
 export interface Paging {
-  /** In force when the caller names none; undefined for everything. */
+  /** Used if the caller sends no limit. Undefined: the whole list. */
   limitDefault?: number;
-  /** A higher limit is lowered to it. */
+  /** A higher limit is lowered to this. */
   limitMax: number;
 }
 
@@ -35,7 +35,7 @@ export function readPage(request: FastifyRequest, paging: Paging): Page {
   return { offset, limit: limit === undefined ? undefined : Math.min(limit, paging.limitMax) };
 }
 
-/** `X-Total-Count`, and `Link` (RFC 8288) with first, prev, next and last where there is more than one page. */
+/** Sets `X-Total-Count`, and `Link` (RFC 8288) with first, prev, next and last if a limit applies. */
 export function setPageHeaders(reply: FastifyReply, page: Page, total: number): void {
   reply.header('x-total-count', String(total));
   const { offset, limit } = page;

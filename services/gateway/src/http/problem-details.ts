@@ -1,4 +1,4 @@
-/** HubError → `application/problem+json` (RFC 9457): the only place that knows both kinds and HTTP statuses. */
+/** Turns a HubError into `application/problem+json` (RFC 9457). Only this file maps error codes to HTTP statuses. */
 
 import type { ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import { type Fault, type FieldPointers, inBody } from './request-error.ts';
@@ -8,14 +8,13 @@ interface Kind {
   title: string;
 }
 
-/** The one table of kinds and HTTP statuses. */
 export const kinds: Record<ErrorCode, Kind> = {
   VALIDATION: { status: 400, title: 'The request is not valid' },
   KEY_MISSING: { status: 401, title: 'A key is needed' },
   KEY_INVALID: { status: 401, title: 'The key is not valid' },
   KEY_EXPIRED: { status: 401, title: 'The key has expired' },
   SCOPE_DENIED: { status: 403, title: 'The key does not allow this' },
-  QUOTA_EXCEEDED: { status: 403, title: 'The account has as many as it may' },
+  QUOTA_EXCEEDED: { status: 403, title: 'The quota of the account is used up' },
   NOT_FOUND: { status: 404, title: 'Not found' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
@@ -26,26 +25,26 @@ export const kinds: Record<ErrorCode, Kind> = {
   SOURCE_GONE: { status: 409, title: 'The source of the query is gone' },
   NOT_TRAINED: { status: 409, title: 'The classifier has not been trained' },
   NOT_EMPTY: { status: 409, title: 'Not empty' },
-  IDEMPOTENCY_CONFLICT: { status: 409, title: 'The operation was asked for before' },
-  VERSION_MISMATCH: { status: 412, title: 'It was changed meanwhile' },
+  IDEMPOTENCY_CONFLICT: { status: 409, title: 'The idempotency key was used before' },
+  VERSION_MISMATCH: { status: 412, title: 'The document has changed' },
   TOO_LARGE: { status: 413, title: 'Too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
-  SQL_REJECTED: { status: 422, title: 'The database refuses the statement' },
-  COMMAND_MISMATCH: { status: 422, title: 'Statement and command disagree' },
-  CONTEXT_INVALID: { status: 422, title: 'Variables are missing or do not fit' },
+  SQL_REJECTED: { status: 422, title: 'The database rejected the statement' },
+  COMMAND_MISMATCH: { status: 422, title: 'The statement does not match its command' },
+  CONTEXT_INVALID: { status: 422, title: 'Variables are missing or invalid' },
   OPTION_REFUSED: { status: 422, title: 'The option cannot be used here' },
   LIMIT_EXCEEDED: { status: 422, title: 'The request asks for too much work' },
   IDEMPOTENCY_MISMATCH: { status: 422, title: 'The idempotency key was used with another body' },
   RATE_LIMITED: { status: 429, title: 'Too many requests' },
-  CANCELLED: { status: 499, title: 'The client has gone' },
+  CANCELLED: { status: 499, title: 'The client disconnected' },
   INTERNAL: { status: 500, title: 'The hub failed' },
   SOURCE_UNREACHABLE: { status: 502, title: 'The source cannot be reached' },
-  SOURCE_AUTH: { status: 502, title: 'The source refuses the log-in' },
+  SOURCE_AUTH: { status: 502, title: 'The source refused the log-in' },
   SOURCE_TLS: { status: 502, title: 'TLS with the source failed' },
   SOURCE_BROKEN: { status: 502, title: 'The connection to the source broke' },
   SOURCE_BUSY: { status: 503, title: 'The source is busy' },
   UNAVAILABLE: { status: 503, title: 'A part of the hub cannot be reached' },
-  OUTCOME_UNKNOWN: { status: 503, title: 'It is not known whether the change was made' },
+  OUTCOME_UNKNOWN: { status: 503, title: 'It is unknown whether the change was made' },
   STATEMENT_TIMEOUT: { status: 504, title: 'The statement took too long' },
 };
 
@@ -63,7 +62,7 @@ export interface Problem {
   sql?: { state?: string; line?: number; column?: number };
 }
 
-/** `instance` is the request's path without its query string, which may hold what should not be repeated. */
+/** `path` has no query string, because that may have values that should not be repeated. */
 export function toProblem(
   err: HubError,
   request: { path: string; id: string; pointers?: FieldPointers | undefined },
@@ -85,10 +84,10 @@ export function toProblem(
   };
 }
 
-/** On every answer about somebody's things: not to be kept by caches, nor taken for anything but what it says it is. */
+/** For every answer about an account: caches must not store it, and browsers must not guess its type. */
 export const unstoredHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
-/** The headers that belong to a problem. */
+/** The headers of a problem. */
 export function problemHeaders(err: HubError): Record<string, string> {
   const { status } = kinds[err.code];
   const headers: Record<string, string> = {

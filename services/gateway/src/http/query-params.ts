@@ -1,9 +1,9 @@
-/** Switches and names in the query string. */
+/** Reads flags and texts from the query string. */
 
 import type { FastifyRequest } from 'fastify';
 import { validationError } from './request-error.ts';
 
-const meanings = new Map<unknown, boolean>([
+const flagValues = new Map<unknown, boolean>([
   [undefined, false],
   ['0', false],
   ['false', false],
@@ -13,18 +13,18 @@ const meanings = new Map<unknown, boolean>([
 
 export const flagWords = ['0', '1', 'false', 'true'];
 
-/** False where it is not given; 400 for what is neither, which would else be passed over in silence. */
+/** False if it is absent. Refuses any other value instead of ignoring it. */
 export function readFlag(request: FastifyRequest, name: string): boolean {
-  const meaning = meanings.get((request.query as Record<string, unknown>)[name]);
-  if (meaning !== undefined) return meaning;
+  const value = flagValues.get((request.query as Record<string, unknown>)[name]);
+  if (value !== undefined) return value;
   throw validationError([{ pointer: `query/${name}`, detail: 'must be 1 or 0' }]);
 }
 
-/** 400 where it is given twice: of the two, one would be passed over in silence. */
+/** Refuses a parameter that is sent twice instead of ignoring one of the two. */
 export function readText(request: FastifyRequest, name: string): string | undefined {
   const value = (request.query as Record<string, unknown>)[name];
   if (value === undefined || typeof value === 'string') return value;
-  throw validationError([{ pointer: `query/${name}`, detail: 'must be given once' }]);
+  throw validationError([{ pointer: `query/${name}`, detail: 'must be sent once' }]);
 }
 
 export function requireText(request: FastifyRequest, name: string): string {

@@ -1,4 +1,4 @@
-/** What the gateway adds to a request: who calls, and for how long the caller waits. */
+/** What the gateway adds to a request: the caller, the deadline and the trace. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuditAction } from '@datahub/contract/audit-actions';
@@ -14,12 +14,12 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import type { ParsedBody } from './json-body.ts';
 import type { FieldPointers } from './request-error.ts';
 
-/** The caller's own id of a request where it is sane, else a new one. */
+/** The caller's request id if it is valid, else a new one. */
 export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
   return toRequestId(raw.headers['x-request-id']);
 }
 
-/** What checks, counts and logs ask of a route. Without a `url` there is none. */
+/** What checks, counters and logs need of a route. An unknown path has no `url`. */
 export interface KnownRoute extends Pick<FastifyRequest['routeOptions'], 'schema'> {
   url?: string | undefined;
   config: FastifyContextConfig;
@@ -27,13 +27,13 @@ export interface KnownRoute extends Pick<FastifyRequest['routeOptions'], 'schema
 
 const deadlines = new Deadlines();
 
-/** The context of one HTTP request. Its signal is made when somebody first asks for it: most requests never do. */
+/** The context of one HTTP request. The signal is created on first use, since most requests never need it. */
 export class RequestContext implements CallContext {
   principal: Principal | undefined;
   readonly requestId: string;
-  /** Of a request with an idempotency key. */
+  /** The operation of a request with an idempotency key. */
   operation: string | undefined;
-  /** Of the span of this request, or what the caller sent. */
+  /** The span of this request, or what the caller sent. */
   traceparent: string | undefined;
   span: Span | undefined;
   readonly startedAt = performance.now();
@@ -52,18 +52,18 @@ export class RequestContext implements CallContext {
     this.#response = options.response;
   }
 
-  /** The framework makes it anew each time it is asked. */
+  /** Cached, because Fastify creates the options on each access. */
   get route(): KnownRoute {
     this.#route ??= this.#request.routeOptions;
     return this.#route;
   }
 
-  /** Where it was made before, once for all requests of the route. */
+  /** Sets the object that all requests of the route share. */
   set route(route: KnownRoute) {
     this.#route = route;
   }
 
-  /** Fires when the client has gone before its answer was whole, or the budget is used up. */
+  /** Fires when the client disconnects before the answer is complete, or at the deadline. */
   get signal(): CallSignal {
     return this.#stop ?? this.#watch();
   }
@@ -71,18 +71,18 @@ export class RequestContext implements CallContext {
   #watch(): CallStop {
     const stop = new CallStop();
     this.#stop = stop;
-    const late = () =>
+    const onDeadline = () =>
       stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
-    this.#deadline = deadlines.add(this.deadlineAt - performance.now(), late);
+    this.#deadline = deadlines.add(this.deadlineAt - performance.now(), onDeadline);
     if (this.#response.closed) this.closed();
     return stop;
   }
 
-  /** The response has closed, whole or not. */
+  /** The response was closed, complete or not. */
   closed(): void {
     if (this.#deadline !== undefined) deadlines.remove(this.#deadline);
     if (!this.#response.writableFinished)
-      this.#stop?.abort(new HubError('CANCELLED', 'The client has gone.'));
+      this.#stop?.abort(new HubError('CANCELLED', 'The client disconnected.'));
   }
 }
 
@@ -96,35 +96,35 @@ function traceparentOf({ headers }: IncomingMessage): string | undefined {
 declare module 'fastify' {
   interface FastifyRequest {
     context: RequestContext;
-    /** The body as it was sent, where its numbers matter digit by digit. */
+    /** The parsed body, with its text if the digits of its numbers matter. */
     parsed: ParsedBody | undefined;
-    /** What it takes of the budget of bodies. */
+    /** How many bytes of the budget of bodies the request uses. */
     bodyBytes: number;
-    /** The record of an operation asked for with an idempotency key, until it has ended. */
+    /** The record of an operation with an idempotency key, until it is finished. */
     operationId: string | undefined;
-    /** The code of the problem that was answered, or that broke the answer off. */
+    /** The code of the problem that was sent, or that interrupted the answer. */
     failedWith: string | undefined;
-    /** The client has gone, and what it asked for is still under way. */
+    /** The client disconnected while the request was running. */
     disconnected: boolean;
-    /** The id of what was made, where the path does not name it. */
+    /** The id of the created resource, if the path does not name it. */
     createdId: string | undefined;
   }
   interface FastifyContextConfig {
-    /** What the key must allow; undefined for none. */
+    /** The scope that the key needs, if any. */
     scope?: Scope | undefined;
-    /** Creates or changes something, so that an idempotency key is honoured. */
+    /** The route changes something, so an idempotency key applies. */
     idempotent?: boolean;
-    /** Nothing is changed by it. */
+    /** The route changes nothing. */
     reads?: boolean;
-    /** How it is found out whether it was carried out; see `BeginOperationRequest.settling`. */
+    /** How a lost outcome is found out; see `BeginOperationRequest.settling`. */
     settledBy?: 'audit' | 'repeat' | undefined;
-    /** Its body names a query to be executed. */
+    /** The body names a query to execute. */
     executes?: boolean;
-    /** What the audit counts it as. */
+    /** The action that the audit counts. */
     counted?: AuditAction | undefined;
     /** Where the body has the fields that a service names. Called only for a refused request. */
     pointers?: ((body: unknown) => FieldPointers) | undefined;
-    /** The answer holds what is shown once. */
+    /** The answer has a secret that is shown once. */
     secretAnswer?: boolean;
     bodyBytesMax?: number;
     bodyOptional?: boolean;

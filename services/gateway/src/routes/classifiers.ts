@@ -100,12 +100,12 @@ const isLabel = (value: unknown) =>
   [...value].length <= labelCharactersMax;
 
 /** ml checks the trimmed label; this refuses only what cannot be one. */
-const labelWords = (label: unknown) =>
+const labelDetail = (label: unknown) =>
   typeof label === 'string'
     ? `must have ${labelCharacters.min} to ${labelCharacters.max} characters`
     : 'must be a string';
 
-/** The first name that an example does not have. */
+/** The first name that an example cannot have. */
 function unknownIn(example: object): string | undefined {
   for (const name in example) if (name !== 'label' && name !== 'context') return name;
   return undefined;
@@ -122,7 +122,7 @@ const examples: ItemRule = {
     const { label, context } = item as Record<string, unknown>;
     const faults: Fault[] = [];
     if (!isLabel(label)) {
-      const detail = label === undefined ? 'is missing' : labelWords(label);
+      const detail = label === undefined ? 'is missing' : labelDetail(label);
       faults.push({ pointer: `${pointer}/label`, detail });
     }
     if (typeof context !== 'string') {
@@ -147,8 +147,8 @@ export const predictPointers = (body: unknown): FieldPointers => ({
 const classifierIdOf = (request: FastifyRequest) => (request.params as { classifierId: string }).classifierId;
 
 /**
- * A call with an idempotency key is the same event when it is repeated: one that broke off may have been learnt, and is
- * then not learnt again.
+ * The id of a training event with an idempotency key. A call that was interrupted may have been learnt; its repeat has
+ * the same id and is not learnt again.
  */
 function eventIdOf({ operationId, body }: FastifyRequest): string {
   if (operationId === undefined) return '';
@@ -262,7 +262,7 @@ function toPredictionJson({ scores, otherScore }: Prediction): Partial<FromSchem
   return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores, otherScore };
 }
 
-/** The members that make a single call; all that are missing or unknown are named at once. */
+/** Requires the members of a single call. Names all that are missing or unknown at once. */
 function requireMembers<N extends string>(
   body: Partial<Record<N, string>>,
   names: N[],

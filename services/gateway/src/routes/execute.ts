@@ -1,4 +1,4 @@
-/** Runs a stored query: bytes from the executor go to the client as they are. */
+/** Executes a stored query and passes the bytes of its answer from the executor to the client unchanged. */
 
 import type { ServerResponse } from 'node:http';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
@@ -45,13 +45,13 @@ export const execution = answer(
   ['truncated', 'meta'],
 );
 
-interface Written {
+interface OutputFormat {
   format: Format;
   contentType: string;
 }
 
-/** In the order in which they are preferred where the caller has no preference. */
-const formats = new Map<string, Written>([
+/** The first is preferred if the caller has no preference. */
+const formats = new Map<string, OutputFormat>([
   ['application/json', { format: Format.FORMAT_JSON, contentType: 'application/json; charset=utf-8' }],
   [
     'application/x-ndjson',
@@ -59,7 +59,7 @@ const formats = new Map<string, Written>([
   ],
   ['text/csv', { format: Format.FORMAT_CSV, contentType: 'text/csv; charset=utf-8; header=present' }],
 ]);
-const json = formats.get('application/json') as Written;
+const json = formats.get('application/json') as OutputFormat;
 
 /** What a range of `Accept` says of the types in it. */
 interface Wish {
@@ -68,7 +68,7 @@ interface Wish {
 }
 
 /** The format that `Accept` gives the most weight, then the first; of the ranges it is in, the narrowest counts. */
-export function chooseFormat(accept: string | undefined): Written {
+export function chooseFormat(accept: string | undefined): OutputFormat {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
   const wishes = new Map<string, Wish>();
   for (const [place, part] of accept.toLowerCase().split(',').entries()) {
@@ -78,7 +78,7 @@ export function chooseFormat(accept: string | undefined): Written {
   }
   const wishOf = (type: string) =>
     wishes.get(type) ?? wishes.get(`${type.split('/', 1)[0]}/*`) ?? wishes.get('*/*');
-  let best: (Wish & { written: Written }) | undefined;
+  let best: (Wish & { written: OutputFormat }) | undefined;
   for (const [type, written] of formats) {
     const wish = wishOf(type);
     if (wish === undefined || !(wish.weight > (best?.weight ?? 0) || isSooner(wish, best))) continue;
@@ -92,8 +92,8 @@ const isSooner = (wish: Wish, best: Wish | undefined): boolean =>
   best !== undefined && wish.weight === best.weight && wish.place < best.place;
 
 const textBytesMax = 8_192;
-/** Where CSV says that a bound cut its rows. */
-const cutTrailer = 'x-truncated';
+/** Says that a limit cut the rows of a CSV answer. */
+const truncatedTrailer = 'x-truncated';
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 export function createExecuteHandler(
@@ -121,12 +121,11 @@ export function createExecuteHandler(
   };
 }
 
-/** An execution whose answer was lost may be repeated where it only reads. */
+/** A client may repeat an execution whose answer was lost only if the query reads. */
 async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstreams['catalog']) {
   if (!(err instanceof HubError) || err.lost !== true) return err;
   const { queryId } = request.body as ExecuteBody;
-  const asked = { queryId, signature: false };
-  const found = await catalog.getQuery(asked, request.context).catch(() => undefined);
+  const found = await catalog.getQuery({ queryId, signature: false }, request.context).catch(() => undefined);
   if (found?.query?.command !== 'SELECT') return outcomeUnknown(err);
   return new HubError(err.code, err.message, {
     cause: err,
@@ -167,7 +166,7 @@ class StreamedAnswer implements ExecutionReply {
   #streaming = false;
   #onDrain: () => void = () => {};
   #stall: NodeJS.Timeout | undefined;
-  /** Of an operation that may be asked for again, what was streamed so far; undefined once it is more than is kept. */
+  /** What was streamed so far, for an idempotency key. Undefined without a key, or if it is too large to store. */
   #sent: Buffer[] | undefined;
   #sentBytes = 0;
 
@@ -200,7 +199,7 @@ class StreamedAnswer implements ExecutionReply {
     this.#truncated = true;
   }
 
-  /** Before anything was sent the failure is the answer; after that the connection ends without completing the body. */
+  /** Before the first byte the failure is the answer. After it the connection is destroyed. */
   async fail(err: unknown): Promise<FastifyReply> {
     clearTimeout(this.#stall);
     if (!this.#streaming) throw err;
@@ -210,7 +209,7 @@ class StreamedAnswer implements ExecutionReply {
     return this.#reply;
   }
 
-  /** The small answer, for the framework to send, with no promise of its own; a streamed one has gone out by the end. */
+  /** Returns a small answer for Fastify to send, or ends a streamed one. */
   finish(): string | Buffer | Promise<FastifyReply> {
     clearTimeout(this.#stall);
     const cut = this.#truncated && this.#options.trailer;
@@ -228,19 +227,19 @@ class StreamedAnswer implements ExecutionReply {
 
   async #end(cut: boolean): Promise<FastifyReply> {
     await this.#settle(cut);
-    if (cut) this.#response.addTrailers({ [cutTrailer]: 'true' });
+    if (cut) this.#response.addTrailers({ [truncatedTrailer]: 'true' });
     this.#response.end();
     return this.#reply;
   }
 
-  /** What was streamed never comes by where other answers are kept. */
+  /** Streamed answers do not pass the hook that stores other answers for idempotency keys. */
   async #settle(cut: boolean | undefined): Promise<void> {
     const { idempotency } = this.#options;
     if (this.#request.operationId === undefined) return;
     const whole = cut === false && this.#sent !== undefined ? Buffer.concat(this.#sent) : undefined;
-    const unkept = cut ? 'The answer was cut, which CSV has no place to say, so it is not kept.' : undefined;
-    // The answer is whole all the same. The record stays open, and repeats are told that nobody knows.
-    await idempotency.finish(this.#request, this.#reply, whole, unkept).catch(() => {});
+    const unstored = cut ? 'The answer was truncated CSV, which cannot be sent again correctly.' : undefined;
+    // The answer stays valid. The record stays open, and a repeat is told that the outcome is unknown.
+    await idempotency.finish(this.#request, this.#reply, { payload: whole, unstored }).catch(() => {});
   }
 
   #startStream(): void {
@@ -250,7 +249,7 @@ class StreamedAnswer implements ExecutionReply {
     for (const [name, value] of Object.entries(this.#reply.getHeaders())) {
       if (value !== undefined) this.#response.setHeader(name, value);
     }
-    if (this.#options.trailer) this.#response.setHeader('trailer', cutTrailer);
+    if (this.#options.trailer) this.#response.setHeader('trailer', truncatedTrailer);
     this.#response.writeHead(200);
     this.#response.on('drain', () => {
       clearTimeout(this.#stall);

@@ -1,15 +1,15 @@
-/** Liveness, readiness and the contract as a document: without a key. */
+/** Liveness, readiness and the OpenAPI document, without a key. */
 
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { unstoredHeaders } from '../http/problem-details.ts';
 
 export interface Readiness {
-  /** Names of all parts that the gateway needs. */
+  /** The names of all services that the gateway needs. */
   parts: readonly string[];
-  /** Names of the parts that are not ready; empty when all are. Bounded in time. */
+  /** The names of those that are not ready. Resolves within a time limit. */
   missing(): Promise<string[]>;
-  /** True once the gateway itself should be sent nothing more. */
+  /** True once the gateway is shutting down. */
   draining?(): boolean;
 }
 
@@ -17,7 +17,7 @@ export const openPaths = ['/healthz', '/readyz', '/openapi.json'];
 
 export function registerHealth(app: FastifyInstance, readiness: Readiness, openApi: () => object): void {
   let document: { text: string; etag: string } | undefined;
-  let met = false;
+  let wasReady = false;
   const unstored = {
     onRequest: (_request: unknown, reply: FastifyReply, done: () => void) => {
       reply.headers(unstoredHeaders);
@@ -28,13 +28,14 @@ export function registerHealth(app: FastifyInstance, readiness: Readiness, openA
   app.get('/readyz', unstored, async (_request, reply) => {
     const missing = readiness.draining?.() ? ['gateway'] : await readiness.missing();
     if (missing.length === 0) {
-      met = true;
+      wasReady = true;
       return { status: 'ready' };
     }
-    // Whoever balances by this takes out every gateway at once when a service is away that all of them share, and with
-    // them what works without it. Only a gateway that has not met them all yet, or reaches none, is better left alone.
+    // All gateways share the services. If each said that it is not ready while one service is away, a load balancer would
+    // remove them all, and everything that works without that service. So only a gateway that has never reached all
+    // services, or reaches none, is not ready.
     const reachesSome = missing.length < readiness.parts.length;
-    if (met && reachesSome && !readiness.draining?.()) return { status: 'ready', missing };
+    if (wasReady && reachesSome && !readiness.draining?.()) return { status: 'ready', missing };
     return reply.code(503).header('retry-after', '1').send({ status: 'not ready', missing });
   });
   app.get('/openapi.json', async (request, reply) => {
@@ -48,7 +49,7 @@ export function registerHealth(app: FastifyInstance, readiness: Readiness, openA
 
 const withETag = (text: string) => ({ text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` });
 
-/** Compared weakly, as RFC 9110 (13.1.2) wants it. */
+/** Compares weakly (RFC 9110, 13.1.2). */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   const known = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
   return known.includes(etag) || known.includes('*');

@@ -171,7 +171,7 @@ function toDate(text: string | null | undefined): Date | undefined {
   throw validationError([{ pointer: '/expiresAt', detail }]);
 }
 
-/** A day that is not in its month, which Date would silently take for one of the next. */
+/** False for a day such as February 30, which Date turns into a day of March. */
 function isOfCalendar(text: string): boolean {
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));

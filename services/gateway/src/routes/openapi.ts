@@ -1,4 +1,4 @@
-/** OpenAPI 3.1, built from the very list that the routes are registered from. */
+/** Builds the OpenAPI 3.1 document from the list of routes. */
 
 import { count, text } from '../http/json-schema.ts';
 import { kinds } from '../http/problem-details.ts';
@@ -64,7 +64,7 @@ function operation(route: Route): object {
   };
 }
 
-/** Rows come in other formats too. */
+/** Rows are also available in other formats. */
 function contentOf({ answer }: Route): Record<string, object> {
   const content = { 'application/json': { schema: answer } };
   const rows = { schema: text };
@@ -104,14 +104,14 @@ function queryParameter(name: string): object {
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
-  description:
-    'The first answer of a call is given again, for a day, to each that repeats it with the same key.',
+  description: 'For a day, a request that is repeated with the same key gets the first answer again.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 const ifMatch = {
   name: 'If-Match',
   in: 'header',
-  description: 'ETags of the versions that may be changed; 412 where it is at another by now.',
+  description:
+    'ETags of the versions that may be changed. The answer is 412 if the document has another version.',
   schema: { type: 'string', examples: ['"3"'] },
 };
 
@@ -123,22 +123,22 @@ function headerParameters(route: Route): object[] {
 }
 
 const answerHeaders = {
-  'X-Request-Id': { description: 'The id under which the log has the request.', schema: text },
-  ETag: { description: 'The version, of what has versions, for `If-Match`.', schema: text },
+  'X-Request-Id': { description: 'The id of the request in the log.', schema: text },
+  ETag: { description: 'The version of the document, for `If-Match`.', schema: text },
   'X-Total-Count': {
-    description: 'How many there are on all pages.',
+    description: 'The number of entries on all pages.',
     schema: count,
   },
   Link: {
-    description: 'The first, last, previous and next page (RFC 8288), where pages were asked for.',
+    description: 'The first, last, previous and next page (RFC 8288), if a limit applies.',
     schema: text,
   },
   'Retry-After': {
-    description: 'Seconds until a repeat is of use, where that is known.',
+    description: 'After how many seconds to try again.',
     schema: count,
   },
-  RateLimit: { description: 'What is left of the rate of the key, where it has one.', schema: text },
-  'RateLimit-Policy': { description: 'The rate of the key, where it has one.', schema: text },
+  RateLimit: { description: 'What is left of the rate limit of the key, if it has one.', schema: text },
+  'RateLimit-Policy': { description: 'The rate limit of the key, if it has one.', schema: text },
 };
 type AnswerHeader = keyof typeof answerHeaders;
 const everywhere: AnswerHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];

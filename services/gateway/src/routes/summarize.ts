@@ -30,16 +30,16 @@ export const summarizePointers = (): FieldPointers => ({
   language: '/options/language',
 });
 
-const parts: ItemRule = {
+const documentRule: ItemRule = {
   isValid: (item) => Array.isArray(item) || typeof item === 'string',
   faultsOf: (_item, pointer) => [{ pointer, detail: 'must be an array or a string' }],
 };
 
-/** Texts, or lists of texts, and not both. */
+/** Requires texts, or lists of texts, and not both. */
 function requireTexts(context: unknown[]): void {
-  requireItems(context, '/context', parts);
+  requireItems(context, '/context', documentRule);
   if (context.some((part) => typeof part !== typeof context[0]))
-    throw refused('must hold arrays or texts, not both');
+    throw refused('must have arrays or texts, not both');
   for (const [i, part] of context.entries())
     if (Array.isArray(part)) requireItems(part, `/context/${i}`, texts);
 }
@@ -52,10 +52,10 @@ export function createSummarizeHandler({ ml }: Upstreams): Handler {
     requireTexts(context);
     const documents = context.map((part) => ({ passages: typeof part === 'string' ? [part] : part }));
     if (documents.reduce((sum, { passages }) => sum + Math.max(1, passages.length), 0) > passagesMax) {
-      throw new HubError('TOO_LARGE', `At most ${passagesMax} passages are summarized at once.`);
+      throw new HubError('TOO_LARGE', `A request can have at most ${passagesMax} passages.`);
     }
     if (!documents.some(({ passages }) => passages.some((text) => text.trim() !== ''))) {
-      throw refused('holds no text');
+      throw refused('has no text');
     }
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);
     return { generated, generator };

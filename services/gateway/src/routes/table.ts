@@ -1,4 +1,4 @@
-/** Every route of `/v1`: what it is, what a key must allow for it, what its body looks like. */
+/** Every route of `/v1` with its scope, body and answer. */
 
 import type { AuditAction } from '@datahub/contract/audit-actions';
 import type { Scope } from '@datahub/contract/scopes';
@@ -42,32 +42,32 @@ interface RouteMembers {
   scope: Scope;
   summary: string;
   handler: Handler;
-  /** What it answers with 200. */
+  /** The body of the answer with 200. */
   answer: object;
   body?: object;
-  /** The same in full, where the handler looks at a part of the body by itself. */
+  /** The complete schema, if the handler validates a part of the body itself. */
   documented?: object;
-  /** The body may be left out. */
+  /** The body can be left out. */
   bodyOptional?: boolean;
-  /** Names of members of the query string, for the documentation. */
+  /** Names of query parameters, for the documentation. */
   query?: string[];
-  /** Changes a document at the version that `If-Match` names, for the documentation. */
+  /** `If-Match` applies, for the documentation. */
   versioned?: boolean;
-  /** Takes bodies of the larger bound. */
+  /** The larger limit on bodies applies. */
   largeBody?: boolean;
   /** A POST that changes nothing. */
   reads?: boolean;
-  /** How it is found out whether it was carried out, where its answer was lost; see `BeginOperationRequest.settling`. */
+  /** How a lost outcome is found out; see `BeginOperationRequest.settling`. */
   settledBy?: 'audit' | 'repeat';
-  /** Its body names a query to be executed. */
+  /** The body names a query to execute. */
   executes?: boolean;
-  /** Where the body holds the fields of the call, if they stand elsewhere. */
+  /** Where the body has the fields of the call, if that is another place. */
   pointers?: (body: unknown) => FieldPointers;
-  /** The answer holds what is shown once and never kept. */
+  /** The answer has a secret, which is shown once and never stored. */
   secretAnswer?: boolean;
 }
 
-/** What creates or changes something may come with an idempotency key; what reads may as well, to no effect. */
+/** Every POST takes an idempotency key. It has no effect if the route only reads. */
 export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
 
 export function listRoutes(

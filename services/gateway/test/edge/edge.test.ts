@@ -158,8 +158,8 @@ describe('the edge', () => {
     ['no YAML', 'pipelines: [', 'not YAML'],
     ['a policy that is not declared', pipeline('      - cors: {}'), 'POLICY_NOT_DECLARED'],
     ['wrong settings', pipeline('      - terminate: { action: { statusCode: many } }'), 'statusCode'],
-    ['nothing in it, as while it is written', '', 'must hold'],
-    ['an end that is cut off', "apiEndpoints: { all: { host: '*' } }\npolicies: [data-hub]", 'must hold'],
+    ['nothing in it, as while it is written', '', 'must have'],
+    ['an end that is cut off', "apiEndpoints: { all: { host: '*' } }\npolicies: [data-hub]", 'must have'],
     [
       'no way to the hub',
       pipeline('').replace('      - data-hub:', '      - log:'),
@@ -184,7 +184,7 @@ describe('the edge', () => {
       - terminate:
           condition: { name: json-schema, logErrors: false, schema: { $id: any, type: object } }
           action: { statusCode: 403, message: no }`),
-      'come too late',
+      'run too late',
     ],
     [
       'an unknown condition within another',

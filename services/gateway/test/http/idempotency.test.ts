@@ -8,7 +8,7 @@ const failed = async (request: object) => {
   await createIdempotency(catalog as never).finish(
     { operationId: 'r', context: { route: { config } }, ...request } as never,
     { statusCode: 503 } as never,
-    '{}',
+    { payload: '{}' },
   );
   return finished;
 };

@@ -81,13 +81,13 @@ describe('a body with a fault in every place', () => {
       'texts and lists',
       summarize,
       { context: ['a', ['b']] },
-      '/context must hold arrays or texts, not both.',
+      '/context must have arrays or texts, not both.',
     ],
     [
       'lists and texts',
       summarize,
       { context: [['a'], 'b'] },
-      '/context must hold arrays or texts, not both.',
+      '/context must have arrays or texts, not both.',
     ],
   ])('is told some of them at once: %s', async (_name, handler, body, message) => {
     const refusal = await refusalOf(handler, body);
