@@ -8,6 +8,7 @@ import { isCast, postgresParams, writePostgres } from './postgres.ts';
 import { findPlaceholders, type Source, variableNames } from './source.ts';
 import { toStored } from './source-map.ts';
 import { checkShape } from './statement-kind.ts';
+import { syntaxOf } from './syntax.ts';
 
 /** Texts cached for one statement. A list of another length is written again for each call. */
 const textsMax = 64;
@@ -15,7 +16,7 @@ const textsCharactersMax = 1_048_576;
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH. */
 export function compileSql(text: string, options: CompileOptions & { dialect: Dialect }): CompiledStatement {
-  const isPostgres = options.dialect === 'postgres';
+  const isPostgres = syntaxOf[options.dialect] === 'postgres';
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const all = tokenize(text, options.dialect, (name) => declared.has(name));
   const { verb, kind, uncounted, tokens } = checkShape(text, all, options);

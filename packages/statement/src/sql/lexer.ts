@@ -2,6 +2,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dialect } from '../types.ts';
+import { syntaxOf } from './syntax.ts';
 
 export interface Token {
   /** `quoted` covers strings, quoted identifiers and dollar quotes; `symbol` one character, or `::` or `:=`. */
@@ -57,7 +58,7 @@ class Lexer {
 
   constructor(text: string, dialect: Dialect, isDeclared: (name: string) => boolean) {
     this.#text = text;
-    this.#postgres = dialect === 'postgres';
+    this.#postgres = syntaxOf[dialect] === 'postgres';
     this.#isDeclared = isDeclared;
   }
 

@@ -3,6 +3,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dialect, StatementKind } from '../types.ts';
 import { lineAndColumn, rejectAt, type Token } from './lexer.ts';
+import { syntaxOf } from './syntax.ts';
 
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
 const readVerbs = new Set([...queryVerbs, 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC']);
@@ -161,7 +162,7 @@ const explainWords = new Set([
  */
 function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
   const verb = tokens[at - 1]?.text ?? '';
-  if (dialect === 'postgres') return verb === 'INSERT' || verb === 'MERGE';
+  if (syntaxOf[dialect] === 'postgres') return verb === 'INSERT' || verb === 'MERGE';
   const inserts = verb === 'INSERT' || verb === 'REPLACE';
   return inserts && tokens.slice(0, at - 1).every(({ text }) => explainWords.has(text));
 }

@@ -20,6 +20,28 @@ import * as summarize from './summarize.ts';
 /** These routes read no member, so they refuse every member instead of ignoring it. */
 const emptyBody = object({});
 
+/** What asks for each scope: a route of the table below, or the executor, which alone knows whether a query writes. */
+const neededBy = {
+  'hubs:read': 'route',
+  'hubs:write': 'route',
+  'sources:read': 'route',
+  'sources:write': 'route',
+  'queries:read': 'route',
+  'queries:write': 'route',
+  'queries:execute': 'route',
+  'queries:execute:write': 'executor',
+  'classifiers:read': 'route',
+  'classifiers:write': 'route',
+  'classifiers:train': 'route',
+  'classifiers:predict': 'route',
+  'ai:summarize': 'route',
+  'keys:admin': 'route',
+} as const satisfies Record<Scope, 'route' | 'executor'>;
+type RouteScope = Exclude<
+  Scope,
+  { [S in keyof typeof neededBy]: (typeof neededBy)[S] extends 'route' ? never : S }[keyof typeof neededBy]
+>;
+
 /**
  * How the audit learns of a call that is not a GET: the gateway counts it as an action, the catalog writes an entry with
  * the change, or not at all. It must be said of each.
@@ -39,7 +61,7 @@ export type Route = Audited & RouteMembers;
 
 interface RouteMembers {
   url: string;
-  scope: Scope;
+  scope: RouteScope;
   summary: string;
   handler: Handler;
   /** The body of the answer with 200. */

@@ -1,0 +1,107 @@
+/**
+ * Facts that are stated once in packages/contract. Something is added to each in a copy, and the compiler must name every
+ * place that has to follow.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+const contract = join(root, 'packages/contract');
+let dir: string;
+let errors: { file: string; text: string }[];
+
+const additions = [
+  ['scopes.ts', "  'keys:admin',", "  'keys:admin',\n  'reports:read',"],
+  ['engines.ts', "'mongodb'] as const", "'mongodb', 'oracle'] as const"],
+  [
+    'key-limits.ts',
+    "  strict: { kind: 'flag'",
+    "  regions: { kind: 'list', enforcedBy: ['gateway', 'catalog', 'executor'] },\n  strict: { kind: 'flag'",
+  ],
+] as const;
+
+beforeAll(() => {
+  const parent = join(root, '.cache');
+  mkdirSync(parent, { recursive: true });
+  dir = mkdtempSync(join(parent, 'one-place-'));
+  cpSync(contract, dir, { recursive: true });
+  for (const [file, from, to] of additions) {
+    const path = join(dir, 'src', file);
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain(from);
+    writeFileSync(path, text.replace(from, to));
+  }
+  const parts = ['services/*', 'packages/statement'];
+  const config = {
+    extends: join(root, 'tsconfig.base.json'),
+    compilerOptions: { paths: { '@datahub/contract/*': [join(dir, 'src/*.ts')] } },
+    include: parts.map((part) => join(root, part, 'src/**/*.ts')),
+  };
+  writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config));
+  errors = compile(join(dir, 'tsconfig.json'));
+}, 60_000);
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+function compile(project: string): { file: string; text: string }[] {
+  let output = '';
+  try {
+    execFileSync(
+      process.execPath,
+      [join(root, 'node_modules/.bin/tsc'), '-p', project, '--pretty', 'false'],
+      {
+        cwd: root,
+        encoding: 'utf8',
+        timeout: 60_000,
+      },
+    );
+  } catch (err) {
+    output = (err as { stdout: string }).stdout;
+  }
+  return [...output.matchAll(/^(\S+?)\(\d+,\d+\): error (.*(?:\n {2}.*)*)/gm)].map(
+    ([, file = '', text = '']) => ({
+      file: relative(root, resolve(root, file)),
+      text,
+    }),
+  );
+}
+
+const filesNaming = (name: string) =>
+  [...new Set(errors.filter(({ text }) => text.includes(name)).map(({ file }) => file))].sort();
+
+it('a scope is named where nothing asks for it', () => {
+  expect(filesNaming('reports:read')).toEqual(['services/gateway/src/routes/table.ts']);
+});
+
+it('each scope that routes ask for is the scope of a route', () => {
+  const table = readFileSync(join(root, 'services/gateway/src/routes/table.ts'), 'utf8');
+  const scopes = [...table.matchAll(/^ {2}'([\w:]+)': 'route',$/gm)].map(([, scope]) => scope);
+  expect(scopes.length).toBeGreaterThan(10);
+  for (const scope of scopes) expect(table).toContain(`scope: '${scope}'`);
+});
+
+it('an engine is named where it has no adapter, no syntax, no bounds', () => {
+  expect(filesNaming('oracle')).toEqual([
+    'packages/statement/src/sql/syntax.ts',
+    'services/catalog/src/source.ts',
+    'services/executor/src/engines/index.ts',
+    'services/executor/src/telemetry/traces.ts',
+  ]);
+});
+
+it('a limit of keys is named where it has no field, no schema, no enforcement', () => {
+  const files = filesNaming('regions');
+  expect(files).toEqual([
+    'services/catalog/src/key-limits.ts',
+    'services/catalog/src/rpc/to-proto.ts',
+    'services/executor/src/execution/key-limits.ts',
+    'services/gateway/src/access/key-limits.ts',
+    'services/gateway/src/routes/keys.ts',
+  ]);
+});
+
+it('nothing else is named', () => {
+  expect(errors.filter(({ text }) => !/reports:read|oracle|regions|'never'/.test(text))).toEqual([]);
+});
