@@ -74,7 +74,5 @@ export const openWork: Record<Rule, string[]> = {
     'tests/support/api.ts#call',
   ],
   moduleState: ['services/gateway/src/http/request-context.ts#deadlines'],
-  importCircle: [
-    'packages/document-store/src/mongodb/collection.ts ↔ packages/document-store/src/mongodb/writes.ts',
-  ],
+  importCircle: [],
 };

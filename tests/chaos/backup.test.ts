@@ -94,7 +94,7 @@ describe('a backup', () => {
     await hub.close();
     const copy = join(dir, 'copy');
     await backup(copy);
-    await expect(backup(copy)).rejects.toMatchObject(saying('is there already'));
+    await expect(backup(copy)).rejects.toMatchObject(saying('exists already'));
     await backup(copy, ['--overwrite']);
     const restored = await openHub(env(copy));
     const again = createApi({ url: restored.url, key });

@@ -1,7 +1,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Collection, CollectionSpec, Doc, DocumentStore } from './document-store.ts';
 
-/** In bytes. Small enough that reading one never holds up other work for long. */
+/** In bytes. Reading a part of this size does not block other work for long. */
 const partSizeMax = 4 * 1024 * 1024;
 const deletedAtOnceMax = 100;
 const attemptsMax = 5;
@@ -15,9 +15,9 @@ interface Part extends Doc {
   bytes: Uint8Array;
 }
 
-/** Bytes of any length under an id, for what outgrows a document, as the snapshot of a model. */
+/** Bytes of any length under an id, for data that is too large for a document, such as a model. */
 export interface Blobs {
-  /** Whole or not at all: readers see the bytes from before or the new ones. Of two at once the last one wins. */
+  /** Atomic: readers see the old bytes or the new ones. Of two concurrent writers the last one wins. */
   put(accountId: string, id: string, bytes: Uint8Array): Promise<void>;
   get(accountId: string, id: string): Promise<Uint8Array | null>;
   delete(accountId: string, id: string): Promise<void>;
@@ -29,10 +29,10 @@ export function blobCollections(name: string): CollectionSpec[] {
 }
 
 /**
- * The parts of a new generation are written first, then one compare and set of the head makes them the current ones,
- * then older parts go. Parts that a crash left without a head go with the next `put` or `delete`.
+ * Writes the parts of a new generation, switches the head to them by compare-and-set, then deletes older parts. The next
+ * `put` or `delete` removes parts that a crash left without a head.
  *
- * @param createToken gives a text never given before, of characters an id may have
+ * @param createToken returns a unique text of characters that are valid in an id
  */
 export function createBlobs(store: DocumentStore, name: string, createToken: () => string): Blobs {
   const heads = store.collection<Head>(name);
@@ -62,7 +62,7 @@ export function createBlobs(store: DocumentStore, name: string, createToken: () 
       for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
         if (await putOnce(accountId, id, bytes)) return;
       }
-      throw new HubError('UNAVAILABLE', 'Too many writers of the same bytes. Try again.', {
+      throw new HubError('UNAVAILABLE', 'Too many concurrent writers of the same bytes. Try again.', {
         retryable: true,
       });
     },
@@ -71,10 +71,10 @@ export function createBlobs(store: DocumentStore, name: string, createToken: () 
         const head = await heads.get(accountId, id);
         if (head === null) return null;
         const bytes = await readParts(parts, head);
-        // Parts go while they are read when a newer generation has taken their place: the next look finds that one.
+        // A newer generation has replaced the parts while they were read. The next attempt finds it.
         if (bytes !== null) return bytes;
       }
-      throw new HubError('UNAVAILABLE', 'The stored bytes are not whole. Try again.', { retryable: true });
+      throw new HubError('UNAVAILABLE', 'The stored bytes are incomplete. Try again.', { retryable: true });
     },
     async delete(accountId, id) {
       await heads.delete(accountId, id);
@@ -83,7 +83,7 @@ export function createBlobs(store: DocumentStore, name: string, createToken: () 
   };
 }
 
-/** Sorts by version, which is what lets older generations be deleted as a range. */
+/** Sorts by version, so that older generations can be deleted as a range. */
 function generationOf(id: string, version: number): string {
   return `${id}/${String(version).padStart(16, '0')}/`;
 }
@@ -114,7 +114,7 @@ async function writeParts(
   }
 }
 
-/** Null when a part is missing. */
+/** Null if a part is missing. */
 async function readParts(
   parts: Collection<Part>,
   { accountId, generation, size }: Head,

@@ -1,6 +1,6 @@
 import type { CollectionSpec } from './document-store.ts';
 
-/** A specification with every list present and the derived ones worked out. */
+/** A specification with all lists present, including derived ones. */
 export interface Shape {
   name: string;
   indexes: readonly string[];
@@ -11,14 +11,14 @@ export interface Shape {
   summaryFields: readonly string[];
   expires: string | undefined;
   outbox?: true;
-  /** Fields kept beside the body: indexed, unique, summary and expiry ones, each once. */
+  /** Fields with a copy outside of the body: indexed, unique, summary and expiry fields, without duplicates. */
   fields: readonly string[];
 }
 
-const nameShape = /^[a-z][A-Za-z0-9]{0,62}$/;
+const namePattern = /^[a-z][A-Za-z0-9]{0,62}$/;
 const reserved = new Set(['id', 'accountId', 'version', 'body', 'pending', 'outbox']);
 
-/** A wrong specification is a fault of the program, so it throws a plain error when the store is opened. */
+/** Throws a plain error for an invalid specification, which is a bug of the program. */
 export function toShapes(specs: readonly CollectionSpec[]): Shape[] {
   const shapes = specs.map(toShape);
   const names = new Set(shapes.map((shape) => shape.name.toLowerCase()));
@@ -51,7 +51,7 @@ function toShape(spec: CollectionSpec): Shape {
 
 function checkNames(name: string, fields: string[]): void {
   for (const word of [name, ...fields]) {
-    if (!nameShape.test(word)) throw new TypeError(`Collection ${name}: ${word} is not a usable name.`);
+    if (!namePattern.test(word)) throw new TypeError(`Collection ${name}: ${word} is not a usable name.`);
   }
   const folded = new Set(fields.map((field) => field.toLowerCase()));
   if (folded.size !== fields.length || fields.some((field) => reserved.has(field))) {
@@ -59,12 +59,12 @@ function checkNames(name: string, fields: string[]): void {
   }
 }
 
-/** A name that was not declared is a fault of the program. */
+/** Throws a plain error for an undeclared name, which is a bug of the program. */
 export function checkDeclared(shape: Shape, list: 'unique' | 'counters', name: string): void {
   if (!shape[list].includes(name)) throw new TypeError(`${shape.name} does not list ${name} in ${list}.`);
 }
 
-/** The collection of what is written beside a change, which must have been declared to take such. */
+/** Throws unless the collection declares an outbox. */
 export function checkOutbox(shape: Shape): void {
   if (shape.outbox !== true) throw new TypeError(`${shape.name} does not declare an outbox.`);
 }

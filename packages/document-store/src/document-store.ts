@@ -1,35 +1,34 @@
 /**
- * The document store: the one port behind which the hub keeps what it owns.
+ * The document store: the port for everything that the hub stores.
  *
- * A document is plain JSON data with an id, an account and a version. Every call but three names the account, and
- * the account is part of every filter an adapter makes; the three (`getUnique`, `scan`, `sweepExpired`) say why.
- * One call is one atomic write of one document, and of what is written beside it (`Beside`); there is no transaction
- * across calls (see `insertMany`).
+ * A document is plain JSON data with an id, an account and a version. Every call except `getUnique`, `scan` and
+ * `sweepExpired` names the account, which is part of every filter. One call is one atomic write of one document and of
+ * the document beside it (`Beside`). There are no transactions across calls (see `insertMany`).
  *
  * Errors are `HubError`s:
- * - `CONFLICT`: the id or a unique value is taken.
- * - `UNAVAILABLE`: the store is away, full or closed, and nothing of the write was kept.
- * - `OUTCOME_UNKNOWN`: the write was sent and its answer never came, or the disk failed after a commit. A caller that
- *   repeats it relies on the id (insert) or the version (replace, delete).
- * - `VALIDATION`: the document or filter holds what no store can give back exactly.
- * - `TOO_LARGE`: the document is over `documentSizeMax`.
+ * - `CONFLICT`: the id or a unique value exists already.
+ * - `UNAVAILABLE`: the store is unreachable, full or closed, and nothing was written.
+ * - `OUTCOME_UNKNOWN`: the write was sent and not answered, or the disk failed after a commit. The id (insert) or the
+ *   version (replace, delete) makes it safe to repeat.
+ * - `VALIDATION`: the document or filter has a value that a store cannot return exactly.
+ * - `TOO_LARGE`: the document is larger than `documentSizeMax`.
  */
 
-/** In bytes, of body and byte fields together; the same on every adapter so that data can move between them. */
+/** In bytes, of body and byte fields together. It is the same for every adapter, so that data can move between them. */
 export const documentSizeMax = 15 * 1024 * 1024;
 
-/** In characters. Ids are 1 to this many printable ASCII characters without space; account ids also without `/`. */
+/** Ids have 1 to this many printable ASCII characters without space; account ids also have no `/`. */
 export const idLengthMax = 512;
 
 export interface Doc {
-  /** Unique within the account and compared byte by byte. Time-ordered ids make order by id order of creation. */
+  /** Unique within the account and compared byte by byte. Time-ordered ids sort by creation. */
   id: string;
   accountId: string;
-  /** 1 or more; each `replace` raises it by exactly one. */
+  /** 1 or more. Each `replace` increments it by one. */
   version: number;
 }
 
-/** What indexed and summary fields hold, and what filters compare with. A field that is absent counts as null. */
+/** The values of indexed and summary fields, and of filters. An absent field counts as null. */
 export type Scalar = string | number | null;
 
 /** All field names are top-level members of the document. */
@@ -37,20 +36,20 @@ export interface CollectionSpec {
   name: string;
   /** Fields usable in `where`. */
   indexes?: string[];
-  /** Fields unique over all accounts, for `getUnique`; a non-empty string in every document. */
+  /** Fields that are unique across accounts, for `getUnique`: a non-empty string in every document. */
   unique?: string[];
-  /** Numbers moved by `add` alone: `insert` sets them (0 when absent), `replace` leaves them as they are. */
+  /** Numbers that only `add` changes: `insert` sets them (0 if absent), `replace` leaves them. */
   counters?: string[];
-  /** Fields that hold a `Uint8Array` (or nothing). Bytes anywhere else are refused. */
+  /** Fields for a `Uint8Array` or nothing. Bytes in other fields are rejected. */
   bytes?: string[];
   /**
    * `findSummaries` with `by` in `where`, or with no `where` if there is no `by`, reads these fields from one covering
    * index and not from the documents. `by` is one of `indexes`.
    */
   summary?: { by?: string; fields: string[] };
-  /** Its changes may write a document of another collection beside theirs; see `Beside`. */
+  /** Whether a change may also write a document of another collection; see `Beside`. */
   outbox?: boolean;
-  /** The field with the moment (ms since 1970) from which `sweepExpired` removes the document; null for never. */
+  /** The field with the time (ms since 1970) from which `sweepExpired` removes the document; null for never. */
   expires?: string;
 }
 
@@ -63,7 +62,7 @@ export interface Filter {
   beforeId?: string;
 }
 
-/** Ordered by id. `limit` is required: every read is bounded by a number its caller chose. */
+/** Ordered by id. `limit` is required, so that every read is bounded. */
 export interface Page extends Filter {
   limit: number;
   offset?: number;
@@ -71,9 +70,9 @@ export interface Page extends Filter {
 }
 
 /**
- * A new document of another collection, kept together with a change or not at all. SQLite writes both in one commit, and
- * refuses both where the id is taken. MongoDB writes it into the changed document first and from there to its place:
- * before the call resolves, or at the next `settle` where that fails. There an id that is taken counts as written.
+ * A new document of another collection, written atomically with a change. SQLite writes both in one commit, and rejects
+ * both if the id exists. MongoDB writes it into an outbox of the changed document, and from there to its collection before
+ * the call resolves, or at the next `settle` if that fails. There an id that exists counts as written.
  */
 export interface Beside {
   collection: string;
@@ -83,9 +82,9 @@ export interface Beside {
 export interface DeleteGuard {
   /** Delete only this version. */
   version?: number;
-  /** Delete only while this counter is zero, in the same atomic step. */
+  /** Delete only if this counter is zero, checked in the same atomic step. */
   zero?: string;
-  /** Written if, and only if, the document is deleted. */
+  /** Written if and only if the document is deleted. */
   beside?: Beside | undefined;
 }
 
@@ -99,53 +98,53 @@ export type Summary = Record<string, Scalar> & { id: string };
 export interface Collection<T extends Doc> {
   insert(doc: T, beside?: Beside): Promise<void>;
   /**
-   * In order. SQLite keeps all or none. MongoDB keeps those before the first that conflicts; where half a batch
-   * would be wrong, the batch is one document.
+   * Inserts in order. SQLite inserts all or none; MongoDB inserts those before the first conflict. If a partial batch would
+   * be wrong, insert one document.
    */
   insertMany(docs: readonly T[]): Promise<void>;
   get(accountId: string, id: string): Promise<T | null>;
-  /** For look-ups that find the account, as that of a key by its hash: the one read without an account. */
+  /** For lookups that find the account, such as that of a key by its hash. */
   getUnique(field: string, value: string): Promise<T | null>;
-  /** Compare and set: false when the stored version is not `doc.version - 1`, or nothing is stored. */
+  /** Compare-and-set: false if the stored version is not `doc.version - 1`, or there is no document. */
   replace(doc: T, beside?: Beside): Promise<boolean>;
-  /** False when there is nothing to delete or the guard does not hold. */
+  /** False if there is no document or the guard does not hold. */
   delete(accountId: string, id: string, guard?: DeleteGuard): Promise<boolean>;
-  /** Deletes the first `limit` documents of the filter; returns how many. Not atomic as a whole on MongoDB. */
+  /** Deletes the first `limit` documents of the filter and returns how many. On MongoDB it is not atomic as a whole. */
   deleteMany(filter: Filter & { limit: number }): Promise<number>;
   find(page: Page): Promise<T[]>;
-  /** Only the id and the summary fields; absent fields are null. */
+  /** Reads only the id and the summary fields; absent fields are null. */
   findSummaries(page: Page): Promise<Summary[]>;
   count(filter: Pick<Filter, 'accountId' | 'where'>): Promise<number>;
-  /** Atomic; returns the new value, or null when there is no such document. Leaves the version as it is. */
+  /** Atomic. Returns the new value, or null if there is no such document. Does not change the version. */
   add(accountId: string, id: string, counter: string, by: number): Promise<number | null>;
-  /** Over all accounts, by account and id: for upkeep that visits everything, as sealing credentials anew. */
+  /** Across all accounts, ordered by account and id, for maintenance that visits everything, such as resealing credentials. */
   scan(options: { after?: Position | undefined; limit: number }): Promise<T[]>;
-  /** Over all accounts; removes at most `limit` documents whose moment has come and returns how many. */
+  /** Across all accounts. Removes at most `limit` expired documents and returns how many. */
   sweepExpired(nowMs: number, limit: number): Promise<number>;
 }
 
 export interface BackupOptions {
-  /** Replaces a file that is there, once the new one is whole. */
+  /** Replaces an existing file once the new one is complete. */
   overwrite?: boolean | undefined;
-  /** Breaks it off. */
+  /** Cancels the backup. */
   signal?: AbortSignal | undefined;
-  /** Hears after each step how much is copied, from 0 to 1. */
+  /** Called after each step with the copied share, from 0 to 1. */
   onProgress?: ((share: number) => void) | undefined;
 }
 
 export interface DocumentStore {
-  /** Throws for a name that was not declared at opening. */
+  /** Throws for a name that was not declared when the store was opened. */
   collection<T extends Doc>(name: string): Collection<T>;
-  /** Brings to its place what a crash or a lost connection left beside changed documents. */
+  /** Empties the outboxes that a crash or a lost connection left. */
   settle(): Promise<void>;
-  /** Rejects with `UNAVAILABLE` while writes would fail. */
+  /** Rejects with `UNAVAILABLE` if writes would fail. */
   health(): Promise<void>;
   /**
-   * Copies the store to a new file while it serves: all that was acknowledged before, and nothing half. Embedded store
-   * only; MongoDB has its own tools. Rejects with `CONFLICT` where the file is there, `UNAVAILABLE` where it cannot be
-   * written; nothing is left there then. The messages name paths: they are for operators.
+   * Copies an embedded store to a new file while it serves: a consistent snapshot with every acknowledged write. MongoDB
+   * has its own tools. Rejects with `CONFLICT` if the file exists, and `UNAVAILABLE` if it cannot be written; then it
+   * leaves no file. The messages contain paths: they are for operators.
    */
   backup(path: string, options?: BackupOptions): Promise<void>;
-  /** Finishes what was accepted; later calls reject with `UNAVAILABLE`. Idempotent. */
+  /** Completes accepted writes. Later calls reject with `UNAVAILABLE`. Idempotent. */
   close(): Promise<void>;
 }

@@ -4,9 +4,9 @@ import type { Doc, Scalar } from './document-store.ts';
 import { documentSizeMax, idLengthMax } from './document-store.ts';
 
 /**
- * A document as adapters keep it. `body` is the document as JSON text without counters and bytes: text gives back
- * any key (`$eq`, `a.b`, `__proto__`) and any number exactly on every store. The other members are copies for
- * indexes, or what JSON cannot hold.
+ * A document as adapters store it. `body` is the document as JSON text without counters and bytes. Every store returns
+ * text unchanged, with any key (`$eq`, `a.b`, `__proto__`) and any number. The other members are copies for indexes, or
+ * values that JSON cannot hold.
  */
 export interface Stored {
   id: string;
@@ -22,7 +22,7 @@ const depthMax = 128;
 const idPattern = new RegExp(`^[!-~]{1,${idLengthMax}}$`);
 const accountIdPattern = new RegExp(`^[!-.0-~]{1,${idLengthMax}}$`);
 
-/** An id of another shape cannot be stored, so a look-up by it finds nothing instead of failing. */
+/** An invalid id cannot be stored, so a lookup by it finds nothing instead of failing. */
 export function isId(id: unknown): id is string {
   return typeof id === 'string' && idPattern.test(id);
 }
@@ -32,7 +32,7 @@ export function isAccountId(id: unknown): id is string {
 }
 
 export function refuse(detail: string): HubError {
-  return new HubError('VALIDATION', `The store cannot keep this: ${detail}.`);
+  return new HubError('VALIDATION', `The store cannot hold this document: ${detail}.`);
 }
 
 export function encode(shape: Shape, doc: Doc): Stored {
@@ -52,7 +52,7 @@ export function encode(shape: Shape, doc: Doc): Stored {
   return { id: doc.id, accountId: doc.accountId, version: doc.version, body, fields, counters, bytes };
 }
 
-/** `body` comes from `encode`; counters and bytes come from beside it. */
+/** The reverse of `encode`. */
 export function decode<T extends Doc>(shape: Shape, stored: Pick<Stored, 'body' | 'counters' | 'bytes'>): T {
   const doc = JSON.parse(stored.body);
   shape.counters.forEach((name, i) => {
@@ -65,7 +65,7 @@ export function decode<T extends Doc>(shape: Shape, stored: Pick<Stored, 'body' 
   return doc;
 }
 
-/** Filters compare with scalars only: an object here would be an operator on a document database. */
+/** Filters compare with scalars only, because MongoDB would read an object as an operator. */
 export function toScalar(name: string, value: unknown): Scalar {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string' && value.isWellFormed()) return value;
@@ -92,23 +92,24 @@ function checkUnique(shape: Shape, fields: Scalar[]): void {
   }
 }
 
-/** Indexed fields count twice: they are kept beside the body as well. */
+/** Indexed fields count twice, because they are stored in the body and as a copy. */
 function checkSize(texts: string[], bytes: (Uint8Array | null)[]): void {
   const textSize = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   const size = bytes.reduce((sum, part) => sum + (part?.byteLength ?? 0), textSize);
   if (size <= documentSizeMax) return;
   throw new HubError(
     'TOO_LARGE',
-    `A document of ${size} bytes is over the store's ${documentSizeMax}. Split it into smaller ones.`,
+    `The document has ${size} bytes, and the store allows ${documentSizeMax}. Split it into smaller ones.`,
   );
 }
 
-/** Throws for whatever JSON text would change or drop silently. */
+/** Throws for values that JSON would change or drop silently. */
 function checkValue(value: unknown, path: string, depth: number): void {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) throw refuse(`the text at ${path} has half a surrogate pair`);
   } else if (typeof value === 'number') {
-    if (!Number.isFinite(value) || Object.is(value, -0)) throw refuse(`the number at ${path} is not plain`);
+    if (!Number.isFinite(value) || Object.is(value, -0))
+      throw refuse(`the number at ${path} is -0 or not finite`);
   } else if (typeof value === 'object' && value !== null) {
     checkMembers(value, path, depth);
   } else if (typeof value !== 'boolean' && value !== null && value !== undefined) {
@@ -117,10 +118,10 @@ function checkValue(value: unknown, path: string, depth: number): void {
 }
 
 function checkMembers(value: object, path: string, depth: number): void {
-  if (depth > depthMax) throw refuse(`more than ${depthMax} levels at ${path.slice(0, 100)}`);
+  if (depth > depthMax) throw refuse(`more than ${depthMax} levels of nesting at ${path.slice(0, 100)}`);
   if (Array.isArray(value)) {
     for (const item of value) {
-      if (item === undefined) throw refuse(`a gap in the list at ${path}`);
+      if (item === undefined) throw refuse(`an undefined element in the list at ${path}`);
       checkValue(item, path, depth + 1);
     }
     return;

@@ -2,7 +2,7 @@ import type { Shape } from './collection-spec.ts';
 import { isAccountId, isId, refuse, toScalar } from './document.ts';
 import type { Filter, Page, Scalar } from './document-store.ts';
 
-/** A filter after every value in it was checked; what remains cannot be anything but data. */
+/** A filter whose values are all validated as plain data. */
 export interface CheckedFilter {
   accountId: string;
   /** In the order of `shape.indexes`. */
@@ -19,17 +19,17 @@ export interface CheckedPage extends CheckedFilter {
   descending: boolean;
 }
 
-/** Null for a filter that no document can match, as one with an impossible id. */
+/** Null for a filter that no document can match, such as one with an invalid id. */
 export function checkFilter(shape: Shape, filter: Filter): CheckedFilter | null {
   if (!isAccountId(filter.accountId)) return null;
   const where = checkWhere(shape, filter.where ?? {});
   const checked: CheckedFilter = { accountId: filter.accountId, where };
   const { idPrefix, afterId, beforeId } = filter;
   for (const id of [idPrefix, afterId, beforeId]) if (id !== undefined && !isId(id)) return null;
-  // One lower bound: with two, a store may seek to the lower one and read its way up to the other.
+  // Only one lower bound: with two, a store may seek to the lower one and scan up to the other.
   if (afterId !== undefined && (idPrefix === undefined || afterId >= idPrefix)) checked.after = afterId;
   else if (idPrefix !== undefined) checked.from = idPrefix;
-  // DEL is no character of an id and sorts after all that are, so it ends the range of a prefix.
+  // DEL is not valid in an id and sorts after all valid characters, so it ends the range of a prefix.
   const prefixEnd = idPrefix === undefined ? undefined : `${idPrefix}\u007f`;
   const before = smaller(beforeId, prefixEnd);
   if (before !== undefined) checked.before = before;
@@ -54,15 +54,15 @@ export function checkCount(name: string, value: number): void {
 }
 
 function checkWhere(shape: Shape, where: Record<string, Scalar>): CheckedFilter['where'] {
-  const asked = new Map(Object.entries(where));
-  for (const name of asked.keys()) {
+  const requested = new Map(Object.entries(where));
+  for (const name of requested.keys()) {
     if (!shape.indexes.includes(name)) throw new TypeError(`${shape.name} has no index on ${name}.`);
   }
   return shape.indexes
-    .filter((name) => asked.has(name))
-    .map((name) => ({ name, value: toScalar(name, asked.get(name)) }));
+    .filter((name) => requested.has(name))
+    .map((name) => ({ name, value: toScalar(name, requested.get(name)) }));
 }
 
 export function checkStep(by: number): void {
-  if (typeof by !== 'number' || !Number.isFinite(by)) throw refuse('a counter moves by a finite number');
+  if (typeof by !== 'number' || !Number.isFinite(by)) throw refuse('a counter changes by a finite number');
 }

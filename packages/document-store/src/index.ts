@@ -20,7 +20,7 @@ export { documentSizeMax, idLengthMax } from './document-store.ts';
 
 /**
  * Opens the store that the URL names: `sqlite:` and a path, `sqlite::memory:`, or `mongodb://…`, `mongodb+srv://…`.
- * Only the adapter in use is loaded: the driver of the other one would cost start time and memory for nothing.
+ * Loads only the adapter in use, to save the start time and memory of the other one's driver.
  */
 export async function openDocumentStore(
   url: string,

@@ -1,16 +1,16 @@
-/** Runs `work` after all earlier work of the same key has ended, however it ended. */
-export type Turns = <R>(key: string, work: () => Promise<R>) => Promise<R>;
+/** Runs `work` after all earlier work with the same key has ended, whether it succeeded or not. */
+export type KeyedMutex = <R>(key: string, work: () => Promise<R>) => Promise<R>;
 
-export function createTurns(): Turns {
+export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>();
   return async (key, work) => {
-    const before = last.get(key);
-    const mine = before === undefined ? work() : before.then(work, work);
-    last.set(key, mine);
+    const previous = last.get(key);
+    const own = previous === undefined ? work() : previous.then(work, work);
+    last.set(key, own);
     try {
-      return await mine;
+      return await own;
     } finally {
-      if (last.get(key) === mine) last.delete(key);
+      if (last.get(key) === own) last.delete(key);
     }
   };
 }

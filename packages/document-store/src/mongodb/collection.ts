@@ -4,33 +4,24 @@ import { checkDeclared } from '../collection-spec.ts';
 import { isAccountId, isId } from '../document.ts';
 import type { Collection, Doc } from '../document-store.ts';
 import { checkCount, checkFilter, checkPage } from '../filter.ts';
-import type { Kept } from './documents.ts';
-import { fromKept, keyOf, toMongodbFilter, toSummary } from './documents.ts';
-import type { Outboxes } from './outbox.ts';
-import { createWriting, keyFilter } from './writes.ts';
-
-export interface Calls {
-  /** Runs a call to the server, turning what it throws into the hub's errors. */
-  call<R>(work: () => Promise<R>): Promise<R>;
-  /**
-   * The same for a change of one document, one after the other. MongoDB needs no turns; FerretDB 1 reads and then
-   * writes, so that of two updates that race both can be answered as done and one be lost. Turns make it right for
-   * one process.
-   */
-  change<R>(key: string, work: () => Promise<R>): Promise<R>;
-  outboxes: Outboxes;
-}
+import type { MongodbDocument } from './documents.ts';
+import { fromMongodbDocument, keyFilter, keyOf, toMongodbFilter, toSummary } from './documents.ts';
+import { type Calls, createWriting } from './writes.ts';
 
 export function createMongodbCollection<T extends Doc>(
-  kept: MongodbCollection<Kept>,
+  kept: MongodbCollection<MongodbDocument>,
   shape: Shape,
   calls: Calls,
 ): Collection<T> {
   return { ...createReading<T>(kept, shape, calls), ...createWriting<T>(kept, shape, calls) };
 }
 
-function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, { call }: Calls) {
-  const toDoc = (found: Kept): T => fromKept<T>(shape, found);
+function createReading<T extends Doc>(
+  kept: MongodbCollection<MongodbDocument>,
+  shape: Shape,
+  { call }: Calls,
+) {
+  const toDoc = (found: MongodbDocument): T => fromMongodbDocument<T>(shape, found);
   const summaryFields = {
     _id: 0,
     id: 1,
@@ -41,13 +32,13 @@ function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
     async get(accountId, id) {
       if (!isAccountId(accountId) || !isId(id)) return null;
       const found = await call(() => kept.findOne(keyFilter(accountId, id)));
-      return found === null || isBuried(found) ? null : toDoc(found);
+      return found === null || isTombstone(found) ? null : toDoc(found);
     },
     async getUnique(field, value) {
       checkDeclared(shape, 'unique', field);
       if (typeof value !== 'string') return null;
       const found = await call(() => kept.findOne({ [field]: { $eq: value } }));
-      return found === null || isBuried(found) ? null : toDoc(found);
+      return found === null || isTombstone(found) ? null : toDoc(found);
     },
     async find(page) {
       const checked = checkPage(shape, page);
@@ -89,5 +80,4 @@ function createReading<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shap
   } satisfies Partial<Collection<T>>;
 }
 
-/** Deleted, but for what is still to be written beside it. */
-const isBuried = (found: Kept): boolean => found.version < 0;
+const isTombstone = (found: MongodbDocument): boolean => found.version < 0;

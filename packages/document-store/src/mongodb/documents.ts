@@ -5,8 +5,8 @@ import { decode } from '../document.ts';
 import type { Doc, Scalar, Summary } from '../document-store.ts';
 import type { CheckedFilter } from '../filter.ts';
 
-/** `_id` joins account and id, which makes ids unique within an account by the one index every server has. */
-export interface Kept extends Document {
+/** `_id` joins account and id, so the index that every server has makes ids unique within an account. */
+export interface MongodbDocument extends Document {
   _id: string;
   accountId: string;
   id: string;
@@ -18,7 +18,7 @@ export function keyOf(accountId: string, id: string): string {
   return `${accountId}/${id}`;
 }
 
-/** The members that `replace` sets: everything but the identity and the counters. */
+/** The members that `replace` sets: all but identity and counters. */
 export function toSet(shape: Shape, { version, body, fields, bytes }: Stored): Document {
   const set: Document = { version, body };
   shape.fields.forEach((name, i) => {
@@ -30,8 +30,8 @@ export function toSet(shape: Shape, { version, body, fields, bytes }: Stored): D
   return set;
 }
 
-/** The members of a document that is deleted but for its outbox: no filter of an account or of a value finds it. */
-export function toBuried(shape: Shape, key: string): Document {
+/** The members of a tombstone, which no filter by account or value finds. */
+export function toTombstone(shape: Shape, key: string): Document {
   const set: Document = { version: -1, accountId: `${key.split('/', 1)[0]}/`, body: '' };
   for (const name of shape.fields) set[name] = null;
   for (const name of shape.bytes) set[name] = null;
@@ -39,7 +39,7 @@ export function toBuried(shape: Shape, key: string): Document {
   return set;
 }
 
-export function toKept(shape: Shape, stored: Stored): Kept {
+export function toMongodbDocument(shape: Shape, stored: Stored): MongodbDocument {
   const { accountId, id, version, body } = stored;
   const counters = shape.counters.map((name, i) => [name, stored.counters[i] ?? 0]);
   return {
@@ -53,11 +53,11 @@ export function toKept(shape: Shape, stored: Stored): Kept {
   };
 }
 
-export function fromKept<T extends Doc>(shape: Shape, kept: Kept): T {
+export function fromMongodbDocument<T extends Doc>(shape: Shape, kept: MongodbDocument): T {
   return decode<T>(shape, {
     body: kept.body,
     counters: shape.counters.map((name) => Number(kept[name] ?? 0)),
-    // The driver hands out slices of its read buffer; a copy lets that buffer go.
+    // The driver returns slices of its read buffer; a copy lets that buffer be freed.
     bytes: shape.bytes.map((name) => (kept[name] instanceof Uint8Array ? new Uint8Array(kept[name]) : null)),
   });
 }
@@ -68,8 +68,8 @@ export function toSummary(shape: Shape, kept: Document): Summary {
   return summary;
 }
 
-/** Values were checked to be scalars, and `$eq` keeps even one that slipped through from being an operator. */
-export function toMongodbFilter(filter: CheckedFilter): MongodbFilter<Kept> {
+/** Values are validated as scalars. `$eq` additionally prevents that a value acts as an operator. */
+export function toMongodbFilter(filter: CheckedFilter): MongodbFilter<MongodbDocument> {
   const condition: Document = { accountId: { $eq: filter.accountId } };
   for (const { name, value } of filter.where) condition[name] = { $eq: value };
   const id: Document = {};
@@ -78,4 +78,13 @@ export function toMongodbFilter(filter: CheckedFilter): MongodbFilter<Kept> {
   if (filter.before !== undefined) id.$lt = filter.before;
   if (Object.keys(id).length > 0) condition.id = id;
   return condition;
+}
+
+/**
+ * The key includes the account. FerretDB uses its index only for a filter by a plain key, and reads the whole collection
+ * for any other filter.
+ */
+export function keyFilter(accountId: string, id: string, version?: number) {
+  const filter = { _id: keyOf(accountId, id) };
+  return version === undefined ? filter : { ...filter, version: { $eq: version } };
 }

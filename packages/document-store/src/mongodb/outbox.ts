@@ -1,33 +1,33 @@
 /**
- * Documents written beside a change of another one, where no transaction spans two. The change carries the document in
- * its outbox, which is one write; from there it is brought to its place. `pending` is the key of what waits, and is
- * taken away by that key, so of several who bring it at once each does the same. A document takes one at a time: who
- * finds the outbox full empties it first.
+ * Writes a document together with a change of another one, without transactions. The change stores the document in the
+ * outbox of the changed one in the same write. From there it is delivered to its collection. `pending` is its key, and
+ * delivery clears the outbox by that key, so concurrent deliveries do the same. An outbox holds one document: a change that
+ * finds it full delivers that document first.
  *
- * A deleted document stays until its outbox is empty, where no filter of an account finds it.
+ * A deleted document stays as a tombstone until its outbox is empty. No filter by account finds a tombstone.
  */
 import type { Collection as MongodbCollection, UpdateFilter } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { checkOutbox } from '../collection-spec.ts';
 import { encode } from '../document.ts';
 import type { Beside } from '../document-store.ts';
-import { type Kept, toKept } from './documents.ts';
+import { type MongodbDocument, toMongodbDocument } from './documents.ts';
 import { isTaken } from './errors.ts';
 
-/** The version of a document that is deleted but for its outbox. */
-export const buriedVersion = -1;
-const settledAtOnce = 100;
+/** The version of a tombstone. */
+export const tombstoneVersion = -1;
+const settleBatchSize = 100;
 
 /** The members of a document whose outbox is full. */
 export interface Posted {
   pending: string;
-  outbox: { collection: string; kept: Kept };
+  outbox: { collection: string; kept: MongodbDocument };
 }
 
 export interface Outboxes {
-  /** Checks what is to be written beside a change of a document of this shape. */
+  /** Validates the document to write beside a change in this collection. */
   post(shape: Shape, beside: Beside): Posted;
-  /** Empties the outbox of one document, and removes a deleted one. */
+  /** Empties the outbox of one document, and removes a tombstone. */
   deliver(shape: Shape, key: string): Promise<void>;
   /** Empties all outboxes. */
   settle(): Promise<void>;
@@ -35,7 +35,7 @@ export interface Outboxes {
 
 export interface OutboxContext {
   shapes: readonly Shape[];
-  collection: (name: string) => MongodbCollection<Kept>;
+  collection: (name: string) => MongodbCollection<MongodbDocument>;
   call: <R>(work: () => Promise<R>) => Promise<R>;
 }
 
@@ -45,14 +45,14 @@ export function createOutboxes({ shapes, collection, call }: OutboxContext): Out
   async function deliver({ name }: Shape, key: string): Promise<void> {
     const found = await call(() => collection(name).findOne({ _id: key }));
     if (found === null) return;
-    const { pending, outbox } = found as Kept & Partial<Posted>;
+    const { pending, outbox } = found as MongodbDocument & Partial<Posted>;
     if (outbox !== undefined && pending !== undefined) {
       await call(() => insertOnce(collection(outbox.collection), outbox.kept));
     }
-    if (found.version === buriedVersion) {
-      await call(() => collection(name).deleteOne({ _id: key, version: { $eq: buriedVersion } }));
+    if (found.version === tombstoneVersion) {
+      await call(() => collection(name).deleteOne({ _id: key, version: { $eq: tombstoneVersion } }));
     } else if (pending !== undefined) {
-      const empty: UpdateFilter<Kept> = { $unset: { pending: '', outbox: '' } };
+      const empty: UpdateFilter<MongodbDocument> = { $unset: { pending: '', outbox: '' } };
       await call(() => collection(name).updateOne({ _id: key, pending: { $eq: pending } }, empty));
     }
   }
@@ -63,13 +63,13 @@ export function createOutboxes({ shapes, collection, call }: OutboxContext): Out
       checkOutbox(shape);
       const target = byName.get(name);
       if (target === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
-      const kept = toKept(target, encode(target, doc));
+      const kept = toMongodbDocument(target, encode(target, doc));
       return { pending: `${name} ${kept._id}`, outbox: { collection: name, kept } };
     },
     async settle() {
       for (const shape of shapes.filter((one) => one.outbox)) {
-        for (let left = settledAtOnce; left === settledAtOnce; ) {
-          const options = { limit: settledAtOnce, projection: { _id: 1 } } as const;
+        for (let left = settleBatchSize; left === settleBatchSize; ) {
+          const options = { limit: settleBatchSize, projection: { _id: 1 } } as const;
           const cursor = collection(shape.name).find({ pending: { $gt: '' } }, options);
           const found = await call(() => cursor.toArray());
           for (const { _id } of found) await deliver(shape, _id);
@@ -80,7 +80,7 @@ export function createOutboxes({ shapes, collection, call }: OutboxContext): Out
   };
 }
 
-async function insertOnce(target: MongodbCollection<Kept>, kept: Kept): Promise<void> {
+async function insertOnce(target: MongodbCollection<MongodbDocument>, kept: MongodbDocument): Promise<void> {
   try {
     await target.insertOne(kept);
   } catch (err) {

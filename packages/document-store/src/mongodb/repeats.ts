@@ -1,13 +1,13 @@
 /**
- * Writes whose answer was lost. Each is guarded by an id or a version, so it may be sent once more; only when that gives
- * no answer either is the outcome unknown.
+ * Repeats writes whose answer was lost. An id or a version guards each, so it is safe to send it once more. The outcome is
+ * unknown only if the repetition is not answered either.
  */
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { isUnanswered } from './errors.ts';
 
 /**
- * @param work the write; rejects as the store's port says
- * @param again sends it again and finds out what became of the first one; absent where that cannot be known
+ * @param work the write; rejects with the errors of the port
+ * @param again sends it again and determines the outcome of the first one; absent if that is impossible
  */
 export async function answered<R>(work: () => Promise<R>, again?: () => Promise<R>): Promise<R> {
   try {

@@ -2,9 +2,9 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Collection, Db, Document, IndexSpecification } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { toScalar } from '../document.ts';
-import type { Kept } from './documents.ts';
+import type { MongodbDocument } from './documents.ts';
 
-/** Raised when documents of the older kind can no longer be read as they are. */
+/** Incremented when older documents cannot be read without conversion. */
 const formatVersion = 1;
 const metaCollection = 'datahub_meta';
 
@@ -14,12 +14,12 @@ interface Meta extends Document {
   spec?: string;
 }
 
-/** Every start runs this, also of several replicas at once: each step may be repeated. */
+/** Runs at every start, possibly of several replicas at once. Every step is idempotent. */
 export async function prepareMongodb(db: Db, shapes: readonly Shape[]): Promise<void> {
   const meta = db.collection<Meta>(metaCollection);
   await checkFormat(meta);
   for (const shape of shapes) {
-    const kept = db.collection<Kept>(shape.name);
+    const kept = db.collection<MongodbDocument>(shape.name);
     const spec = JSON.stringify(shape);
     const known = await meta.findOne({ _id: { $eq: `collection ${shape.name}` } });
     if (known !== null && known.spec !== spec) await refillFields(kept, shape);
@@ -44,11 +44,11 @@ async function checkFormat(meta: Collection<Meta>): Promise<void> {
   if (format <= formatVersion) return;
   throw new HubError(
     'UNAVAILABLE',
-    `The store has format ${format}; this version of the hub knows ${formatVersion}. Start a newer hub.`,
+    `The store has format ${format}; this version of the hub reads format ${formatVersion}. Start a newer version.`,
   );
 }
 
-async function createIndexes(kept: Collection<Kept>, shape: Shape): Promise<void> {
+async function createIndexes(kept: Collection<MongodbDocument>, shape: Shape): Promise<void> {
   const specs: [IndexSpecification, boolean][] = [
     [{ accountId: 1, id: 1 }, false],
     ...shape.indexes.map((name): [IndexSpecification, boolean] => [
@@ -62,13 +62,13 @@ async function createIndexes(kept: Collection<Kept>, shape: Shape): Promise<void
   for (const [keys, unique] of specs) await kept.createIndex(keys, { unique });
 }
 
-/** After a change of the specification: the copies beside a body are made again from it. */
-async function refillFields(kept: Collection<Kept>, shape: Shape): Promise<void> {
+/** Recomputes the copied fields from the bodies after a change of the specification. */
+async function refillFields(kept: Collection<MongodbDocument>, shape: Shape): Promise<void> {
   if (shape.fields.length === 0) return;
   for await (const { _id, version, body } of kept.find({}, { projection: { version: 1, body: 1 } })) {
     const doc = new Map(Object.entries(JSON.parse(body)));
     const set = Object.fromEntries(shape.fields.map((name) => [name, toScalar(name, doc.get(name))]));
-    // A document that was replaced meanwhile was written with the new fields already.
+    // A document that was replaced meanwhile has the new fields already.
     await kept.updateOne({ _id: { $eq: _id }, version: { $eq: version } }, { $set: set });
   }
 }

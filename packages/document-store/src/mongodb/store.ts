@@ -3,30 +3,29 @@ import type { MongoClientOptions } from 'mongodb';
 import { MongoClient } from 'mongodb';
 import { toShapes } from '../collection-spec.ts';
 import type { CollectionSpec, DocumentStore } from '../document-store.ts';
-import { createTurns } from '../keyed-mutex.ts';
-import type { Calls } from './collection.ts';
+import { createKeyedMutex } from '../keyed-mutex.ts';
 import { createMongodbCollection } from './collection.ts';
-import type { Kept } from './documents.ts';
+import type { MongodbDocument } from './documents.ts';
 import { fromMongodb, unavailable } from './errors.ts';
 import { createOutboxes } from './outbox.ts';
 import { prepareMongodb } from './schema.ts';
+import type { Calls } from './writes.ts';
 
-/** The database of a URL that names none. */
+/** The database if the URL names none. */
 const defaultDatabase = 'datahub';
 
 export interface MongodbOptions {
-  /** How long a call looks for a server that can take it. */
+  /** How long a call waits for an available server. */
   serverSelectionTimeoutMs?: number;
-  /** How long an answer may take once the server has the call. */
+  /** How long the server may take to answer. */
   socketTimeoutMs?: number;
   poolSizeMax?: number;
 }
 
 /**
- * The store for several replicas: any server that speaks MongoDB's protocol. It asks for single-document writes
- * only, without transactions, TTL indexes or change streams. Writes are acknowledged by a journaled majority; reads
- * go to the primary and see only what a majority has, so what was read once is never rolled back, and what a call
- * acknowledged is seen by the next.
+ * The store for several replicas: any server that speaks MongoDB's protocol. It needs single-document writes only, and no
+ * transactions, TTL indexes or change streams. Writes are acknowledged by a journaled majority. Reads go to the primary
+ * with majority read concern, so they see every acknowledged write, and nothing that could be rolled back.
  */
 export async function openMongodbStore(
   url: string,
@@ -35,7 +34,7 @@ export async function openMongodbStore(
 ): Promise<DocumentStore> {
   const shapes = toShapes(specs);
   const client = new MongoClient(url, toClientOptions(options));
-  // The driver's own parser is asked for everything else: URL refuses a list of several hosts.
+  // `URL` rejects a list of hosts, so only this check is made here, and the driver parses the rest.
   const named = /^[a-z+]+:\/\/[^/]*\/[^?]/.test(url);
   const db = client.db(named ? undefined : defaultDatabase);
   let open = true;
@@ -47,11 +46,15 @@ export async function openMongodbStore(
       throw open ? fromMongodb(err) : unavailable('The store is closed.', err);
     }
   };
-  const turns = createTurns();
-  const outboxes = createOutboxes({ shapes, collection: (name) => db.collection<Kept>(name), call });
-  const calls: Calls = { call, change: (key, work) => turns(key, () => call(work)), outboxes };
+  const mutex = createKeyedMutex();
+  const outboxes = createOutboxes({
+    shapes,
+    collection: (name) => db.collection<MongodbDocument>(name),
+    call,
+  });
+  const calls: Calls = { call, change: (key, work) => mutex(key, () => call(work)), outboxes };
   try {
-    await prepareBesideOthers(() => call(() => prepareMongodb(db, shapes)));
+    await prepareWithRetries(() => call(() => prepareMongodb(db, shapes)));
   } catch (err) {
     await client.close();
     throw err;
@@ -61,14 +64,14 @@ export async function openMongodbStore(
     collection(name) {
       const shape = byName.get(name);
       if (shape === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
-      return createMongodbCollection(db.collection<Kept>(name), shape, calls);
+      return createMongodbCollection(db.collection<MongodbDocument>(name), shape, calls);
     },
     settle: () => outboxes.settle(),
     async health() {
       await call(() => db.command({ ping: 1 }));
     },
     async backup() {
-      throw new TypeError('A MongoDB store is copied with its own tools, such as mongodump.');
+      throw new TypeError('Copy a MongoDB store with its own tools, such as mongodump.');
     },
     async close() {
       open = false;
@@ -89,7 +92,7 @@ function toClientOptions(options: MongodbOptions): MongoClientOptions {
     writeConcern: { w: 'majority', journal: true, wtimeoutMS: socketTimeoutMs },
     readConcern: { level: 'majority' },
     readPreference: 'primary',
-    // What the driver repeats it tells as if it had been sent once; see mongodb-repeats.ts.
+    // The driver would hide its own repetitions, so the adapter repeats writes itself; see repeats.ts.
     retryWrites: false,
     retryReads: true,
     promoteBuffers: true,
@@ -100,8 +103,8 @@ function toClientOptions(options: MongodbOptions): MongoClientOptions {
 const prepareAttemptsMax = 10;
 const prepareDelayMs = 50;
 
-/** Services that start at the same time make the same collections and indexes; not every server takes that calmly. */
-async function prepareBesideOthers(prepare: () => Promise<void>): Promise<void> {
+/** Replicas that start together create the same collections and indexes, which fails on some servers. */
+async function prepareWithRetries(prepare: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await prepare();

@@ -4,22 +4,46 @@ import { checkDeclared } from '../collection-spec.ts';
 import { encode, isAccountId, isId } from '../document.ts';
 import type { Beside, Collection, DeleteGuard, Doc } from '../document-store.ts';
 import { checkCount, checkFilter, checkStep } from '../filter.ts';
-import type { Calls } from './collection.ts';
-import { type Kept, keyOf, toBuried, toKept, toMongodbFilter, toSet } from './documents.ts';
+import {
+  keyFilter,
+  keyOf,
+  type MongodbDocument,
+  toMongodbDocument,
+  toMongodbFilter,
+  toSet,
+  toTombstone,
+} from './documents.ts';
+import type { Outboxes } from './outbox.ts';
 import { answered } from './repeats.ts';
 
-/** An outbox that others keep filling is given up on after so many times. */
+/** The most attempts at a change whose outbox others keep filling. */
 const outboxAttemptsMax = 20;
 
-export function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shape: Shape, calls: Calls) {
+export interface Calls {
+  /** Runs a call to the server and converts its errors to the hub's. */
+  call<R>(work: () => Promise<R>): Promise<R>;
+  /**
+   * The same for a change of one document; changes of the same key run one after the other. MongoDB does not need this.
+   * FerretDB 1 reads before it writes, so of two racing updates both can succeed and one be lost. The order prevents that
+   * within one process.
+   */
+  change<R>(key: string, work: () => Promise<R>): Promise<R>;
+  outboxes: Outboxes;
+}
+
+export function createWriting<T extends Doc>(
+  kept: MongodbCollection<MongodbDocument>,
+  shape: Shape,
+  calls: Calls,
+) {
   const { call, outboxes } = calls;
   const change = <R>(key: string, work: () => Promise<R>) => calls.change(`${shape.name} ${key}`, work);
   const post = (beside: Beside | undefined) => (beside === undefined ? {} : outboxes.post(shape, beside));
-  /** What stays behind when this fails is brought by the next `settle`. */
+  /** If this fails, the next `settle` delivers the document. */
   const deliver = (key: string) => outboxes.deliver(shape, key).catch(() => {});
 
-  /** Deletes by key what a bounded read chose, repeating the condition: a change in between keeps a document. */
-  async function deleteChosen(condition: object, sort: Record<string, 1>, limit: number): Promise<number> {
+  /** Deletes by key what a bounded read selected, and checks the condition again, so that documents changed in between stay. */
+  async function deleteSelected(condition: object, sort: Record<string, 1>, limit: number): Promise<number> {
     if (limit === 0) return 0;
     const cursor = kept.find(condition, { sort, limit, projection: { _id: 1, pending: 1 } });
     const found = await call(() => cursor.toArray());
@@ -31,7 +55,7 @@ export function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shap
     return result.deletedCount;
   }
 
-  /** Runs a change that needs the outbox empty: `work` answers whether it found the document so. */
+  /** Repeats a change that needs an empty outbox. `work` returns false if the outbox is full or the version differs. */
   async function withEmptyOutbox(key: string, work: () => Promise<boolean>): Promise<boolean> {
     for (let attempt = 0; attempt < outboxAttemptsMax; attempt++) {
       if (await work()) return true;
@@ -56,7 +80,7 @@ export function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shap
     });
   }
 
-  /** With an outbox it is buried until that is empty, else it goes at once. */
+  /** Leaves a tombstone if there is a document beside the deletion. */
   async function deleteOnce(accountId: string, id: string, guard: DeleteGuard): Promise<boolean> {
     const { version, zero, beside } = guard;
     const filter = {
@@ -66,11 +90,11 @@ export function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shap
       ...(shape.outbox ? { pending: null } : {}),
     };
     const key = keyOf(accountId, id);
-    const bury = { $set: { ...toBuried(shape, key), ...post(beside) } };
+    const entomb = { $set: { ...toTombstone(shape, key), ...post(beside) } };
     const write = async () =>
       beside === undefined
         ? (await change(key, () => kept.deleteOne(filter))).deletedCount === 1
-        : (await change(key, () => kept.updateOne(filter, bury))).matchedCount === 1;
+        : (await change(key, () => kept.updateOne(filter, entomb))).matchedCount === 1;
     return answered(write, async () => {
       if (await write()) return true;
       const found = await call(() => kept.findOne({ _id: key }, { projection: { version: 1 } }));
@@ -80,17 +104,17 @@ export function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shap
 
   return {
     async insert(doc, beside) {
-      const stored = { ...toKept(shape, encode(shape, doc)), ...post(beside) };
+      const stored = { ...toMongodbDocument(shape, encode(shape, doc)), ...post(beside) };
       const write = async () => void (await call(() => kept.insertOne(stored)));
       await answered(write, async () => {
         const found = await call(() => kept.findOne({ _id: stored._id }));
-        // Another one of this id is a conflict, which to insert it again will tell.
+        // For another document with this id the repeated insert reports the conflict.
         if (found === null || found.version !== stored.version || found.body !== stored.body) await write();
       });
       if (beside !== undefined) await deliver(stored._id);
     },
     async insertMany(docs) {
-      const stored = docs.map((doc) => toKept(shape, encode(shape, doc)));
+      const stored = docs.map((doc) => toMongodbDocument(shape, encode(shape, doc)));
       if (stored.length > 0) await answered(() => call(() => kept.insertMany(stored, { ordered: true })));
     },
     async replace(doc, beside) {
@@ -114,7 +138,7 @@ export function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shap
     async deleteMany(filter) {
       checkCount('limit', filter.limit);
       const checked = checkFilter(shape, filter);
-      return checked === null ? 0 : deleteChosen(toMongodbFilter(checked), { id: 1 }, filter.limit);
+      return checked === null ? 0 : deleteSelected(toMongodbFilter(checked), { id: 1 }, filter.limit);
     },
     async add(accountId, id, counter, by) {
       checkDeclared(shape, 'counters', counter);
@@ -131,16 +155,7 @@ export function createWriting<T extends Doc>(kept: MongodbCollection<Kept>, shap
       checkCount('limit', limit);
       const { expires } = shape;
       if (expires === undefined) return 0;
-      return deleteChosen({ [expires]: { $lte: nowMs } }, { [expires]: 1 }, limit);
+      return deleteSelected({ [expires]: { $lte: nowMs } }, { [expires]: 1 }, limit);
     },
   } satisfies Partial<Collection<T>>;
-}
-
-/**
- * The key tells the account as well. Alone and as a plain value it is all that FerretDB looks up by its index; of any
- * other filter it reads the whole collection.
- */
-export function keyFilter(accountId: string, id: string, version?: number) {
-  const filter = { _id: keyOf(accountId, id) };
-  return version === undefined ? filter : { ...filter, version: { $eq: version } };
 }

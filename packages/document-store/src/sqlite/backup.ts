@@ -1,4 +1,4 @@
-/** A copy of an embedded store that serves meanwhile: one file, whole or not there at all, for its owner alone. */
+/** Copies an embedded store while it serves, to one complete file that only its owner can read. */
 
 import { existsSync } from 'node:fs';
 import { type FileHandle, open, rename, rm, statfs } from 'node:fs/promises';
@@ -8,20 +8,20 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { BackupOptions } from '../document-store.ts';
 import { unavailable } from './errors.ts';
 
-/** A step holds the store: a mebibyte takes a few milliseconds. */
+/** A step blocks the store: 1 MiB takes a few milliseconds. */
 const pagesPerStep = 256;
 const inMebibytes = (bytes: number) => `${Math.ceil(bytes / 1_048_576)} MiB`;
 
-/** Everything that was acknowledged before is in the copy, and what is committed until it is done. */
+/** The copy contains everything that is committed before it completes. */
 export async function copySqliteFile(db: DatabaseSync, path: string, options: BackupOptions): Promise<void> {
-  requireFree(path, options.overwrite === true);
+  requireAbsent(path, options.overwrite === true);
   const partial = `${path}.partial`;
   if (options.overwrite) await rm(partial, { force: true });
-  const file = await make(partial);
+  const file = await createFile(partial);
   try {
-    await requireRoom(db, path);
+    await requireSpace(db, path);
     await copy({ db, partial, file, options });
-    requireFree(path, options.overwrite === true);
+    requireAbsent(path, options.overwrite === true);
     await rename(partial, path);
     await syncDirectory(path);
   } catch (err) {
@@ -32,38 +32,41 @@ export async function copySqliteFile(db: DatabaseSync, path: string, options: Ba
   }
 }
 
-function requireFree(path: string, overwrite: boolean): void {
-  // A new file beside the log of an older one would be read with that log's pages.
+function requireAbsent(path: string, overwrite: boolean): void {
+  // SQLite would apply the log of an older file to the new one.
   const used = [`${path}-wal`, `${path}-journal`].find((one) => existsSync(one));
   if (used !== undefined) {
-    throw new HubError('CONFLICT', `${used} is there: a hub uses this directory, or did. Name another one.`);
+    throw new HubError(
+      'CONFLICT',
+      `${used} exists: a hub uses or used this directory. Name another directory.`,
+    );
   }
   if (!overwrite && existsSync(path)) {
-    throw new HubError('CONFLICT', `${path} is there already. Name another directory, or overwrite it.`);
+    throw new HubError('CONFLICT', `${path} exists already. Name another directory, or overwrite it.`);
   }
 }
 
-async function make(partial: string): Promise<FileHandle> {
+async function createFile(partial: string): Promise<FileHandle> {
   try {
     return await open(partial, 'wx', 0o600);
   } catch (err) {
     const { code } = err as NodeJS.ErrnoException;
     if (code === 'EEXIST') {
-      const message = `${partial} is there: a backup is being written, or was broken off. Remove it, or overwrite it.`;
+      const message = `${partial} exists: a backup is running, or was interrupted. Remove the file, or overwrite it.`;
       throw new HubError('CONFLICT', message, { cause: err });
     }
-    if (code === 'ENOENT') throw unavailable(`There is no directory ${dirname(partial)}.`, err);
+    if (code === 'ENOENT') throw unavailable(`The directory ${dirname(partial)} does not exist.`, err);
     throw toFault(err, partial);
   }
 }
 
-async function requireRoom(db: DatabaseSync, path: string): Promise<void> {
+async function requireSpace(db: DatabaseSync, path: string): Promise<void> {
   const pragma = (name: string) => Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
   const needed = pragma('page_count') * pragma('page_size');
   const { bavail, bsize } = await statfs(dirname(path));
   if (bavail * bsize >= needed) return;
   throw unavailable(
-    `The backup needs ${inMebibytes(needed)}, and ${inMebibytes(bavail * bsize)} are free in ${dirname(path)}.`,
+    `The backup needs ${inMebibytes(needed)}, but only ${inMebibytes(bavail * bsize)} are free in ${dirname(path)}.`,
   );
 }
 
@@ -75,8 +78,8 @@ interface Copying {
 }
 
 /**
- * SQLite syncs the whole copy in its last step, and holds the store as long. So what is written goes to disk on the
- * thread pool meanwhile, and little is left for that step: of 600 MB, 30 ms instead of half a second.
+ * SQLite syncs the whole copy in its last step, which blocks the store. So the file is synced on the thread pool while it is
+ * written, and little is left for that step: 30 ms for 600 MB instead of half a second.
  */
 async function copy({ db, partial, file, options }: Copying): Promise<void> {
   const { signal, onProgress = () => {} } = options;
@@ -93,7 +96,7 @@ async function copy({ db, partial, file, options }: Copying): Promise<void> {
     );
   };
   const progress = ({ totalPages, remainingPages }: { totalPages: number; remainingPages: number }) => {
-    // What is thrown here ends the copying: there is no other way to.
+    // Throwing here is the only way to cancel the copy.
     signal?.throwIfAborted();
     if (syncFailure !== undefined) throw syncFailure;
     syncMeanwhile();
@@ -108,7 +111,7 @@ async function copy({ db, partial, file, options }: Copying): Promise<void> {
   await file.datasync();
 }
 
-/** A file's new name is on disk when its directory is; Windows has no way to ask for it. */
+/** Syncs the directory, so that the new name is on disk. Windows cannot do this. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const directory = await open(dirname(path), 'r');
@@ -125,9 +128,9 @@ const sqliteFull = 13;
 function toFault(err: unknown, path: string): HubError {
   if (err instanceof HubError) return err;
   const { message, code, errcode, name } = err as NodeJS.ErrnoException & { errcode?: number };
-  if (name === 'AbortError') return unavailable('The backup was broken off.', err);
+  if (name === 'AbortError') return unavailable('The backup was cancelled.', err);
   if (code === 'ENOSPC' || (errcode ?? 0) % 256 === sqliteFull) {
-    return unavailable(`There is no room for the backup in ${dirname(path)}.`, err);
+    return unavailable(`There is not enough space for the backup in ${dirname(path)}.`, err);
   }
   return unavailable(`The backup could not be written to ${path}: ${message}`, err);
 }

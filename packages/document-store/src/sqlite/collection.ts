@@ -16,7 +16,7 @@ interface Context {
   prepare: Prepare;
   commits: Commits;
   isOpen: () => boolean;
-  /** Checks a document, and gives what inserts it inside a commit. */
+  /** Validates a document and returns the function that inserts it inside a commit. */
   toInsert: (beside: Beside) => () => void;
 }
 
@@ -35,7 +35,7 @@ export function createSqliteCollection(context: Context, shape: Shape) {
       ...createReading<T>(context, shape, counts),
       ...createWriting<T>(context, shape, counts),
     }),
-    /** Counts that include work which was undone are wrong. */
+    /** After a rollback the counts may be wrong. */
     forget: () => counts.forget(),
   };
 }
@@ -86,19 +86,19 @@ function createWriting<T extends Doc>({ prepare, commits, toInsert }: Context, s
   function inserted({ accountId, fields }: Stored): void {
     counts.changed(accountId, fields, 1);
   }
-  /** A change that holds only together with what is written beside it; false where nothing is changed. */
+  /** Makes a change and the insert beside it atomic. Nothing is inserted if `work` returns false. */
   function withBeside<R>(work: () => R, beside: Beside | undefined): () => R {
     if (beside === undefined) return work;
     checkOutbox(shape);
     const insertBeside = toInsert(beside);
     return () =>
-      writes.together(() => {
+      writes.atomically(() => {
         const result = work();
         if (result !== false) insertBeside();
         return result;
       });
   }
-  /** Runs a change of one document that may move it from one count to another. */
+  /** Runs a change of one document and updates the counts by its fields before and after. */
   function tracked(accountId: string, id: string, work: () => Scalar[] | boolean): boolean {
     const before = counts.keeps(accountId) ? writes.fieldsOf(accountId, id) : null;
     const after = work();

@@ -1,19 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turnEnd } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { outcomeUnknown } from '@datahub/service-kit/call/error';
 import { fromSqlite, isConstraint, unavailable } from './errors.ts';
 import type { Log } from './wal.ts';
 
 export interface Commits {
   /**
-   * Runs `work` in the next commit. All the work that is handed in during one turn of the event loop, or while the
-   * commit before goes to disk, shares a commit, in order, so any number of writers pay for one sync. Resolves when
-   * the commit is on disk; what it wrote is read a little earlier.
+   * Runs `work` in the next commit (group commit). All work of one iteration of the event loop, or that arrives while the
+   * previous commit is synced, shares a commit in order, so any number of writers share one sync. Resolves when the commit
+   * is on disk. Readers see its writes a little earlier.
    */
   run<T>(work: () => T): Promise<T>;
-  /** Commits what waits; later work is refused. */
+  /** Commits the pending work. Later work is rejected. */
   close(): Promise<void>;
-  /** What the last commit failed with; undefined after one that succeeded. */
+  /** The error of the last commit; undefined if it succeeded. */
   failure(): unknown;
 }
 
@@ -23,7 +23,7 @@ interface Waiting {
   reject: (err: unknown) => void;
 }
 
-/** `onRollback` is told when work that ran was undone. */
+/** `onRollback` is called after work was rolled back. */
 export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void): Commits {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
@@ -32,10 +32,10 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
   let draining: Promise<void> | undefined;
   let closed = false;
   let failure: unknown;
-  /** Nobody knows what is on a disk whose sync has failed: a second one would succeed without what the first lost. */
+  /** After a failed sync the content of the disk is unknown: a second sync would succeed without the data that the first lost. */
   let diskFailure: unknown;
 
-  /** The answers to give once the log is synced. */
+  /** Returns the functions that settle the callers once the log is synced. */
   function commitAll(batch: Waiting[]): (() => void)[] {
     try {
       begin.run();
@@ -47,7 +47,7 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
       failure = fromSqlite(err);
       if (db.isTransaction) rollback.run();
       onRollback();
-      // A full disk often fails at the log alone while the file has room.
+      // On a full disk often only the log fails, while the file has free pages.
       log.emptyNow();
       return refusals(batch, failure);
     }
@@ -64,15 +64,15 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
     }
   }
   async function drain(): Promise<void> {
-    await turnEnd();
+    await nextIteration();
     while (waiting.length > 0 && diskFailure === undefined) {
       const batch = waiting;
       waiting = [];
       const answers = commitAll(batch);
       await onDisk(log.sync);
-      // These were committed, and may be there after a restart.
-      const told = diskFailure === undefined ? answers : refusals(batch, outcomeUnknown(diskFailure));
-      for (const answer of told) answer();
+      // These were committed and may exist after a restart.
+      const settled = diskFailure === undefined ? answers : refusals(batch, outcomeUnknown(diskFailure));
+      for (const answer of settled) answer();
       await onDisk(log.empty);
     }
     for (const refuse of refusals(waiting.splice(0), diskFailure)) refuse();
@@ -103,8 +103,8 @@ const refusals = (batch: Waiting[], err: unknown) =>
   );
 
 /**
- * A constraint undoes its own statement and fails its own writer; anything else is the disk's or the file's fault
- * and fails the whole commit, because what SQLite kept of it is uncertain.
+ * A constraint violation undoes its statement and fails only its writer. Any other error comes from the disk or the file
+ * and fails the whole commit, because it is uncertain what SQLite has written.
  */
 function runOne({ work, resolve, reject }: Waiting): () => void {
   try {

@@ -2,9 +2,9 @@ import type { Shape } from '../collection-spec.ts';
 import type { Scalar } from '../document-store.ts';
 import type { CheckedFilter } from '../filter.ts';
 
-/** Below this, counting index entries costs less than keeping a number current. */
-const worthKeeping = 1_000;
-/** Filters of one account, and accounts, whose numbers are kept. */
+/** Smaller counts are not cached: counting index entries costs less than keeping them current. */
+const cachedMin = 1_000;
+/** The most cached filters of one account, and the most accounts. */
 const filtersMax = 32;
 const accountsMax = 1_000;
 
@@ -14,16 +14,15 @@ interface Count {
 }
 
 /**
- * Large numbers of documents, counted once and then kept current: counting a million index entries takes tens of
- * milliseconds, and lists tell their total on every page. Right only where one process makes all the changes, and
- * tells of each.
+ * Caches large counts and keeps them current, because counting a million index entries takes tens of milliseconds and lists
+ * return their total on every page. Correct only if one process makes all changes and reports each of them.
  */
 export interface Counts {
-  /** The kept number, or what `work` counts. */
+  /** The cached count, or the result of `work`. */
   read(filter: CheckedFilter, work: () => number): number;
-  /** Whether changes to documents of this account must be told with their fields. */
+  /** Whether `changed` needs the old fields of this account's documents. */
   keeps(accountId: string): boolean;
-  /** A document came (`by` 1) or went (-1); `fields` in the order of `shape.fields`. */
+  /** A document was added (`by` 1) or removed (-1). `fields` are in the order of `shape.fields`. */
   changed(accountId: string, fields: readonly Scalar[], by: 1 | -1): void;
   forget(accountId?: string): void;
 }
@@ -46,7 +45,7 @@ export function createCounts(shape: Shape): Counts {
       const known = counts?.get(JSON.stringify(filter.where));
       if (known !== undefined) return known.count;
       const count = work();
-      if (count >= worthKeeping) keep(filter, count);
+      if (count >= cachedMin) keep(filter, count);
       return count;
     },
     keeps: (accountId) => accounts.has(accountId),

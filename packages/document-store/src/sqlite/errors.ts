@@ -1,6 +1,6 @@
 import { HubError } from '@datahub/service-kit/call/error';
 
-/** SQLite's primary result codes that tell of the file or the disk, not of the statement. */
+/** SQLite's primary result codes for faults of the file or the disk, not of the statement. */
 const environmental = new Set([5, 6, 7, 8, 10, 13, 14]);
 const constraint = 19;
 const full = 13;
@@ -21,12 +21,14 @@ export function isLocked(err: unknown): boolean {
   return code === 5 || code === 6;
 }
 
-/** The text of SQLite names tables and paths, so it stays in `cause`. */
+/** SQLite's messages contain table names and paths, so they stay in `cause`. */
 export function fromSqlite(err: unknown): unknown {
   const code = primaryCode(err);
   if (code === undefined || err instanceof HubError) return err;
   if (code === constraint) {
-    return new HubError('CONFLICT', 'Something with this id or unique value exists already.', { cause: err });
+    return new HubError('CONFLICT', 'A resource with this id or unique value exists already.', {
+      cause: err,
+    });
   }
   if (code === full) return unavailable('The store is full. The operator must free space.', err);
   if (environmental.has(code)) return unavailable('The store cannot be read or written now.', err);

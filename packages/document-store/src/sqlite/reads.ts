@@ -5,7 +5,7 @@ import type { Doc, Position, Scalar, Summary } from '../document-store.ts';
 import type { CheckedFilter, CheckedPage } from '../filter.ts';
 import { bytesColumn, counterColumn, fieldColumn, indexOf, tableOf } from './schema.ts';
 
-/** Prepared once for each text; the texts are made of declared names only, so their number is bounded. */
+/** Prepares each text once. Texts contain only declared names, so their number is bounded. */
 export type Prepare = (sql: string) => StatementSync;
 
 export function createPrepare(db: DatabaseSync): Prepare {
@@ -63,7 +63,7 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
     return row === undefined ? null : toDoc(row);
   };
 
-  /** The index of ids holds the summary where no other does. */
+  /** Whether the index of ids covers the summary. */
   const summaryById = shape.summaryBy === undefined && shape.summaryFields.length > 0;
 
   function rows(selected: string, page: CheckedPage): unknown[] {
@@ -71,7 +71,7 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
     const start = page.offset === 0 ? page : skip(prepare, shape, page);
     if (start === null) return [];
     const { sql, values } = toCondition(start);
-    // Without a field to lead, the key itself is the order and holds the rows.
+    // Without an indexed field the primary key has the order and the rows.
     const isInIds = index === undefined && selected === summaryColumns && summaryById;
     const by = index === undefined && !isInIds ? '' : ` INDEXED BY ${indexOf(shape, index)}`;
     const order = page.descending ? 'DESC' : 'ASC';
@@ -101,8 +101,8 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
 }
 
 /**
- * Finds where a page with an offset starts by stepping over index entries alone: stepping over the rows would read
- * every body on the way. Null when the offset is past the end.
+ * Finds the start of a page with an offset by skipping index entries, because skipping rows would read their bodies. Null
+ * if the offset is past the end.
  */
 function skip(prepare: Prepare, shape: Shape, page: CheckedPage): CheckedPage | null {
   const { sql, values } = toCondition(page);

@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Shape } from '../collection-spec.ts';
 
-/** Raised when a file of the older kind can no longer be read as it is. */
+/** Incremented when older files cannot be read without conversion. */
 const formatVersion = 1;
-/** Marks the file as ours in its header ("DHub"). */
+/** Identifies the hub's files in their header ("DHub"). */
 const applicationId = 0x44487562;
 
 export function tableOf(shape: Shape): string {
@@ -23,18 +23,18 @@ export function bytesColumn(name: string): string {
   return `"b_${name}"`;
 }
 
-/** The index that answers a `where` led by this field; without one, the narrow index of ids. */
+/** The index for a `where` that starts with this field; without a field, the narrow index of ids. */
 export function indexOf(shape: Shape, field: string | undefined): string {
   return field === undefined ? `"i_${shape.name}"` : `"i_${shape.name}_${field}"`;
 }
 
 /**
- * One table a collection. The key is (account_id, id) without rowid: the account is part of the key itself, a page
- * of an account lies together on disk, and an id says nothing about other accounts.
+ * One table for each collection. The key is (account_id, id) without rowid, so the rows of an account are contiguous on
+ * disk, and an id reveals nothing about other accounts.
  */
 export function prepareSchema(db: DatabaseSync, shapes: readonly Shape[]): void {
   checkFormat(db);
-  // A full disk stops no start over a store that is as it should be.
+  // Writes nothing if the schema is current, so that the hub starts on a full disk.
   if (isPrepared(db, shapes)) return;
   db.exec(`BEGIN IMMEDIATE;
     PRAGMA application_id = ${applicationId};
@@ -67,12 +67,15 @@ function checkFormat(db: DatabaseSync): void {
   const application = pragma(db, 'application_id');
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {};
   if (application !== applicationId && (version !== 0 || tables !== 0)) {
-    throw new HubError('UNAVAILABLE', 'The store file holds other data. Name another file in the store URL.');
+    throw new HubError(
+      'UNAVAILABLE',
+      'The store file contains other data. Name another directory in the store URL.',
+    );
   }
   if (version > formatVersion) {
     throw new HubError(
       'UNAVAILABLE',
-      `The store file has format ${version}; this version of the hub knows ${formatVersion}. Start a newer hub.`,
+      `The store file has format ${version}; this version of the hub reads format ${formatVersion}. Start a newer version.`,
     );
   }
 }
@@ -98,7 +101,7 @@ function createTable(db: DatabaseSync, shape: Shape): void {
   const rows = db.prepare(`SELECT name FROM pragma_table_info('c_${shape.name}')`).all();
   const present = new Set(rows.map((row) => `"${row.name}"`));
   const columns = [
-    // A field column has no type: what goes in comes out as it was.
+    // Without a type SQLite does not convert the values.
     ...shape.fields.map((name) => [fieldColumn(name), '']),
     ...shape.counters.map((name) => [counterColumn(name), ' NOT NULL DEFAULT 0']),
     ...shape.bytes.map((name) => [bytesColumn(name), ' BLOB']),
@@ -108,7 +111,7 @@ function createTable(db: DatabaseSync, shape: Shape): void {
   }
 }
 
-/** After a change of the specification: columns are derived from the body, so they can always be made again. */
+/** Recomputes the columns from the bodies after a change of the specification. */
 function refillFields(db: DatabaseSync, shape: Shape): void {
   if (shape.fields.length === 0) return;
   const sets = shape.fields.map((name) => `${fieldColumn(name)} = json_extract(body, '$.${name}')`);
@@ -121,15 +124,15 @@ function createIndexes(db: DatabaseSync, shape: Shape): void {
     .prepare('SELECT name FROM sqlite_schema WHERE type = ? AND tbl_name = ? AND sql IS NOT NULL')
     .all('index', `c_${shape.name}`);
   for (const { name } of old) db.exec(`DROP INDEX "${name}"`);
-  // Skipping an offset or counting reads this narrow index, not the rows with their bodies.
+  // Offsets and counts read this narrow index instead of the rows with their bodies.
   const summaryById = shape.summaryBy === undefined ? shape.summaryFields.map(fieldColumn) : [];
   const keys = ['account_id', 'id', ...summaryById].join(', ');
   db.exec(`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (${keys})`);
   for (const name of shape.indexes) {
-    // The other indexed fields ride along, so that a filter by several fields needs no look at the rows either.
-    const riding = new Set([...shape.indexes, ...(name === shape.summaryBy ? shape.summaryFields : [])]);
-    riding.delete(name);
-    const columns = ['account_id', fieldColumn(name), 'id', ...[...riding].map(fieldColumn)].join(', ');
+    // The index covers the other indexed fields, so that a filter by several fields does not read the rows.
+    const covered = new Set([...shape.indexes, ...(name === shape.summaryBy ? shape.summaryFields : [])]);
+    covered.delete(name);
+    const columns = ['account_id', fieldColumn(name), 'id', ...[...covered].map(fieldColumn)].join(', ');
     db.exec(`CREATE INDEX ${indexOf(shape, name)} ON ${table} (${columns})`);
   }
   for (const name of shape.unique) {

@@ -13,17 +13,17 @@ import { prepareSchema } from './schema.ts';
 import { type Log, openLog, type Sync, syncFile } from './wal.ts';
 
 export interface SqliteOptions {
-  /** The most pages of 4 KiB the file may take; SQLite's own bound when absent. */
+  /** The most pages of 4 KiB in the file; SQLite's own limit by default. */
   pagesMax?: number;
-  /** `fdatasync` when absent. */
+  /** `fdatasync` by default. */
   sync?: Sync;
 }
 
 /**
- * The embedded store: one SQLite file, write-ahead log, every acknowledged commit synced to disk. The file belongs to one
- * process at a time, held by an exclusive lock that ends with the process, however it ends.
+ * The embedded store: one SQLite file with a write-ahead log, in which every acknowledged commit is synced to disk. An
+ * exclusive lock, which ends with the process, admits one process at a time.
  *
- * @param path a file, made with its directory when missing, or `:memory:`
+ * @param path a file, which is created with its directory if it is missing, or `:memory:`
  */
 export function openSqliteStore(
   path: string,
@@ -42,7 +42,7 @@ export function openSqliteStore(
 }
 
 function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
-  if (path !== ':memory:') makeFile(path);
+  if (path !== ':memory:') createFile(path);
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: false });
@@ -63,14 +63,14 @@ function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
   }
 }
 
-/** Only the owner may read the file. It is opened only to be made: closing it again would drop a lock on it. */
-function makeFile(path: string): void {
+/** Creates the file for its owner only. An existing file is not opened here, because closing it would drop its lock. */
+function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     closeSync(openSync(path, 'wx', 0o600));
   } catch (err) {
     if (err instanceof Error && 'code' in err && err.code === 'EEXIST') return;
-    throw unavailable('The store file cannot be made. Check the directory in the store URL.', err);
+    throw unavailable('The store file cannot be created. Check the directory in the store URL.', err);
   }
 }
 
@@ -97,11 +97,11 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log:
   return {
     collection: (name) => find(name).typed(),
     async settle() {
-      // One commit takes both: nothing is ever left.
+      // One commit writes both documents, so there are no outboxes.
     },
     async health() {
       if (!db.isOpen) throw unavailable('The store is closed.');
-      // After a failed commit only a commit can tell that the disk is well again.
+      // After a failed commit only another commit can show that the disk works again.
       if (commits.failure() !== undefined) {
         await commits.run(() =>
           prepare('INSERT OR REPLACE INTO probe (id, at) VALUES (1, unixepoch())').run(),
@@ -117,7 +117,7 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log:
     },
     async close() {
       closing.abort();
-      // The file is not to be closed under them.
+      // The file must stay open until they have ended.
       await Promise.allSettled(copies);
       await commits.close();
       if (db.isOpen) log.close(() => db.close());

@@ -3,70 +3,70 @@ import type { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 
 /**
- * The way of SQLite's write-ahead log to the disk. SQLite itself syncs on the thread that commits, where a busy disk
- * stops the event loop for tens of milliseconds; so it is told not to (`synchronous=OFF`), and what it would do is done
- * here, in its order, on the thread pool: the log after each commit; and when the log is moved into the file, the log,
- * then the file, then the emptied log, with no commit in between. A log is begun anew only when it is empty, so its
- * header never stands before frames of an older one (https://www.sqlite.org/wal.html, https://sqlite.org/src/info/ff5be73dee).
+ * Syncs SQLite's write-ahead log. SQLite itself syncs on the thread that commits, where a busy disk blocks the event loop
+ * for tens of milliseconds. So its syncs are off (`synchronous=OFF`), and the same syncs run here on the thread pool in the
+ * same order: the log after each commit, and at a checkpoint the log, the file and the truncated log, with no commit in
+ * between. The log restarts only when it is empty, so its header never precedes frames of an older log
+ * (https://www.sqlite.org/wal.html, https://sqlite.org/src/info/ff5be73dee).
  */
 export interface Log {
-  /** Resolves when all that was committed is on disk. */
+  /** Resolves when all commits are on disk. */
   sync(): Promise<void>;
-  /** Moves the log into the file when it has grown large. All must be synced, and nothing be committed meanwhile. */
+  /** Checkpoints a large log. All commits must be synced before, and nothing may commit meanwhile. */
   empty(): Promise<void>;
-  /** The same at once, by SQLite itself and whatever the log's size, where the disk lets it. */
+  /** Checkpoints synchronously, whatever the size of the log. Ignores failures. */
   emptyNow(): void;
-  /** The database is closed between: a closed file of it would take its lock along. */
+  /** Calls `closeDatabase` before it closes its own files: closing one of those earlier would drop the database's lock. */
   close(closeDatabase: () => void): void;
 }
 
 /** Resolves when the file's content and size are on disk. */
 export type Sync = (fd: number) => Promise<void>;
 
-/** 1,000 pages, SQLite's own bound for it. */
+/** 1,000 pages, SQLite's default for automatic checkpoints. */
 const logBytesMax = 4_096_000;
 
 export const syncFile: Sync = promisify(fdatasync);
 
-/** Takes a database that has just been read, and so has its log's file. */
+/** The database must have been read before, so that the file of its log exists. */
 export function openLog(db: DatabaseSync, path: string, sync: Sync): Log {
   if (path === ':memory:') return { ...inMemory, close: (closeDatabase) => closeDatabase() };
-  let emptiesAt = logBytesMax;
+  let checkpointAt = logBytesMax;
   db.exec('PRAGMA wal_autocheckpoint = 0');
-  // Not before the database is open and locked: closing a file of it again would drop the lock of who has it open.
+  // Only after the database is open and locked: closing the file would drop the lock of another process that has it open.
   const fileFd = openSync(path, 'r+');
-  // SQLite puts the log beside the file itself, not beside a link to it.
+  // SQLite creates the log beside the file itself, not beside a symbolic link to it.
   const logFd = openSync(`${realpathSync(path)}-wal`, 'r+');
   const size = () => fstatSync(logFd).size;
-  /** A log that still holds something is begun anew by SQLite only, which syncs its header first. */
-  const trust = () => db.exec(`PRAGMA synchronous = ${size() === 0 ? 'OFF' : 'FULL'}`);
+  /** If the log is not empty, SQLite must sync itself: it syncs the header when it restarts the log. */
+  const setSynchronous = () => db.exec(`PRAGMA synchronous = ${size() === 0 ? 'OFF' : 'FULL'}`);
   const emptyNow = () => {
     try {
       db.exec('PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE)');
       fdatasyncSync(logFd);
-      trust();
+      setSynchronous();
     } catch {
-      // The next commit fails too, and tells.
+      // The next commit fails as well and reports the error.
     }
   };
   emptyNow();
   return {
     sync: () => sync(logFd),
     async empty() {
-      if (size() < emptiesAt) return;
-      if (!moveLog(db)) {
-        emptiesAt = size() + logBytesMax;
+      if (size() < checkpointAt) return;
+      if (!checkpoint(db)) {
+        checkpointAt = size() + logBytesMax;
         return;
       }
       await sync(fileFd);
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       await sync(logFd);
-      trust();
-      emptiesAt = logBytesMax;
+      setSynchronous();
+      checkpointAt = logBytesMax;
     },
     emptyNow,
     close(closeDatabase) {
-      // Closing moves the log into the file and deletes it.
+      // Closing checkpoints the log and deletes it.
       db.exec('PRAGMA synchronous = FULL');
       closeDatabase();
       closeSync(fileFd);
@@ -81,8 +81,8 @@ const inMemory = {
   emptyNow: () => {},
 };
 
-/** False where the file cannot take all of the log, which then stays as it is. */
-function moveLog(db: DatabaseSync): boolean {
+/** False if the log could not be copied completely; then it stays as it is. */
+function checkpoint(db: DatabaseSync): boolean {
   try {
     const moved = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get();
     return moved !== undefined && moved.log === moved.checkpointed;

@@ -7,12 +7,12 @@ import type { Prepare } from './reads.ts';
 import { toCondition } from './reads.ts';
 import { bytesColumn, counterColumn, fieldColumn, indexOf, tableOf } from './schema.ts';
 
-/** The statements of a collection; each runs inside a commit that the caller opened. */
+/** The statements of a collection. Each runs inside a transaction that the caller opened. */
 export interface Writes {
   insert(doc: Stored): void;
-  /** Runs statements of which all are kept or none. */
-  together<R>(work: () => R): R;
-  /** All or none. */
+  /** Runs statements in a savepoint: all take effect or none. */
+  atomically<R>(work: () => R): R;
+  /** Inserts all or none. */
   insertMany(docs: readonly Stored[]): void;
   replace(doc: Stored): boolean;
   /** In the order of `shape.fields`. */
@@ -50,7 +50,7 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
     return Number(prepare(sql).run(...values).changes);
   }
 
-  function together<R>(work: () => R): R {
+  function atomically<R>(work: () => R): R {
     prepare('SAVEPOINT many').run();
     try {
       return work();
@@ -64,9 +64,9 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
 
   return {
     insert,
-    together,
+    atomically,
     insertMany(docs) {
-      together(() => {
+      atomically(() => {
         for (const doc of docs) insert(doc);
       });
     },
@@ -85,9 +85,9 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
     },
     deleteMany(filter, limit) {
       const { sql, values } = toCondition(filter);
-      const chosen = `SELECT id FROM ${table} INDEXED BY ${indexOf(shape, filter.where[0]?.name)}
+      const selected = `SELECT id FROM ${table} INDEXED BY ${indexOf(shape, filter.where[0]?.name)}
         WHERE ${sql} ORDER BY id LIMIT ?`;
-      const text = `DELETE FROM ${table} WHERE account_id = ? AND id IN (${chosen})`;
+      const text = `DELETE FROM ${table} WHERE account_id = ? AND id IN (${selected})`;
       return run(text, [filter.accountId, ...values, limit]);
     },
     add(accountId, id, counter, by) {
@@ -99,8 +99,8 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
     sweepExpired(nowMs, limit) {
       if (shape.expires === undefined) return 0;
       const column = fieldColumn(shape.expires);
-      const chosen = `SELECT account_id, id FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ?`;
-      return run(`DELETE FROM ${table} WHERE (account_id, id) IN (${chosen})`, [nowMs, limit]);
+      const selected = `SELECT account_id, id FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ?`;
+      return run(`DELETE FROM ${table} WHERE (account_id, id) IN (${selected})`, [nowMs, limit]);
     },
   };
 }

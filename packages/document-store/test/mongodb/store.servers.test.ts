@@ -64,7 +64,7 @@ describe.skipIf(serverUrl === undefined)(reason, { timeout: 240_000 }, () => {
       .collection<{ _id: string }>('datahub_meta')
       .updateOne({ _id: 'format' }, { $set: { format: 2 } });
     await client.close();
-    await expect(openMongodbStore(url, specs)).rejects.toThrow(/format 2.*Start a newer hub/);
+    await expect(openMongodbStore(url, specs)).rejects.toThrow(/format 2.*Start a newer version/);
   });
 });
 

@@ -61,12 +61,12 @@ describe('a copy of the embedded store', () => {
 
   it('takes the place of nothing that is there, unless told to', async () => {
     writeFileSync(copy, 'precious');
-    await expect(store.backup(copy)).rejects.toThrow(/copy\.db is there already/);
+    await expect(store.backup(copy)).rejects.toThrow(/copy\.db exists already/);
     expect(statSync(copy).size).toBe('precious'.length);
     await store.backup(copy, { overwrite: true });
     await openSqliteStore(copy, specs).close();
     writeFileSync(join(dir, 'other.db.partial'), '');
-    await expect(store.backup(join(dir, 'other.db'))).rejects.toThrow(/partial is there: a backup/);
+    await expect(store.backup(join(dir, 'other.db'))).rejects.toThrow(/partial exists: a backup/);
     await store.backup(join(dir, 'other.db'), { overwrite: true });
     expect(existsSync(join(dir, 'other.db.partial'))).toBe(false);
   });
@@ -80,10 +80,10 @@ describe('a copy of the embedded store', () => {
   it('is said to fail where there is no directory, and leaves nothing when it is broken off', async () => {
     const missing = store.backup(join(dir, 'missing', 'copy.db'));
     await expect(missing).rejects.toEqual(unavailable);
-    await expect(missing).rejects.toThrow(/There is no directory .*missing/);
+    await expect(missing).rejects.toThrow(/The directory .*missing/);
     const stopping = new AbortController();
     const stopped = store.backup(copy, { signal: stopping.signal, onProgress: () => stopping.abort() });
-    await expect(stopped).rejects.toThrow('The backup was broken off.');
+    await expect(stopped).rejects.toThrow('The backup was cancelled.');
     expect(readdirSync(dir).filter((name) => name.startsWith('copy'))).toEqual([]);
     await notes().insert(note('after'));
   });

@@ -75,7 +75,7 @@ describe('the embedded store', () => {
     const db = new DatabaseSync(newer);
     db.exec('PRAGMA user_version = 2');
     db.close();
-    expect(() => openSqliteStore(newer, notes)).toThrow(/format 2.*Start a newer hub/);
+    expect(() => openSqliteStore(newer, notes)).toThrow(/format 2.*Start a newer version/);
     const other = join(dir, 'other.db');
     const foreign = new DatabaseSync(other);
     foreign.exec('CREATE TABLE theirs (x)');
