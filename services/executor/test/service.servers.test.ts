@@ -257,7 +257,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
       await operator.killAll();
       await run('s.insert', { id: i }).then(
         () => written++,
-        (err) => expect(['SOURCE_BROKEN', 'SOURCE_UNREACHABLE']).toContain(err.code),
+        (err) => expect(['OUTCOME_UNKNOWN', 'SOURCE_UNREACHABLE']).toContain(err.code),
       );
     }
     const [{ n }] = (await operator.query(`SELECT count(*) AS n FROM ${table}_log`)) as [{ n: unknown }];
