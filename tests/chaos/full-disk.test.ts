@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import type { OperationDoc } from '@datahub/catalog/documents';
-import { tellWhoseIfFull } from '@datahub/catalog/maintenance/expiry-sweep';
+import { logLargestAccountsIfFull } from '@datahub/catalog/maintenance/expiry-sweep';
 import { openCatalogStore } from '@datahub/catalog/store';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hasSmallDisks, openSmallDisk, type SmallDisk } from '../support/small-disk.ts';
@@ -95,7 +95,7 @@ it.skipIf(!hasSmallDisks)('a full store is told with the accounts that take the 
   const store = await openCatalogStore(`sqlite:${disk.path}/catalog.db`);
   const told: object[] = [];
   const logger = { error: (line: object) => told.push(line) } as never;
-  const tell = () => tellWhoseIfFull(store, { logger }, new AbortController().signal);
+  const tell = () => logLargestAccountsIfFull(store, { logger }, new AbortController().signal);
   const keep = (accountId: string, n: number) =>
     store.operations.insert({
       id: `o${n}`,

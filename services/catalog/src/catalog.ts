@@ -1,4 +1,4 @@
-/** What every part of the catalog works with, and the two moves all of them share: load what is the caller's, update by compare and set. */
+/** The parts that every call of the catalog uses, and what calls share: load a document of the caller, change it by compare and set. */
 
 import type { Beside, Collection, Doc } from '@datahub/document-store';
 import type { Quota } from '@datahub/document-store/quota';
@@ -67,7 +67,7 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
   throw tooMany();
 }
 
-/** Deletes the document as its caller expects it, which must be there. */
+/** Deletes the document at the version that the caller expects. Throws NOT_FOUND if there is none. */
 export async function remove<T extends Doc>({
   collection,
   load,
@@ -84,12 +84,12 @@ export async function remove<T extends Doc>({
 }
 
 function tooMany(): HubError {
-  return new HubError('UNAVAILABLE', 'Too many changes to the same thing at once. Try again.', {
+  return new HubError('UNAVAILABLE', 'Too many concurrent changes to the same document. Try again.', {
     retryable: true,
   });
 }
 
-/** The same words for what never existed and for what belongs to another account. */
+/** One message for a document that never existed and for one of another account. */
 export function notFound(what: string): HubError {
   return new HubError('NOT_FOUND', `There is no such ${what}.`);
 }
@@ -119,7 +119,7 @@ interface Wanted<T extends Doc> {
   what: string;
 }
 
-/** What stands in a hub that is being deleted is gone already. */
+/** Documents of a hub that is being deleted count as deleted. */
 async function loadInHub<T extends Doc & { hubId: string }>(
   catalog: Catalog,
   principal: Principal,
@@ -168,8 +168,8 @@ interface NewNode<T extends Doc> {
 }
 
 /**
- * Inserts a node, then looks whether its hub and its folder are still there. A deletion puts up its tombstone before it
- * looks for content, so one of the two always sees the other.
+ * Inserts a node, then checks that its hub and folder still exist. A deletion writes its tombstone before it looks for
+ * contents, so one of the two always sees the other.
  */
 export async function insertInHub<T extends Doc & { hubId: string; parentNodeId: string }>(
   catalog: Catalog,

@@ -1,6 +1,6 @@
 /**
- * Tells executors which documents changed, and lets a change be answered only when nobody holds the old state: every
- * watcher has acknowledged, or the leases given before the change have run out.
+ * Sends executors the ids of changed documents. A change is answered only when no executor uses the old state: every
+ * watcher has acknowledged the change, or the leases given before it have expired.
  */
 
 import type { WatchRequest, WatchResponse } from '@datahub/proto/catalog/v1/catalog_internal';
@@ -24,9 +24,9 @@ interface Watcher {
 export interface ChangeFeedOptions {
   instanceId: string;
   leaseMs: number;
-  /** True when holders may exist that do not watch here: then every change waits for the leases to run out. */
+  /** True if executors with leases may watch another replica. Then every change waits for the leases to expire. */
   mayMissHolders: () => boolean;
-  /** True when executors may hold what another process gave them before this one started. */
+  /** True if executors may still have leases from a process that ran before this one. */
   holdersBefore?: boolean | undefined;
 }
 
@@ -41,7 +41,7 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     for (const check of waiting) check();
   };
 
-  const allLetGo = (upTo: number) =>
+  const isReleasedByAll = (upTo: number) =>
     !options.mayMissHolders() &&
     performance.now() - lastLossAt > options.leaseMs &&
     [...watchers].every((watcher) => watcher.acknowledged >= upTo);
@@ -54,9 +54,9 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
         watcher.wake();
       }
       return new Promise((resolve) => {
-        if (allLetGo(mine)) return resolve();
+        if (isReleasedByAll(mine)) return resolve();
         const check = () => {
-          if (allLetGo(mine)) done();
+          if (isReleasedByAll(mine)) done();
         };
         const done = () => {
           clearTimeout(timer);
@@ -87,7 +87,7 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
       } finally {
         signal.removeEventListener('abort', end);
         watchers.delete(watcher);
-        // A holder that went silent may still hold leases: for one lease, nothing is answered early.
+        // The executor may still have leases, so every change waits for one lease duration from now.
         lastLossAt = performance.now();
       }
     },

@@ -1,4 +1,4 @@
-/** Whether a stored text can be run at all, asked when it is saved: the same compiler that the executor uses. */
+/** Rejects a statement that cannot run when it is saved, with the compiler that the executor uses. */
 
 import { compileStatement } from '@datahub/statement/compile';
 import type { CheckStatement } from './query.ts';

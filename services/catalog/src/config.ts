@@ -12,26 +12,26 @@ import {
 export interface CatalogConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
   storeUrl: string;
-  /** Where the operator's commands reach a running hub whose store is open to one process; undefined for other stores. */
+  /** The Unix socket for the operator's commands, if only one process can open the store. */
   operatorSocket?: string | undefined;
   namespace: string;
   apiKey?: string | undefined;
   keyFile?: string | undefined;
   /** Public sealing keys, `<id>:<base64url>` each; the first seals. */
   sealingPublicKeys: string[];
-  /** How long it is kept who did what. */
+  /** How long audit entries are kept. */
   auditKeptMs: number;
-  /** Things of each kind in one account; 0 for no bound. */
+  /** Documents of each kind in one account; 0 for no limit. */
   accountQuota: number;
-  /** Bytes of the records and answers that are kept for `Idempotency-Key`, of one account. */
+  /** Bytes of the records and responses stored for `Idempotency-Key`, for each account. */
   keptBytesMax: number;
-  /** How many of this service run over the same store. */
+  /** Catalog processes on the same store. */
   replicas: number;
-  /** How long an executor may hold a definition. */
+  /** How long an executor may cache a definition. */
   leaseMs: number;
 }
 
-/** `apart`: as a process of its own, which no data directory gives its sealing keys. */
+/** `apart`: the catalog runs as its own process, so it cannot read sealing keys from the data directory. */
 export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}): CatalogConfig {
   const dataDir = reader.text('DATAHUB_DATA_DIR', 'data');
   const storeUrl = readStoreUrl(reader, 'catalog');

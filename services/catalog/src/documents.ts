@@ -1,4 +1,4 @@
-/** What the catalog keeps: one document a thing, each naming its parent, so that trees are derived and never stored. */
+/** The documents of the catalog. Each names its parent, so trees are derived and never stored. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
@@ -20,7 +20,7 @@ export interface HubDoc extends Doc, Dated {
   label: string;
   /** 0 or 1. */
   archived: number;
-  /** 0, or 1: a tombstone: from here on the hub and all in it are gone for callers; a sweep removes them. */
+  /** 1 for a tombstone: callers see neither the hub nor its contents, and a sweep deletes them. Else 0. */
   deleting: number;
   /** Of a tombstone: the entry of the audit that is written when it goes. */
   deleted?: AuditDoc;
@@ -36,7 +36,7 @@ export interface FolderDoc extends Doc, Dated {
   parentNodeId: string;
   nodeSubType: NodeSubType;
   label: string;
-  /** 1 while its emptiness is checked before it goes; nothing is created below it meanwhile. */
+  /** 1 while a deletion checks that it is empty; nothing can be created in it meanwhile. */
   deleting: number;
 }
 
@@ -125,7 +125,7 @@ export interface SignatureDoc extends Doc {
   signatureJson: string;
 }
 
-/** Who did what to which thing; written once. What is counted has one for each hour, key, action and thing. */
+/** An audit entry: which key did what to which document. Counted actions have one entry per hour, key, action and document. */
 export interface AuditDoc extends Doc {
   at: number;
   keyId: string;

@@ -50,7 +50,7 @@ export function patchFolder(
     : { ...folder, label, parentNodeId };
 }
 
-/** True when `folderId` stands at or above `fromId`: moving it there would cut a circle out of the tree. */
+/** True if `folderId` is `fromId` or an ancestor of it. Moving the folder there would make a cycle. */
 export function isAbove(folderId: string, fromId: string, folders: Parents): boolean {
   let at: string | undefined = fromId;
   for (let steps = 0; at !== undefined && steps <= folders.size; steps++) {
@@ -60,12 +60,12 @@ export function isAbove(folderId: string, fromId: string, folders: Parents): boo
   return false;
 }
 
-/** Folders below one another; a tree of more levels is for no reader, and few programs walk it. */
+/** Levels of nested folders. */
 export const levelsMax = 64;
 
 type Parents = ReadonlyMap<string, Pick<FolderDoc, 'parentNodeId'>>;
 
-/** How many folders there are from a node up to its category; past `levelsMax` it is not counted on. */
+/** The number of folders from a node up to its category; counting stops beyond `levelsMax`. */
 export function levelOf(nodeId: string, folders: Parents): number {
   let level = 0;
   for (let at = folders.get(nodeId); at !== undefined && level <= levelsMax; level++) {
@@ -74,7 +74,7 @@ export function levelOf(nodeId: string, folders: Parents): number {
   return level;
 }
 
-/** How many levels a folder and what is below it take. */
+/** The number of levels of a folder and its descendants. */
 export function heightOf(folderId: string, folders: Parents): number {
   const top = levelOf(folderId, folders);
   let height = 1;

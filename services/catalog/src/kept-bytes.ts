@@ -1,16 +1,16 @@
-/** How much the records and answers kept for `Idempotency-Key` take, account by account. */
+/** Counts the bytes of the records and responses stored for `Idempotency-Key`, by account. */
 
 import type { Collection } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { OperationDoc } from './documents.ts';
 
-/** What a record takes without its answer. */
+/** The size of a record without its response. */
 export const recordBytes = 1_024;
 
 export interface KeptBytes {
-  /** Before a record is made. Rejects with RATE_LIMITED where the account has no room for one. */
+  /** Call before inserting a record. Rejects with RATE_LIMITED if the account has no room for it. */
   requireRoom(accountId: string): Promise<void>;
-  /** Counts an answer in, where there is room for it. */
+  /** Adds the size of a response; false if the account has no room for it. */
   takes(accountId: string, bytes: number): boolean;
 }
 
@@ -19,12 +19,12 @@ interface Options {
   nowMs: () => number;
 }
 
-/** Records expire, and other processes make some: the sum is read anew after so long. */
+/** The sum is read again after this time, because records expire and other processes insert some. */
 const freshMs = 60_000;
 const accountsMax = 1_000;
 const pageSize = 5_000;
 
-/** Right to what is kept within a minute in other processes; one process is exact but for what expired meanwhile. */
+/** The sum of one process is exact except for records that expired; records of other processes count within a minute. */
 export function createKeptBytes(operations: Collection<OperationDoc>, options: Options): KeptBytes {
   const { bytesMax, nowMs } = options;
   const accounts = new Map<string, { bytes: number; at: number }>();
@@ -32,7 +32,7 @@ export function createKeptBytes(operations: Collection<OperationDoc>, options: O
   async function sumOf(accountId: string): Promise<number> {
     let bytes = 0;
     let afterId: string | undefined;
-    // More than the bound need not be counted.
+    // Stop at the limit.
     while (bytes <= bytesMax) {
       const after = afterId === undefined ? {} : { afterId };
       const page = await operations.findSummaries({ accountId, ...after, limit: pageSize });

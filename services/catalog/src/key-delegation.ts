@@ -1,4 +1,4 @@
-/** How far a key reaches, and that it hands on nothing beyond: pure rules. */
+/** Delegation: a key grants other keys at most its own scopes, limits and lifetime. Pure rules. */
 
 import { parseExact } from '@datahub/contract/exact-json';
 import {
@@ -13,7 +13,7 @@ import type { KeyDoc, RateBudgetDoc } from './documents.ts';
 
 export type KeyReach = Pick<KeyDoc, 'scopes' | 'limits' | 'expiresAt'>;
 
-/** Nobody makes a key that may do more, or longer, than the key it is made with. */
+/** Throws SCOPE_DENIED if the new key would be able to do more, or last longer, than the key that makes it. */
 export function requireNoMore(maker: KeyReach, made: KeyReach): void {
   const beyond = made.scopes.find((scope) => !maker.scopes.includes('*') && !maker.scopes.includes(scope));
   if (beyond !== undefined)
@@ -54,7 +54,7 @@ export function inheritBudgets(maker: KeyDoc | null, made: KeyDoc): KeyDoc {
   );
 }
 
-/** Nobody ends a key that may do more, or longer, than the key it is done with: its callers would be cut off by less. */
+/** Throws SCOPE_DENIED if the other key can do more, or lasts longer: a weaker key must not cut off its callers. */
 export function requireNoStronger(caller: KeyReach, other: KeyReach): void {
   try {
     requireNoMore(caller, other);

@@ -63,7 +63,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
   return query;
 }
 
-/** What is meant where nothing is said: MongoDB's commands say themselves what they do. */
+/** The default command: a MongoDB command names its own verb. */
 function commandOf({ engine, query }: NewQuery): string {
   return (engine === 'mongodb' ? verbOf(query) : undefined) ?? 'SELECT';
 }

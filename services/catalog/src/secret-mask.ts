@@ -1,4 +1,4 @@
-/** What callers are shown of a secret: a short lead and always eight asterisks, so that its length is not told. */
+/** Masks for secrets: a short prefix and always eight asterisks, so that the mask does not reveal the length. */
 
 const stars = '*'.repeat(8);
 
@@ -21,7 +21,7 @@ export function maskKey(): string {
   return stars;
 }
 
-/** True for a text that only a mask looks like: at most two characters and exactly eight asterisks. */
+/** True for a text with the form of a mask: at most two characters, then exactly eight asterisks. */
 export function looksLikeMask(text: string): boolean {
   const characters = [...text];
   if (characters.length < 8 || characters.length > 10) return false;

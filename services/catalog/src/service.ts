@@ -14,7 +14,7 @@ import type { CatalogConfig } from './config.ts';
 import { createKeptBytes } from './kept-bytes.ts';
 import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { createLeftovers, sweepLeftovers } from './maintenance/deletion-sweep.ts';
-import { startUpkeep } from './maintenance/expiry-sweep.ts';
+import { startExpirySweep } from './maintenance/expiry-sweep.ts';
 import { operate, readOperatorRequest } from './maintenance/operator.ts';
 import type { CheckStatement } from './query.ts';
 import { createAuditCalls } from './rpc/audit.ts';
@@ -86,7 +86,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
               : operate(catalog, readOperatorRequest(request)),
           logger: deps.logger,
         });
-  const upkeep = startUpkeep(store, { ...deps, leftovers, auditKeptMs: config.auditKeptMs });
+  const expirySweep = startExpirySweep(store, { ...deps, leftovers, auditKeptMs: config.auditKeptMs });
   sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
 
   return {
@@ -105,7 +105,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     health: () => store.health(),
     stopWatches: () => changes.close(),
     close: async () => {
-      upkeep.close();
+      expirySweep.close();
       changes.close();
       await operator?.close();
       await store.close();

@@ -1,11 +1,11 @@
-/** Whether the file of an embedded store is there, and is what it was. */
+/** Checks the file of an embedded store at startup. */
 
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { HubError } from '@datahub/service-kit/call/error';
 import { openCatalogStore } from './store.ts';
 
-/** True where the store keeps credentials that are sealed already: a key that is made now would open none of them. */
+/** True if the store has sealed credentials. A newly generated key could not open them. */
 export async function hasSealed(storeUrl: string): Promise<boolean> {
   const path = pathOf(storeUrl);
   if (path !== undefined && sizeOf(path) <= 0) return false;
@@ -17,7 +17,7 @@ export async function hasSealed(storeUrl: string): Promise<boolean> {
   }
 }
 
-/** Throws where the file is empty beside others that only a used hub leaves: it was lost, and is not to be begun anew. */
+/** Throws if the file is empty but files of a used hub stand beside it: the data was lost, and a new store would hide that. */
 export function requireWhole(storeUrl: string): void {
   const path = pathOf(storeUrl);
   if (path === undefined || sizeOf(path) !== 0) return;
@@ -26,7 +26,7 @@ export function requireWhole(storeUrl: string): void {
   if (found === undefined) return;
   throw new HubError(
     'UNAVAILABLE',
-    `${path} is empty, but ${found} beside it is not: what the hub kept was lost. Put a backup in its place. To begin anew, remove the empty file.`,
+    `${path} is empty, but ${found} next to it is not: the data of the hub is lost. Restore a backup. To start with an empty hub, delete the empty file.`,
     { retryable: false },
   );
 }
@@ -36,7 +36,7 @@ function pathOf(storeUrl: string): string | undefined {
   return storeUrl.startsWith('sqlite:') && path !== ':memory:' ? path : undefined;
 }
 
-/** In bytes; -1 where there is none. */
+/** In bytes; -1 if there is no file. */
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? -1;
 }

@@ -11,8 +11,8 @@ export interface TreeParts {
 }
 
 /**
- * Folders stand before leaves, each in order of creation. A leaf whose folder is gone hangs below its category, so
- * that nothing is ever out of reach.
+ * Folders come before leaves, each in order of creation. A leaf whose folder is gone is shown below its category, so
+ * that everything can be reached.
  */
 export function buildTree({ hub, folders, sources, queries }: TreeParts): Node {
   const queriesRoot = category(hub, 'queries');

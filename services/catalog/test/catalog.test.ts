@@ -255,7 +255,7 @@ describe('the catalog', () => {
       await expect(rename('late', { load: stale })).rejects.toEqual(
         expect.objectContaining({
           code: 'UNAVAILABLE',
-          message: 'Too many changes to the same thing at once. Try again.',
+          message: 'Too many concurrent changes to the same document. Try again.',
           retryable: true,
         }),
       );

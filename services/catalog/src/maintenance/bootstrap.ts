@@ -1,4 +1,4 @@
-/** The first account and its key, made once per store however many replicas start at the same time. */
+/** Creates the first account and its key, once per store, even if several replicas start at the same time. */
 
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -11,9 +11,9 @@ import { makeKey } from '../key.ts';
 import type { CatalogStore } from '../store.ts';
 
 export interface BootstrapOptions {
-  /** The operator's key, taken as it is. */
+  /** The key that the operator chose. */
   apiKey?: string | undefined;
-  /** Where a key that is made here is kept, with mode 0600. Undefined: a key must be given. */
+  /** The file for a generated key, mode 0600. Undefined: no key is generated. */
   keyFile?: string | undefined;
   nowMs: number;
   createId: CreateId;
@@ -37,7 +37,7 @@ export async function bootstrap(store: CatalogStore, options: BootstrapOptions):
   const hasKey = (await store.keys.count({ accountId: account.id })) > 0;
   if (hasKey || options.keyFile === undefined) return { accountId: account.id, addedKey: false };
   const { doc, secret } = makeKey({ name: 'first key', scopes: ['*'], limits: {}, expiresAt: null }, context);
-  // First: a key that is in the store and in no file is known to nobody, and there would be no other one.
+  // The file comes first: a key that is only in the store is known to nobody.
   await keep(options.keyFile, secret);
   await store.keys.insert(doc);
   return { accountId: account.id, madeKey: secret, addedKey: false };

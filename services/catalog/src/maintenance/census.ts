@@ -1,4 +1,4 @@
-/** Whose documents fill the store: looked up when it is full, for the operator's log. */
+/** Finds the accounts with the most data when the store is full, for the operator's log. */
 
 import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Collection, Doc, Position } from '@datahub/document-store';
@@ -11,10 +11,10 @@ export interface Share {
 
 const pageSize = 50;
 const namedMax = 5;
-/** What was not seen by then is not counted. */
+/** Documents that were not read by then are not counted. */
 const tookMaxMs = 30_000;
 
-/** The accounts that take the most, largest first; others are served between any two pages. */
+/** The largest accounts, largest first. Yields to other work between pages. */
 export async function largestAccounts(store: CatalogStore, closed: AbortSignal): Promise<Share[]> {
   const { hubs, folders, sources, queries, signatures, operations, audit } = store;
   const stopAt = performance.now() + tookMaxMs;

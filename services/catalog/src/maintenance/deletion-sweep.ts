@@ -1,4 +1,4 @@
-/** Removes what a tombstone hid, and takes up again what a crash left half done. */
+/** Deletes the contents of deleted hubs, and finishes deletions that a crash interrupted. */
 
 import type { Collection, Doc } from '@datahub/document-store';
 import type { FolderDoc, HubDoc } from '../documents.ts';
@@ -19,7 +19,7 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   await store.hubs.delete(hub.accountId, hub.id, { beside });
 }
 
-/** Visits every hub and folder once: finishes deletions of hubs, and gives folders back whose deletion was cut off. */
+/** Reads every hub and folder once: finishes deletions of hubs, and restores folders whose deletion was interrupted. */
 export async function sweepLeftovers(store: CatalogStore): Promise<void> {
   for await (const hub of scanAll<HubDoc>(store.hubs)) {
     if (hub.deleting) await sweepHub(store, hub);
@@ -40,19 +40,19 @@ export async function* scanAll<T extends Doc>(collection: Collection<T>): AsyncI
   }
 }
 
-/** Gives back a folder that was marked to be deleted. False where it was changed meanwhile, or is gone. */
+/** Restores a folder that was marked for deletion. False if it has changed since, or is gone. */
 export function unmarkFolder(store: CatalogStore, marked: FolderDoc): Promise<boolean> {
   return store.folders.replace({ ...marked, deleting: 0, version: marked.version + 1 });
 }
 
-/** What is left to do of changes that have been made already. */
+/** Cleanup that is still to do after changes that are already in force. */
 export interface Leftovers {
-  /** Does the rest of the change to this document, now or, where that fails, with `retry`. True where it is done. */
+  /** Runs the cleanup for this document now; if it fails, `retry` runs it again. True if it succeeded. */
   finish(id: string, rest: () => Promise<unknown>): Promise<boolean>;
   retry(): Promise<void>;
 }
 
-/** Beyond it, the next start finds what is left. */
+/** Cleanup beyond this number is found by the next start. */
 const leftoversMax = 1_000;
 
 export function createLeftovers(onFailure: (err: unknown) => void): Leftovers {

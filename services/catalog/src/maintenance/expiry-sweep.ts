@@ -1,4 +1,4 @@
-/** Finishes what a failure left, and removes what has had its time: kept answers, counted minutes, old audit. */
+/** Retries failed cleanup, and deletes expired documents: stored responses, rate windows, old audit entries. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Closable } from '@datahub/service-kit/process/lifecycle';
@@ -7,26 +7,26 @@ import type { CatalogStore } from '../store.ts';
 import { largestAccounts } from './census.ts';
 import type { Leftovers } from './deletion-sweep.ts';
 
-/** Uses are counted for so long under the moment at which it began. */
+/** Uses are counted in intervals of this length; an entry has the time at which its interval began. */
 export const countedMs = 3_600_000;
 
 const everyMs = 60_000;
-/** Of one write, and how long others have the store after it. */
+/** Documents deleted by one write, and the pause after it in which others use the store. */
 const removedMax = 1_000;
 const restMs = 500;
 
-interface UpkeepOptions {
+interface SweepOptions {
   nowMs: () => number;
-  /** How long it is kept who did what. */
+  /** How long audit entries are kept. */
   auditKeptMs: number;
 }
 
-type Upkept = Pick<CatalogStore, 'operations' | 'windows' | 'audit'>;
+type SweptCollections = Pick<CatalogStore, 'operations' | 'windows' | 'audit'>;
 
-/** `closed`: fires when the rest should be left for another time. */
+/** `closed`: when it fires, the rest is left for the next sweep. */
 export async function removeExpired(
-  store: Upkept,
-  { nowMs, auditKeptMs }: UpkeepOptions,
+  store: SweptCollections,
+  { nowMs, auditKeptMs }: SweepOptions,
   closed: AbortSignal,
 ): Promise<void> {
   const now = nowMs();
@@ -41,10 +41,10 @@ async function removeAll(remove: (max: number) => Promise<number>, closed: Abort
   }
 }
 
-/** At once and then each minute, one after the other. */
-export function startUpkeep(
+/** Sweeps now and then every minute, never two sweeps at once. */
+export function startExpirySweep(
   store: CatalogStore,
-  options: UpkeepOptions & { logger: Logger; leftovers: Leftovers },
+  options: SweepOptions & { logger: Logger; leftovers: Leftovers },
 ): Closable {
   const closing = new AbortController();
   let working = false;
@@ -52,7 +52,7 @@ export function startUpkeep(
     if (working) return;
     working = true;
     try {
-      await tellWhoseIfFull(store, options, closing.signal);
+      await logLargestAccountsIfFull(store, options, closing.signal);
       await store.settle();
       await options.leftovers.retry();
       await removeExpired(store, options, closing.signal);
@@ -74,11 +74,11 @@ export function startUpkeep(
   };
 }
 
-/** The code of SQLite for a disk or a file without room. */
+/** SQLite's result code SQLITE_FULL. */
 const sqliteFull = 13;
 
-/** A store that is full is told each minute, with the accounts that take the most of it. */
-export async function tellWhoseIfFull(
+/** Logs, every minute while the store is full, the accounts that use the most space. */
+export async function logLargestAccountsIfFull(
   store: CatalogStore,
   { logger }: { logger: Pick<Logger, 'error'> },
   closed: AbortSignal,

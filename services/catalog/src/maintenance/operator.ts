@@ -1,4 +1,4 @@
-/** What an operator does to keys and accounts with the store at hand, past the public face: nobody's key is asked for. */
+/** The operator's commands for keys and accounts. They need access to the store, and no API key. */
 
 import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call/call';
@@ -29,7 +29,7 @@ export function readOperatorRequest(asked: unknown): OperatorRequest {
 
 /** Answers as the public API does, in the audit as the key `operator`. Rejects with HubError. */
 export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
-  // What keys have to do with neither seals nor tells executors; and an account that is full can still get a key.
+  // Commands for keys need neither the sealer nor the change feed, and work for an account over its quota.
   const catalog = { ...parts, quota: createQuota(0) } as Catalog;
   const calls = createKeyCalls(catalog);
   const { accountId, made } = await accountFor(parts, asked);

@@ -107,19 +107,19 @@ async function deleteHub(
   requireVersion(hub, request);
   if (!request.recursive) await requireEmpty(catalog, hub);
   const entry = auditEntry(catalog, ctx, { rpc: 'deleteHub', resourceId: hub.id });
-  const buried: HubDoc = { ...hub, deleting: 1, version: hub.version + 1 };
+  const tombstone: HubDoc = { ...hub, deleting: 1, version: hub.version + 1 };
   if (request.recursive) {
-    if (!(await hubs.replace(buried, entry))) return deleteHub(catalog, ctx, request);
+    if (!(await hubs.replace(tombstone, entry))) return deleteHub(catalog, ctx, request);
   } else {
-    buried.deleted = entry.doc as AuditDoc;
-    if (!(await hubs.replace(buried))) return deleteHub(catalog, ctx, request);
+    tombstone.deleted = entry.doc as AuditDoc;
+    if (!(await hubs.replace(tombstone))) return deleteHub(catalog, ctx, request);
     await requireEmpty(catalog, hub).catch(async (err) => {
-      const giveBack = () => hubs.replace({ ...hub, version: buried.version + 1 });
+      const giveBack = () => hubs.replace({ ...hub, version: tombstone.version + 1 });
       throw (await catalog.leftovers.finish(hub.id, giveBack)) ? err : outcomeUnknown(err);
     });
   }
   await catalog.changes.publish([hub.id]);
-  await catalog.leftovers.finish(hub.id, () => sweepHub(catalog.store, buried));
+  await catalog.leftovers.finish(hub.id, () => sweepHub(catalog.store, tombstone));
 }
 
 async function requireEmpty({ store }: Catalog, hub: HubDoc): Promise<void> {

@@ -30,7 +30,7 @@ type KeyCalls = Pick<
 
 const overlapDefaultMs = 3_600_000;
 const endAttemptsMax = 50;
-/** A key's last use is noted this coarsely, so that using it does not write each time. */
+/** The last use of a key is recorded at this resolution, so that not every use writes. */
 const lastUsedStepMs = 60_000;
 
 export function createKeyCalls(catalog: Catalog): KeyCalls {
@@ -84,12 +84,12 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       const caller = await store.keys.get(context.accountId, context.principal.keyId);
       requireNoMore(reachOf(context.principal, caller), old);
       if (old.expiresAt !== null && old.expiresAt <= context.nowMs) {
-        throw new HubError('CONFLICT', 'This key has ended and cannot be replaced. Make a new one.');
+        throw new HubError('CONFLICT', 'This key has expired and cannot be rotated. Create a new one.');
       }
       const { name, scopes, limits, expiresAt } = old;
       const made = makeKey({ name, scopes, limits, expiresAt }, context);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
-      // Both keys share one budget while the old one lives on.
+      // Both keys share one budget while the old one is valid.
       await store.keys.insert({ ...made.doc, budgets: budgetsOf(old) });
       const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
       const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
@@ -127,7 +127,7 @@ interface Ending {
   entry: Beside;
 }
 
-/** Last uses are noted meanwhile, so this repeats until its own write is the one that counts. */
+/** Retries, because uses of the key change its document at the same time. */
 async function endKey(catalog: Catalog, { key, expiresAt, entry }: Ending): Promise<void> {
   for (let attempt = 0; attempt < endAttemptsMax; attempt++) {
     const current = await loadKey(catalog, key.accountId, key.id);
@@ -139,7 +139,7 @@ async function endKey(catalog: Catalog, { key, expiresAt, entry }: Ending): Prom
   });
 }
 
-/** The old key goes on, so the new one, which nobody has seen, must not stay. */
+/** The old key stays valid, so the new one, which nobody has seen, is deleted. */
 async function takeBack({ store }: Catalog, made: KeyDoc, err: unknown): Promise<never> {
   if (err instanceof HubError && err.code === 'OUTCOME_UNKNOWN') throw err;
   await store.keys.delete(made.accountId, made.id).catch((failed) => {
@@ -148,12 +148,12 @@ async function takeBack({ store }: Catalog, made: KeyDoc, err: unknown): Promise
   throw err;
 }
 
-/** How far the caller's own key reaches; the operator, who needs none, is bound by no end of it. */
+/** What the caller's key may do. The operator has no key, so no expiry limits what the operator creates. */
 function reachOf({ scopes, limits }: Principal, own: KeyDoc | null): KeyReach {
   return { scopes, limits: fromLimits(limits), expiresAt: own?.expiresAt ?? null };
 }
 
-/** An id that is unknown now never comes to be: a key limited to it could do nothing. */
+/** Ids are never reused, so a key limited to an unknown id could do nothing. */
 async function requireKnownIds(
   catalog: Catalog,
   principal: Principal,
@@ -175,7 +175,7 @@ async function requireKnownIds(
   check.done();
 }
 
-/** In the background and without a second try: somebody else's note is as good. */
+/** In the background and without a retry: a concurrent call writes the same. */
 function noteUse({ store }: Catalog, key: KeyDoc, nowMs: number): void {
   if (key.lastUsedAt !== null && nowMs - key.lastUsedAt < lastUsedStepMs) return;
   store.keys.replace({ ...key, lastUsedAt: nowMs, version: key.version + 1 }).catch(() => {});

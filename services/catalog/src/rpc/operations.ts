@@ -19,7 +19,7 @@ import { entryIdOf } from './audit.ts';
 type OperationCalls = Pick<Calls<typeof CatalogServiceService>, 'beginOperation' | 'finishOperation'>;
 
 const keptMs = 24 * 3_600_000;
-/** Longer than any operation may take: a record still open then was left by a process that died. */
+/** Longer than any operation may take. A record that is still open then belongs to a process that died. */
 const openMaxMs = 300_000;
 
 const nothing = {
@@ -51,7 +51,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
       } catch (err) {
         if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
       }
-      // Another one came at the same time.
+      // Another call inserted the record at the same time.
       const other = await operations.get(accountId, doc.id);
       if (other === null)
         throw new HubError('UNAVAILABLE', 'The operation ended just now. Try again.', { retryable: true });
@@ -62,7 +62,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
   };
 }
 
-/** What only reads is carried out each time. A query that is not there will be refused, and leaves nothing either. */
+/** Operations that only read are not recorded. Neither is a query that does not exist, because it will be refused. */
 async function isReadOnly({ store }: Catalog, accountId: string, queryId: string): Promise<boolean> {
   if (queryId === '') return false;
   const query = await store.queries.get(accountId, queryId);
@@ -127,13 +127,13 @@ async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promis
   };
 }
 
-/** Finds out whether an operation was carried out whose end was not told. */
+/** Finds out whether an operation without a recorded outcome was carried out. */
 async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
   const { settling } = request;
   const isLeft = found.unknown === 1 || doc.begunAt - (found.begunAt ?? found.createdAt) > openMaxMs;
   const entry = settling === Settling.SETTLING_AUDIT ? await findEntry(catalog, found, isLeft) : null;
   if (entry !== null) {
-    const note = `It was carried out (${entry.action} of ${entry.resourceId}). Its answer was not kept.`;
+    const note = `It was carried out (${entry.action} of ${entry.resourceId}). Its response was not stored.`;
     await catalog.store.operations.replace({ ...found, version: found.version + 1, open: 0, note });
     return { ...nothing, state: State.STATE_DONE, note };
   }
@@ -142,7 +142,7 @@ async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promis
   return takeOver(catalog, found, { ...found, unknown: 0, begunAt: doc.begunAt });
 }
 
-/** The entry that the operation left, kept together with its change. */
+/** The audit entry of the operation, which the store wrote in one step with its change. */
 async function findEntry(
   catalog: Catalog,
   found: OperationDoc,
@@ -153,12 +153,12 @@ async function findEntry(
   const { audit, settle: bringAll } = catalog.store;
   const entry = await audit.get(found.accountId, id);
   if (entry !== null || !everywhere) return entry;
-  // It may still wait beside what was changed.
+  // It may still wait in the outbox of the changed document.
   await bringAll();
   return audit.get(found.accountId, id);
 }
 
-/** Of two callers at once, one begins it. */
+/** Of two concurrent callers, one begins the operation. */
 async function takeOver(
   { store }: Catalog,
   old: OperationDoc,
@@ -188,7 +188,7 @@ async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext
   const kept = request.kept && catalog.keptBytes.takes(accountId, body.length);
   const note =
     request.kept && !kept
-      ? 'It was carried out. The account has no room left to keep its answer.'
+      ? 'It was carried out. The account has no room left to store its response.'
       : request.note;
   const done = { ...found, version, open: 0, unknown: 0, status, contentType, kept, note };
   const size = recordBytes + (kept ? body.length : 0);

@@ -1,4 +1,4 @@
-/** One page of a list, with how many there are in all. */
+/** Reads one page of a list and the total number of documents. */
 
 import type { Collection, Doc, Scalar } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -9,14 +9,14 @@ interface ListFilter {
   descending?: boolean;
 }
 
-/** What a list without a limit gives at most. */
+/** Documents of a list without a limit. */
 const listMax = 10_000;
 /** Read at a time: as many as are still small where each is as large as it may be. */
 const batchMax = 200;
-/** Of an answer; far more than lists have, and what neither the hub nor its caller wants to hold many times over. */
+/** Characters of one response. It bounds the memory that one list takes. */
 const charactersMax = 32 * 1_048_576;
 
-/** Throws TOO_LARGE for a list that is longer than anybody should be given at once. */
+/** Throws TOO_LARGE for a page of more than `charactersMax`. */
 export async function listPage<T extends Doc>(
   collection: Collection<T>,
   filter: ListFilter,
@@ -31,7 +31,7 @@ export async function listPage<T extends Doc>(
   return { docs, total };
 }
 
-/** The same where a key is limited to these ids. */
+/** The same for a key that is limited to these ids. */
 export async function listNamed<T extends Doc>(
   collection: Collection<T>,
   { accountId, ids, isListed }: { accountId: string; ids: string[]; isListed: (doc: T) => boolean },
@@ -70,6 +70,6 @@ function tooLarge(): HubError {
   const mebibytes = charactersMax / 1_048_576;
   return new HubError(
     'TOO_LARGE',
-    `The list is larger than ${mebibytes} MiB. Ask for a part of it, with limit and offset.`,
+    `The list is larger than ${mebibytes} MiB. Request a part of it with limit and offset.`,
   );
 }

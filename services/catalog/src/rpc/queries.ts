@@ -104,7 +104,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       const load = () => loadQuery(catalog, principal, queryId);
       const entry = auditEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: queryId });
       await remove({ collection: store.queries, load, expected, entry });
-      // Nobody finds it without its query. One that cannot be removed now goes with the hub.
+      // Nothing reads it without its query. If it cannot be deleted now, it is deleted with the hub.
       await store.signatures.delete(principal.accountId, queryId).catch(() => {});
       await catalog.changes.publish([queryId]);
       return {};
@@ -112,7 +112,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
   };
 }
 
-/** What the source as it is now said of the query as it is now; empty where that is not known. */
+/** The signature, if it describes the current query at the current source; else empty. */
 async function currentSignature({ store }: Catalog, query: QueryDoc): Promise<string> {
   const [described, source] = await Promise.all([
     store.signatures.get(query.accountId, query.id),
@@ -154,7 +154,7 @@ async function changeQuery(
     context: request.context?.variables,
     source: source && { id: source.id, engine: source.engine },
   });
-  // A stored text is taken as it is; a changed one must fit, so that a rename never fails over an old statement.
+  // Only a changed statement is checked, so that renaming never fails because of an old one.
   if (
     next.query !== doc.query ||
     next.command !== doc.command ||

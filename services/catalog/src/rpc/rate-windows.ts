@@ -1,4 +1,4 @@
-/** Budgets of requests that all gateways share: one counter for a key and minute, moved by the store's atomic step. */
+/** Request budgets that all gateways share: one counter per key and minute, incremented atomically in the store. */
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -33,7 +33,7 @@ interface Take {
   count: number;
 }
 
-/** What is taken in all, this one included. */
+/** The total for the window, including this request. */
 async function take(
   { store: { windows } }: Catalog,
   { accountId, id, endsAt, count }: Take,

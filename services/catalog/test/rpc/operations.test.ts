@@ -57,7 +57,7 @@ describe('a record of an operation', () => {
     await finish(recordId, { unknown: true });
     const again = await begin();
     expect(again).toMatchObject({ state: State.STATE_DONE, kept: false });
-    expect(again.note).toBe(`It was carried out (hub.create of ${hub?.hubId}). Its answer was not kept.`);
+    expect(again.note).toBe(`It was carried out (hub.create of ${hub?.hubId}). Its response was not stored.`);
   });
 
   it('tells so as well where its end was not written at all', async () => {
@@ -116,7 +116,7 @@ describe('a record of an operation', () => {
     expect(await begin({ idempotencyKey: 'no room' })).toMatchObject({
       state: State.STATE_DONE,
       kept: false,
-      note: 'It was carried out. The account has no room left to keep its answer.',
+      note: 'It was carried out. The account has no room left to store its response.',
     });
     const refused = {
       code: 'RATE_LIMITED',
