@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { cells, ended, executablePath, fillSource, useConsole } from '../support/console.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
@@ -162,5 +164,32 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByLabel('Name', { exact: true }).fill(`${label} again`);
     await button('Rename').click();
     await page.getByRole('treeitem', { name: `${label} again` }).waitFor();
+  });
+
+  it('gives snippets that run as they are', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = "SELECT region, note, 10.50 AS price FROM sales WHERE region = :region AND 'x' <> :other";
+    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'used', query }));
+    await goTo('query', config.query.queryId);
+    await page.getByLabel('region', { exact: true }).fill("o'hara");
+    await page.getByLabel('other', { exact: true }).fill('"$HOME" \\ `id` é');
+    await button('Use it').click();
+    const textOf = async (name: string) => {
+      await page.getByRole('tab', { name, exact: true }).click();
+      return (await page.locator('.copy-block pre').textContent()) ?? '';
+    };
+    const env = { ...process.env, DATAHUB_KEY: shared.key };
+    const run = async (program: string, args: string[]) =>
+      (await promisify(execFile)(program, args, { env })).stdout;
+    const node = [
+      process.execPath,
+      ['--input-type=module-typescript', '-e', await textOf('TypeScript')],
+    ] as const;
+    expect(await run('bash', ['-c', await textOf('curl')])).toContain('"price":10.50');
+    expect(await run(node[0], [...node[1]])).toContain('price: 10.5');
+    const python = await textOf('Python');
+    const hasPython = await run('python3', ['--version']).catch(() => undefined);
+    if (hasPython !== undefined) expect(await run('python3', ['-c', python])).toContain("Decimal('10.50')");
   });
 });
