@@ -30,6 +30,7 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view';
+import { quotedName } from '../schema/names.ts';
 import { look, style, variableMarks } from './look.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
@@ -42,7 +43,11 @@ function languageOf(engine: string, options: EditorOptions): Extension {
   return [
     sql({ dialect, upperCaseKeywords: true }),
     autocompletion({
-      override: [variableSource(options), schemaSource(options), keywordCompletionSource(dialect, true)],
+      override: [
+        variableSource(options),
+        schemaSource(options, engine),
+        keywordCompletionSource(dialect, true),
+      ],
       activateOnTypingDelay: 40,
     }),
   ];
@@ -59,7 +64,7 @@ function variableSource({ variables }: EditorOptions) {
   };
 }
 
-function schemaSource({ complete }: EditorOptions) {
+function schemaSource({ complete }: EditorOptions, engine: string) {
   return async (context: CompletionContext): Promise<CompletionResult | null> => {
     const typed = context.matchBefore(/[\w$"`]*$/);
     const afterDot = /\.$/.test(
@@ -73,6 +78,7 @@ function schemaSource({ complete }: EditorOptions) {
     const options = answer.options.map(
       ({ label, kind, detail }, i): Completion => ({
         label,
+        apply: quotedName(label, engine),
         detail,
         type: kind === 'table' ? 'class' : 'property',
         boost: 40 - i / 10,

@@ -12,14 +12,8 @@ import { category, hubId, loadTree, sources, walk } from '../shell/workspace.ts'
 import { namesIn } from '../variables/variables.ts';
 import { CodeEditor } from './code-editor.tsx';
 import { commandOf } from './commands.ts';
+import { firstQuery } from './first-query.ts';
 import { SourceChoice } from './source-choice.tsx';
-
-const starts: Record<string, string> = {
-  postgres: 'SELECT *\nFROM ',
-  mysql: 'SELECT *\nFROM ',
-  mariadb: 'SELECT *\nFROM ',
-  mongodb: '{\n  "find": "",\n  "filter": {},\n  "limit": 100\n}',
-};
 
 interface Start {
   label: string;
@@ -29,9 +23,9 @@ interface Start {
   parentNodeId: string;
 }
 
-/** `new-query`, `new-query/from/<queryId>`, `new-query/table/<sourceId>/<name>`. */
+/** `new-query`, `new-query/from/<queryId>`, `new-query/on/<sourceId>`, `new-query/table/<sourceId>/<schema>/<table>`. */
 export function NewQuery() {
-  const [, , , how, id, name] = route.value;
+  const [, , , how, id, schema, name] = route.value;
   const copied = useLoad(
     async (signal) =>
       how === 'from' && id !== undefined
@@ -41,6 +35,7 @@ export function NewQuery() {
   );
   if (copied.loading) return <Loading what="the query" />;
   const source = sources.value.find(({ sourceId }) => sourceId === id) ?? sources.value[0];
+  const table = how === 'table' && schema !== undefined && name !== undefined ? { schema, name } : undefined;
   const start: Start =
     copied.value !== undefined
       ? {
@@ -51,17 +46,14 @@ export function NewQuery() {
           parentNodeId: copied.value.meta.parentNodeId ?? '',
         }
       : {
-          label: how === 'table' && name !== undefined ? `Rows of ${name}` : '',
-          text:
-            how === 'table' && name !== undefined
-              ? `SELECT *\nFROM ${name}\nLIMIT 100`
-              : (starts[source?.engine ?? ''] ?? ''),
+          label: table === undefined ? '' : `Rows of ${table.name}`,
+          text: firstQuery(source?.engine ?? '', table),
           sourceId: source?.sourceId ?? '',
           context: [],
           parentNodeId: '',
         };
   if (sources.value.length === 0) return <NoSource />;
-  return <NewQueryForm key={`${how} ${id}`} start={start} />;
+  return <NewQueryForm key={`${how} ${id} ${name}`} start={start} />;
 }
 
 function NoSource() {

@@ -113,7 +113,10 @@ function TableRow({ table, open }: { table: TableHit; open: boolean }) {
               </li>
             ))}
           </ul>
-          <a class="button" href={linkTo('hub', hubId.value ?? '', 'new-query', 'table', sourceId, name)}>
+          <a
+            class="button"
+            href={linkTo('hub', hubId.value ?? '', 'new-query', 'table', sourceId, schema, name)}
+          >
             Query this table
           </a>
         </div>
