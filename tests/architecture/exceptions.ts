@@ -56,13 +56,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/catalog/src/rpc/queries.ts#createQueryCalls',
     'services/catalog/src/rpc/sources.ts#createSourceCalls',
     'services/executor/src/engines/mysql/results.ts#createResultReader',
-    'services/gateway/src/access/authenticate.ts#createKeyCache',
-    'services/gateway/src/access/shared-rate-limiter.ts#createSharedRateLimiter',
-    'services/gateway/src/app.ts#createApp',
-    'services/gateway/src/http/bodies.ts#createBodies',
-    'services/gateway/src/routes/classifiers.ts#createClassifierHandlers',
-    'services/gateway/src/telemetry/events.ts#createGatewayEvents',
-    'services/gateway/src/telemetry/usage-counter.ts#createUsageCounter',
   ],
   parameters: [
     'bench/store.ts#table',
@@ -73,6 +66,6 @@ export const openWork: Record<Rule, string[]> = {
     'services/executor/test/hostile/rogue-mongodb.ts#play',
     'tests/support/api.ts#call',
   ],
-  moduleState: ['services/gateway/src/http/request-context.ts#deadlines'],
+  moduleState: [],
   importCircle: [],
 };

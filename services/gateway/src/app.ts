@@ -1,13 +1,14 @@
 /** The Fastify app: the order of all checks, and the routes. It is complete and safe without an edge in front. */
 
 import type { RequestListener } from 'node:http';
+import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type AccessDeps, authenticate, requireScope } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
-import { createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
+import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { refuseUnknown, sendProblem } from './http/error-handler.ts';
 import { createIdempotency, type Idempotency } from './http/idempotency.ts';
 import { answerMalformed, createListener, listenerOptions } from './http/listener.ts';
@@ -54,47 +55,12 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     exposeHeadRoutes: true,
     frameworkErrors: (err, _request, reply) => sendProblem(err, reply as FastifyReply, deps.events),
   });
-  app.decorateRequest('context', null as never);
-  app.decorateRequest('parsed', undefined);
-  app.decorateRequest('bodyBytes', 0);
-  app.decorateRequest('operationId', undefined);
-  app.decorateRequest('failedWith', undefined);
-  app.decorateRequest('disconnected', false);
-  app.decorateRequest('createdId', undefined);
-  const drain = createBodyDrain();
   const bodies = createBodies({
     bytesMax: config.bodiesBytesMax,
     keyBytesMax: config.keyBodiesBytesMax,
   });
-  const answered = (request: FastifyRequest, reply: FastifyReply) => {
-    deps.events.answered(request, reply);
-    deps.usage.answered(request, reply);
-  };
-  // Before the CORS plugin, which answers preflight requests.
-  app.addHook('onRequest', (request, reply, done) => {
-    request.context = new RequestContext(request, {
-      response: reply.raw,
-      timeoutMs: config.requestTimeoutMs,
-    });
-    if (deps.tracing !== undefined) startSpan(request, deps.tracing);
-    reply.header('x-request-id', request.id);
-    if (isIgnoredBody(request.raw)) drain(request.raw);
-    // The CORS plugin would send it without an Origin, too.
-    if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
-    // The hook onResponse is not called for an answer that breaks off.
-    reply.raw.on('close', () => {
-      request.context.closed();
-      bodies.release(request);
-      if (reply.sent) answered(request, reply);
-      else request.disconnected = true;
-    });
-    done();
-  });
-  app.addHook('onSend', (request, reply, _payload, done) => {
-    if (request.disconnected) answered(request, reply);
-    request.disconnected = false;
-    done();
-  });
+  const drain = createBodyDrain();
+  addRequestContext(app, { config, deps, bodies, drain });
   app.setValidatorCompiler(createBodyValidators());
   await app.register(cors, {
     origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
@@ -117,6 +83,51 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   registerConsole(app, { enabled: config.console });
   await app.register(async (v1) => registerV1(v1, { routes, idempotency, config, deps }));
   return app;
+}
+
+interface RequestOptions {
+  config: GatewayConfig;
+  deps: AppDeps;
+  bodies: Bodies;
+  drain: ReturnType<typeof createBodyDrain>;
+}
+
+/** Adds the members of each request, and the hooks that run for every path. */
+function addRequestContext(app: FastifyInstance, { config, deps, bodies, drain }: RequestOptions): void {
+  app.decorateRequest('context', null as never);
+  app.decorateRequest('parsed', undefined);
+  app.decorateRequest('bodyBytes', 0);
+  app.decorateRequest('operationId', undefined);
+  app.decorateRequest('failedWith', undefined);
+  app.decorateRequest('disconnected', false);
+  app.decorateRequest('createdId', undefined);
+  const contextOptions = { timeoutMs: config.requestTimeoutMs, deadlines: new Deadlines() };
+  const answered = (request: FastifyRequest, reply: FastifyReply) => {
+    deps.events.answered(request, reply);
+    deps.usage.answered(request, reply);
+  };
+  // Before the CORS plugin, which answers preflight requests.
+  app.addHook('onRequest', (request, reply, done) => {
+    request.context = new RequestContext(request, reply.raw, contextOptions);
+    if (deps.tracing !== undefined) startSpan(request, deps.tracing);
+    reply.header('x-request-id', request.id);
+    if (isIgnoredBody(request.raw)) drain(request.raw);
+    // The CORS plugin would send it without an Origin, too.
+    if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
+    // The hook onResponse is not called for an answer that breaks off.
+    reply.raw.on('close', () => {
+      request.context.closed();
+      bodies.release(request);
+      if (reply.sent) answered(request, reply);
+      else request.disconnected = true;
+    });
+    done();
+  });
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (request.disconnected) answered(request, reply);
+    request.disconnected = false;
+    done();
+  });
 }
 
 /** The order of checks: key, media type and size, scope, the budget of bodies, schema, then ownership. */

@@ -110,91 +110,99 @@ const lookUpTimeoutMs = 5_000;
 /** After a failed call, requests use what is known for this long and do not wait for the next call. */
 const retryPauseMs = 1_000;
 
-export function createKeyCache(options: KeyCacheOptions): KeyCache {
-  const { catalog, cacheMs, awayMs, keysMax = 10_000, nowMs = Date.now } = options;
-  const entries = new LRUCache<string, Entry>({ max: keysMax });
-  const pending = new Map<string, Promise<Principal>>();
+export const createKeyCache = (options: KeyCacheOptions): KeyCache => new CatalogKeyCache(options);
 
-  const lookUp = async (hash: string): Promise<Principal> => {
+class CatalogKeyCache implements KeyCache {
+  readonly #options: KeyCacheOptions;
+  readonly #entries: LRUCache<string, Entry>;
+  readonly #pending = new Map<string, Promise<Principal>>();
+
+  constructor(options: KeyCacheOptions) {
+    this.#options = options;
+    this.#entries = new LRUCache({ max: options.keysMax ?? 10_000 });
+  }
+
+  principalOf(
+    header: string | string[] | undefined,
+    beforeUnknown: () => void,
+  ): Principal | Promise<Principal> {
+    if (header === undefined || header === '') {
+      beforeUnknown();
+      throw new HubError('KEY_MISSING', 'Send your key in the header x-service-api-key.');
+    }
+    if (typeof header !== 'string' || !isPossibleKey(header)) {
+      beforeUnknown();
+      throw invalidKey();
+    }
+    const hash = hashApiKey(header);
+    const entry = this.#entries.get(hash);
+    if (entry === undefined) {
+      beforeUnknown();
+      return this.#lookUpOnce(hash);
+    }
+    const { cacheMs, nowMs = Date.now } = this.#options;
+    if (entry.expiresAtMs <= nowMs()) throw new HubError('KEY_EXPIRED', 'This key has expired.');
+    const age = performance.now() - entry.checkedAt;
+    if (age >= cacheMs && !this.#isReused(entry)) return this.#lookUpOrReuse(hash, entry);
+    if (age >= cacheMs / 2 && !entry.refreshing) this.#refresh(hash, entry);
+    return entry.principal;
+  }
+
+  async #lookUp(hash: string): Promise<Principal> {
     const checkedAt = performance.now();
-    const { principal, expiresAt } = await catalog.authenticate(
+    const { principal, expiresAt } = await this.#options.catalog.authenticate(
       { keySha256: Buffer.from(hash, 'hex') },
       createCallContext({ timeoutMs: lookUpTimeoutMs }),
     );
     if (principal === undefined) throw new HubError('INTERNAL', 'The catalog named no principal.');
-    const expiresAtMs = expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
-    entries.set(hash, {
+    this.#entries.set(hash, {
       principal,
-      expiresAtMs,
+      expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
       checkedAt,
       refreshing: false,
       unreachableAt: Number.NEGATIVE_INFINITY,
     });
     return principal;
-  };
+  }
 
   /** One call at a time for a key, however many requests wait for it. */
-  const lookUpOnce = (hash: string): Promise<Principal> => {
-    const running = pending.get(hash);
+  #lookUpOnce(hash: string): Promise<Principal> {
+    const running = this.#pending.get(hash);
     if (running) return running;
-    const call = lookUp(hash).finally(() => pending.delete(hash));
-    pending.set(hash, call);
+    const call = this.#lookUp(hash).finally(() => this.#pending.delete(hash));
+    this.#pending.set(hash, call);
     return call;
-  };
+  }
 
-  const lookUpOrReuse = async (hash: string, entry: Entry): Promise<Principal> => {
+  async #lookUpOrReuse(hash: string, entry: Entry): Promise<Principal> {
     try {
-      return await lookUpOnce(hash);
+      return await this.#lookUpOnce(hash);
     } catch (err) {
       const isAway = err instanceof HubError && err.code === 'UNAVAILABLE';
-      if (isAway && performance.now() - entry.checkedAt < awayMs) {
+      if (isAway && performance.now() - entry.checkedAt < this.#options.awayMs) {
         entry.unreachableAt = performance.now();
         return entry.principal;
       }
-      entries.delete(hash);
+      this.#entries.delete(hash);
       throw err;
     }
-  };
+  }
 
-  const refresh = (hash: string, entry: Entry): void => {
+  #refresh(hash: string, entry: Entry): void {
     entry.refreshing = true;
-    lookUpOrReuse(hash, entry)
+    this.#lookUpOrReuse(hash, entry)
       .catch(() => {})
       .finally(() => {
         entry.refreshing = false;
       });
-  };
+  }
 
   /** True while a request that waited for the catalog would probably find it unreachable. */
-  const isReused = ({ checkedAt, unreachableAt, refreshing }: Entry): boolean => {
+  #isReused({ checkedAt, unreachableAt, refreshing }: Entry): boolean {
     const now = performance.now();
-    if (now - checkedAt >= awayMs) return false;
+    if (now - checkedAt >= this.#options.awayMs) return false;
     return now - unreachableAt < retryPauseMs || (refreshing && unreachableAt > checkedAt);
-  };
-
-  return {
-    principalOf: (header, beforeUnknown) => {
-      if (header === undefined || header === '') {
-        beforeUnknown();
-        throw new HubError('KEY_MISSING', 'Send your key in the header x-service-api-key.');
-      }
-      if (typeof header !== 'string' || !isPossibleKey(header)) {
-        beforeUnknown();
-        throw invalidKey();
-      }
-      const hash = hashApiKey(header);
-      const entry = entries.get(hash);
-      if (entry === undefined) {
-        beforeUnknown();
-        return lookUpOnce(hash);
-      }
-      if (entry.expiresAtMs <= nowMs()) throw new HubError('KEY_EXPIRED', 'This key has expired.');
-      const age = performance.now() - entry.checkedAt;
-      if (age >= cacheMs && !isReused(entry)) return lookUpOrReuse(hash, entry);
-      if (age >= cacheMs / 2 && !entry.refreshing) refresh(hash, entry);
-      return entry.principal;
-    },
-  };
+  }
 }
 
 /** The catalog's words for an unknown key, so that a malformed key reveals nothing more. */

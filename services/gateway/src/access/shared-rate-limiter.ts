@@ -49,127 +49,141 @@ const refusedKeysAccount = 'unknown-keys';
 /** How long an address waits that has too many refused keys which are not counted yet. */
 const countingMs = 1_000;
 
-export function createSharedRateLimiter(options: SharedRateLimiterOptions): RateLimiter {
-  const { catalog, local, keysMax = 50_000, now = () => performance.now() } = options;
-  const keys = new LRUCache<string, Share>({ max: keysMax });
-  const networks = new LRUCache<string, Share>({ max: keysMax });
+export const createSharedRateLimiter = (options: SharedRateLimiterOptions): RateLimiter =>
+  new SharedRateLimiter(options);
 
-  const shareOf = (shares: LRUCache<string, Share>, id: string): Share => {
-    let share = shares.get(id);
-    if (share === undefined) {
-      share = {
-        balance: 0,
-        left: Number.POSITIVE_INFINITY,
-        endsAt: 0,
-        taking: undefined,
-        counting: undefined,
-      };
-      shares.set(id, share);
-    }
-    return share;
-  };
+class SharedRateLimiter implements RateLimiter {
+  readonly #options: SharedRateLimiterOptions;
+  readonly #now: () => number;
+  readonly #keys: LRUCache<string, Share>;
+  readonly #networks: LRUCache<string, Share>;
+
+  constructor(options: SharedRateLimiterOptions) {
+    const { keysMax: max = 50_000, now = () => performance.now() } = options;
+    this.#options = options;
+    this.#now = now;
+    this.#keys = new LRUCache({ max });
+    this.#networks = new LRUCache({ max });
+  }
+
+  admit(principal: Principal, reply: FastifyReply): void | Promise<void> {
+    const draws = budgetsOf(principal, this.#options.ratePerMinute).map(({ id, perMinute }) => ({
+      perMinute,
+      principal: id === principal.keyId ? principal : { ...principal, keyId: id },
+      share: shareOf(this.#keys, id),
+    }));
+    if (draws.length === 0 || this.#use(draws, reply)) return;
+    return this.#wait(draws, principal, reply);
+  }
+
+  requireTolerance(address: string): void {
+    this.#options.local.requireTolerance(address);
+    const share = this.#networks.get(networkOf(address));
+    if (share === undefined || this.#now() >= share.endsAt) return;
+    const perMinute = this.#options.unknownKeysPerMinute;
+    if (share.left === 0 && share.balance < 1) throw rateLimited(perMinute, share.endsAt - this.#now());
+    if (share.balance <= -uncountedMax(perMinute)) throw rateLimited(perMinute, countingMs);
+  }
+
+  noteRefusedKey(address: string): void | Promise<void> {
+    this.#options.local.noteRefusedKey(address);
+    const network = networkOf(address);
+    const share = shareOf(this.#networks, network);
+    share.balance--;
+    if (share.balance >= 1) return;
+    share.counting ??= this.#countRefusals(share, network).finally(() => {
+      share.counting = undefined;
+    });
+    return share.counting;
+  }
 
   /** One call at a time for a key. */
-  const take = (share: Share, principal: Principal, perMinute: number): Promise<void> => {
-    share.taking ??= takeBatch(share, principal, perMinute).finally(() => {
-      share.taking = undefined;
+  #take(draw: Draw): Promise<void> {
+    draw.share.taking ??= this.#takeBatch(draw).finally(() => {
+      draw.share.taking = undefined;
     });
-    return share.taking;
-  };
+    return draw.share.taking;
+  }
 
-  const takeBatch = async (share: Share, principal: Principal, perMinute: number): Promise<void> => {
-    const sentAt = now();
+  async #takeBatch({ share, principal, perMinute }: Draw): Promise<void> {
+    const sentAt = this.#now();
     const count = batchOf(perMinute) + Math.max(0, -share.balance);
     const ctx = createCallContext({ timeoutMs: takeTimeoutMs, principal });
-    const { granted, left, resetMs } = await catalog.takeRequests({ perMinute, count }, ctx);
+    const { granted, left, resetMs } = await this.#options.catalog.takeRequests({ perMinute, count }, ctx);
     // What was taken in an earlier minute does not count in a new one.
     if (sentAt + resetMs > share.endsAt + 1_000) share.balance = Math.min(0, share.balance);
     share.balance += granted;
     share.left = left;
     share.endsAt = sentAt + resetMs;
-  };
+  }
 
-  const hasRequest = (share: Share): boolean => share.balance >= 1 && now() < share.endsAt;
-
-  /** Waits until the share has a request. Throws RATE_LIMITED. */
-  const fill = async ({ share, perMinute, principal }: Draw, reply: FastifyReply): Promise<void> => {
-    while (!hasRequest(share)) {
-      const spent = share.left === 0 && share.balance < 1 && now() < share.endsAt;
-      if (!spent) await take(share, principal, perMinute);
-      if (hasRequest(share) || share.left > 0) continue;
-      const resetMs = share.endsAt - now();
-      rateHeaders(reply, { perMinute, left: 0, resetMs });
-      throw rateLimited(perMinute, resetMs);
-    }
-  };
+  #hasRequest(share: Share): boolean {
+    return share.balance >= 1 && this.#now() < share.endsAt;
+  }
 
   /** Takes one request from each share, if all have one. The headers describe the budget with the least left. */
-  const use = (draws: readonly Draw[], reply: FastifyReply): boolean => {
-    if (!draws.every(({ share }) => hasRequest(share))) return false;
+  #use(draws: readonly Draw[], reply: FastifyReply): boolean {
+    if (!draws.every(({ share }) => this.#hasRequest(share))) return false;
     for (const { share } of draws) share.balance--;
     const leftOf = ({ share }: Draw) => share.left + share.balance;
     const least = draws.reduce((one, other) => (leftOf(other) < leftOf(one) ? other : one));
-    const resetMs = least.share.endsAt - now();
+    const resetMs = least.share.endsAt - this.#now();
     rateHeaders(reply, { perMinute: least.perMinute, left: leftOf(least), resetMs });
     return true;
-  };
+  }
 
-  const admit = async (draws: readonly Draw[], principal: Principal, reply: FastifyReply): Promise<void> => {
+  async #wait(draws: readonly Draw[], principal: Principal, reply: FastifyReply): Promise<void> {
     do {
       for (const draw of draws) {
         try {
-          await fill(draw, reply);
+          await this.#fill(draw, reply);
         } catch (err) {
           if (err instanceof HubError && err.code === 'RATE_LIMITED') throw err;
-          return local.admit(principal, reply);
+          return this.#options.local.admit(principal, reply);
         }
       }
-    } while (!use(draws, reply));
-  };
+    } while (!this.#use(draws, reply));
+  }
+
+  /** Waits until the share has a request. Throws RATE_LIMITED. */
+  async #fill(draw: Draw, reply: FastifyReply): Promise<void> {
+    const { share, perMinute } = draw;
+    while (!this.#hasRequest(share)) {
+      const spent = share.left === 0 && share.balance < 1 && this.#now() < share.endsAt;
+      if (!spent) await this.#take(draw);
+      if (this.#hasRequest(share) || share.left > 0) continue;
+      const resetMs = share.endsAt - this.#now();
+      rateHeaders(reply, { perMinute, left: 0, resetMs });
+      throw rateLimited(perMinute, resetMs);
+    }
+  }
 
   /** Settles when all refusals so far are counted, or the budget of the minute is used up. */
-  const countRefusals = async (share: Share, network: string): Promise<void> => {
+  async #countRefusals(share: Share, network: string): Promise<void> {
     const principal = { accountId: refusedKeysAccount, keyId: network, scopes: [], limits: undefined };
+    const draw = { share, principal, perMinute: this.#options.unknownKeysPerMinute };
     try {
-      do await take(share, principal, options.unknownKeysPerMinute);
+      do await this.#take(draw);
       while (share.balance < 1 && share.left > 0);
     } catch {
       // While the catalog cannot be reached, only the local limiter counts.
     }
-  };
+  }
+}
 
-  return {
-    requireTolerance: (address) => {
-      local.requireTolerance(address);
-      const share = networks.get(networkOf(address));
-      if (share === undefined || now() >= share.endsAt) return;
-      const perMinute = options.unknownKeysPerMinute;
-      if (share.left === 0 && share.balance < 1) throw rateLimited(perMinute, share.endsAt - now());
-      if (share.balance <= -uncountedMax(perMinute)) throw rateLimited(perMinute, countingMs);
-    },
-
-    noteRefusedKey: (address) => {
-      local.noteRefusedKey(address);
-      const network = networkOf(address);
-      const share = shareOf(networks, network);
-      share.balance--;
-      if (share.balance >= 1) return;
-      share.counting ??= countRefusals(share, network).finally(() => {
-        share.counting = undefined;
-      });
-      return share.counting;
-    },
-
-    admit: (principal, reply) => {
-      const draws = budgetsOf(principal, options.ratePerMinute).map(({ id, perMinute }) => ({
-        perMinute,
-        principal: id === principal.keyId ? principal : { ...principal, keyId: id },
-        share: shareOf(keys, id),
-      }));
-      if (draws.length === 0 || use(draws, reply)) return;
-      return admit(draws, principal, reply);
-    },
-  };
+function shareOf(shares: LRUCache<string, Share>, id: string): Share {
+  let share = shares.get(id);
+  if (share === undefined) {
+    share = {
+      balance: 0,
+      left: Number.POSITIVE_INFINITY,
+      endsAt: 0,
+      taking: undefined,
+      counting: undefined,
+    };
+    shares.set(id, share);
+  }
+  return share;
 }
 
 /** How many refused keys of an address may be uncounted. A caller that sends them one after the other stays below. */

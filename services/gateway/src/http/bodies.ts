@@ -60,48 +60,63 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
     request.bodyBytes = 0;
   };
 
-  const read: Bodies['read'] = (request, payload, done) => {
-    const bodyBytesMax = request.context.route.config.bodyBytesMax ?? 0;
-    const body = new JsonBody();
-    let isDone = false;
-    const settle = (err: Error | null, value?: unknown): void => {
-      if (isDone) return;
-      isDone = true;
-      payload.off('data', take).off('end', end).off('error', settle);
-      if (err !== null) release(request);
-      done(err, value);
-    };
-    const attempt = (step: () => void): void => {
-      try {
-        step();
-      } catch (err) {
-        settle(err as Error);
-      }
-    };
-    const take = (chunk: Buffer) =>
-      attempt(() => {
-        const bytes = body.bytes + chunk.length;
-        if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
-        if (bytes > request.bodyBytes) reserve(request, bytes - request.bodyBytes);
-        body.push(chunk);
-      });
-    const end = () =>
-      attempt(() => {
-        if (body.bytes > 0) request.parsed = body.end();
-        settle(null, request.parsed?.value);
-      });
-    attempt(() => {
-      const { 'content-encoding': coding = '', 'content-length': length = '0' } = request.headers;
-      if (Number(length) > bodyBytesMax) throw tooLarge(bodyBytesMax);
-      if (!['', 'identity'].includes(coding.toLowerCase()))
-        throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.');
-      requireScope(request);
-      reserve(request, Number(length));
-      payload.on('data', take).on('end', end).on('error', settle);
-    });
+  return {
+    release,
+    read: (request, payload, done) => {
+      const settle = (err: Error | null, value?: unknown) => {
+        if (err !== null) release(request);
+        done(err, value);
+      };
+      readBody(request, payload, { reserve, settle });
+    },
   };
+}
 
-  return { read, release };
+interface ReadOptions {
+  /** Throws RATE_LIMITED or UNAVAILABLE. */
+  reserve(request: FastifyRequest, bytes: number): void;
+  /** Called once. */
+  settle(err: Error | null, value?: unknown): void;
+}
+
+function readBody(request: FastifyRequest, payload: IncomingMessage, { reserve, settle }: ReadOptions): void {
+  const bodyBytesMax = request.context.route.config.bodyBytesMax ?? 0;
+  const body = new JsonBody();
+  let isDone = false;
+  const finish = (err: Error | null, value?: unknown): void => {
+    if (isDone) return;
+    isDone = true;
+    payload.off('data', take).off('end', end).off('error', finish);
+    settle(err, value);
+  };
+  const attempt = (step: () => void): void => {
+    try {
+      step();
+    } catch (err) {
+      finish(err as Error);
+    }
+  };
+  const take = (chunk: Buffer) =>
+    attempt(() => {
+      const bytes = body.bytes + chunk.length;
+      if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
+      if (bytes > request.bodyBytes) reserve(request, bytes - request.bodyBytes);
+      body.push(chunk);
+    });
+  const end = () =>
+    attempt(() => {
+      if (body.bytes > 0) request.parsed = body.end();
+      finish(null, request.parsed?.value);
+    });
+  attempt(() => {
+    const { 'content-encoding': coding = '', 'content-length': length = '0' } = request.headers;
+    if (Number(length) > bodyBytesMax) throw tooLarge(bodyBytesMax);
+    if (!['', 'identity'].includes(coding.toLowerCase()))
+      throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.');
+    requireScope(request);
+    reserve(request, Number(length));
+    payload.on('data', take).on('end', end).on('error', finish);
+  });
 }
 
 /** Keys made with a key that has a rate share its budget. */

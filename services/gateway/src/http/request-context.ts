@@ -6,7 +6,7 @@ import type { Scope } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
-import { type Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
+import type { Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
 import { toRequestId } from '@datahub/service-kit/call/request-id';
 import type { Span } from '@datahub/service-kit/telemetry/tracing';
@@ -25,7 +25,11 @@ export interface KnownRoute extends Pick<FastifyRequest['routeOptions'], 'schema
   config: FastifyContextConfig;
 }
 
-const deadlines = new Deadlines();
+export interface RequestContextOptions {
+  timeoutMs: number;
+  /** Shared by all requests. */
+  deadlines: Deadlines;
+}
 
 /** The context of one HTTP request. The signal is created on first use, since most requests never need it. */
 export class RequestContext implements CallContext {
@@ -40,16 +44,18 @@ export class RequestContext implements CallContext {
   readonly deadlineAt: number;
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
+  readonly #deadlines: Deadlines;
   #route: KnownRoute | undefined;
   #stop: CallStop | undefined;
   #deadline: Deadline | undefined;
 
-  constructor(request: FastifyRequest, options: { response: ServerResponse; timeoutMs: number }) {
+  constructor(request: FastifyRequest, response: ServerResponse, options: RequestContextOptions) {
     this.requestId = request.id;
     this.traceparent = traceparentOf(request.raw);
     this.deadlineAt = this.startedAt + options.timeoutMs;
     this.#request = request;
-    this.#response = options.response;
+    this.#response = response;
+    this.#deadlines = options.deadlines;
   }
 
   /** Cached, because Fastify creates the options on each access. */
@@ -73,14 +79,14 @@ export class RequestContext implements CallContext {
     this.#stop = stop;
     const onDeadline = () =>
       stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
-    this.#deadline = deadlines.add(this.deadlineAt - performance.now(), onDeadline);
+    this.#deadline = this.#deadlines.add(this.deadlineAt - performance.now(), onDeadline);
     if (this.#response.closed) this.closed();
     return stop;
   }
 
   /** The response was closed, complete or not. */
   closed(): void {
-    if (this.#deadline !== undefined) deadlines.remove(this.#deadline);
+    if (this.#deadline !== undefined) this.#deadlines.remove(this.#deadline);
     if (!this.#response.writableFinished)
       this.#stop?.abort(new HubError('CANCELLED', 'The client disconnected.'));
   }

@@ -187,42 +187,8 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       return {};
     },
 
-    train: async (request) => {
-      const body = request.body as TrainBody;
-      const classifierId = classifierIdOf(request);
-      const eventId = eventIdOf(request);
-      if (body.examples !== undefined) {
-        requireAlone(body, 'examples', ['label', 'context']);
-        requireItems(body.examples, '/examples', examples);
-        const { classes } = await ml.train(
-          { classifierId, examples: body.examples, eventId },
-          request.context,
-        );
-        return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
-      }
-      const { label, context } = requireMembers(body, ['label', 'context'], ['examples']);
-      const example = { label, context };
-      const { classes } = await ml.train({ classifierId, examples: [example], eventId }, request.context);
-      return { classId: classes[0]?.classId, observations: classes[0]?.observations };
-    },
-
-    predict: async (request) => {
-      const { options, ...body } = request.body as PredictBody;
-      const top = options?.top;
-      const classifierId = classifierIdOf(request);
-      if (body.contexts !== undefined) {
-        requireAlone(body, 'contexts', ['context']);
-        requireItems(body.contexts, '/contexts', texts);
-        const { predictions } = await ml.predict(
-          { classifierId, contexts: body.contexts, top },
-          request.context,
-        );
-        return { predictions: predictions.map(toPredictionJson) };
-      }
-      const contexts = [requireMembers(body, ['context'], ['contexts']).context];
-      const { predictions } = await ml.predict({ classifierId, contexts, top }, request.context);
-      return predictions[0] === undefined ? {} : toPredictionJson(predictions[0]);
-    },
+    train: (request) => train(request, ml),
+    predict: (request) => predict(request, ml),
 
     removeClass: async (request) => {
       const { classId } = request.params as { classId: string };
@@ -241,6 +207,37 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       return { examples, accuracy: accuracy ?? null, calibrationError: calibrationError ?? null };
     },
   } satisfies Record<string, Handler>;
+}
+
+async function train(request: FastifyRequest, ml: Upstreams['ml']) {
+  const body = request.body as TrainBody;
+  const classifierId = classifierIdOf(request);
+  const eventId = eventIdOf(request);
+  if (body.examples !== undefined) {
+    requireAlone(body, 'examples', ['label', 'context']);
+    requireItems(body.examples, '/examples', examples);
+    const { classes } = await ml.train({ classifierId, examples: body.examples, eventId }, request.context);
+    return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
+  }
+  const { label, context } = requireMembers(body, ['label', 'context'], ['examples']);
+  const example = { label, context };
+  const { classes } = await ml.train({ classifierId, examples: [example], eventId }, request.context);
+  return { classId: classes[0]?.classId, observations: classes[0]?.observations };
+}
+
+async function predict(request: FastifyRequest, ml: Upstreams['ml']) {
+  const { options, ...body } = request.body as PredictBody;
+  const top = options?.top;
+  const classifierId = classifierIdOf(request);
+  if (body.contexts !== undefined) {
+    requireAlone(body, 'contexts', ['context']);
+    requireItems(body.contexts, '/contexts', texts);
+    const { predictions } = await ml.predict({ classifierId, contexts: body.contexts, top }, request.context);
+    return { predictions: predictions.map(toPredictionJson) };
+  }
+  const contexts = [requireMembers(body, ['context'], ['contexts']).context];
+  const { predictions } = await ml.predict({ classifierId, contexts, top }, request.context);
+  return predictions[0] === undefined ? {} : toPredictionJson(predictions[0]);
 }
 
 function toListedClassifierJson(classifier: Classifier): FromSchema<typeof listedClassifier> {

@@ -41,28 +41,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     registers: [registry],
   });
 
-  /** By route. Unknown paths have none. */
-  const kindsSeen = new Map<string | undefined, RequestKind[]>();
-  const kindOf = (request: FastifyRequest, reply: FastifyReply): RequestKind => {
-    const { url } = request.context.route;
-    const { method } = request;
-    const { statusCode: status } = reply.raw;
-    let kinds = kindsSeen.get(url);
-    if (kinds === undefined) {
-      kinds = [];
-      kindsSeen.set(url, kinds);
-    }
-    let kind = kinds.find((one) => one.status === status && one.method === method);
-    if (kind === undefined) {
-      const route = url ?? 'unknown';
-      const text = `${method} ${route} ${status}`;
-      const durations = requests.series({ method, route, status: String(status) });
-      const log = logger.child({ event: 'http.request', method, route, status });
-      kind = { method, status, text, log, logs: new WeakMap(), durations };
-      kinds.push(kind);
-    }
-    return kind;
-  };
+  const kindOf = createKinds(requests, logger);
 
   return {
     metrics: async () => (await registry.metrics()) + requests.text(),
@@ -101,6 +80,32 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
         err.message,
       );
     },
+  };
+}
+
+/** Returns the kind of a request. Each is created once: there are few routes, methods and statuses. */
+function createKinds(requests: DurationHistogram, logger: Logger) {
+  /** By route. Unknown paths have none. */
+  const byRoute = new Map<string | undefined, RequestKind[]>();
+  return (request: FastifyRequest, reply: FastifyReply): RequestKind => {
+    const { url } = request.context.route;
+    const { method } = request;
+    const { statusCode: status } = reply.raw;
+    let kinds = byRoute.get(url);
+    if (kinds === undefined) {
+      kinds = [];
+      byRoute.set(url, kinds);
+    }
+    let kind = kinds.find((one) => one.status === status && one.method === method);
+    if (kind === undefined) {
+      const route = url ?? 'unknown';
+      const text = `${method} ${route} ${status}`;
+      const durations = requests.series({ method, route, status: String(status) });
+      const log = logger.child({ event: 'http.request', method, route, status });
+      kind = { method, status, text, log, logs: new WeakMap(), durations };
+      kinds.push(kind);
+    }
+    return kind;
   };
 }
 

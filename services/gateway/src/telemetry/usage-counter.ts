@@ -44,40 +44,10 @@ const uncountedStatuses = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429])
 
 export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000 } = options;
-  let keys = new Map<string, Key>();
-  let entries = 0;
+  let counts = new UsageCounts();
   let flushing: Promise<void> = Promise.resolve();
 
-  const add = (principal: Principal, { action, resourceId, count, failed }: Use): void => {
-    let key = keys.get(principal.keyId);
-    if (key === undefined) {
-      key = { principal, uses: new Map() };
-      keys.set(principal.keyId, key);
-    }
-    let ofAction = key.uses.get(action);
-    if (ofAction === undefined) {
-      ofAction = new Map();
-      key.uses.set(action, ofAction);
-    }
-    const use = ofAction.get(resourceId);
-    if (use === undefined) {
-      ofAction.set(resourceId, { action, resourceId, count, failed });
-      entries++;
-    } else {
-      use.count += count;
-      use.failed += failed;
-    }
-  };
-
-  const send = async (taken: Map<string, Key>): Promise<void> => {
-    for (const { principal, uses } of taken.values()) {
-      const all = [...uses.values()].flatMap((ofAction) => [...ofAction.values()]);
-      for (let i = 0; i < all.length; i += usesPerCall)
-        await sendSome(principal, all.slice(i, i + usesPerCall));
-    }
-  };
-
-  const sendSome = async (principal: Principal, uses: Use[]): Promise<void> => {
+  const send = async (principal: Principal, uses: Use[]): Promise<void> => {
     const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
     let left = uses;
     let err: unknown;
@@ -90,15 +60,16 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
     if (left.length === 0) return;
     logger.warn({ event: 'usage.kept', uses: left.length, err }, 'usage counts could not be recorded');
     // They are sent again with the next ones, as long as there is room.
-    if (entries < entriesMax) for (const use of left) add(principal, use);
+    if (counts.size < entriesMax) for (const use of left) counts.add(principal, use);
   };
 
   const flush = (): Promise<void> => {
-    if (keys.size === 0) return flushing;
-    const taken = keys;
-    keys = new Map();
-    entries = 0;
-    flushing = flushing.then(() => send(taken));
+    if (counts.size === 0) return flushing;
+    const taken = counts;
+    counts = new UsageCounts();
+    flushing = flushing.then(async () => {
+      for (const [principal, uses] of taken.batches()) await send(principal, uses);
+    });
     return flushing;
   };
 
@@ -115,8 +86,8 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const { queryId } = (request.body ?? {}) as { queryId?: string };
       const resourceId = request.createdId ?? classifierId ?? queryId ?? '';
       const failed = status >= 400 || !reply.raw.writableFinished;
-      add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0 });
-      if (entries >= entriesMax) void flush();
+      counts.add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0 });
+      if (counts.size >= entriesMax) void flush();
     },
 
     close: async () => {
@@ -124,4 +95,39 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       await flush();
     },
   };
+}
+
+/** Counts by key, action and resource. */
+class UsageCounts {
+  /** The number of different entries. */
+  size = 0;
+  readonly #keys = new Map<string, Key>();
+
+  add(principal: Principal, { action, resourceId, count, failed }: Use): void {
+    let key = this.#keys.get(principal.keyId);
+    if (key === undefined) {
+      key = { principal, uses: new Map() };
+      this.#keys.set(principal.keyId, key);
+    }
+    let ofAction = key.uses.get(action);
+    if (ofAction === undefined) {
+      ofAction = new Map();
+      key.uses.set(action, ofAction);
+    }
+    const use = ofAction.get(resourceId);
+    if (use === undefined) {
+      ofAction.set(resourceId, { action, resourceId, count, failed });
+      this.size++;
+    } else {
+      use.count += count;
+      use.failed += failed;
+    }
+  }
+
+  *batches(): Generator<[Principal, Use[]]> {
+    for (const { principal, uses } of this.#keys.values()) {
+      const all = [...uses.values()].flatMap((ofAction) => [...ofAction.values()]);
+      for (let i = 0; i < all.length; i += usesPerCall) yield [principal, all.slice(i, i + usesPerCall)];
+    }
+  }
 }
