@@ -48,7 +48,7 @@ describe('a hub whose files were lost in part', () => {
 
   it('does not begin anew over an empty store beside files of a used one', async () => {
     await truncate(join(dir, 'catalog.db'));
-    await expect(start()).rejects.toThrow(/catalog.db is empty, but .*ml.db beside it is not/);
+    await expect(start()).rejects.toThrow(/catalog.db is empty, but .*ml.db next to it is not/);
     await rm(join(dir, 'ml.db'));
     await (await start()).close();
   });

@@ -15,7 +15,7 @@ test('a private key in the place of the public one is refused without being show
   const { publicKey, privateKey } = await generateKeyPair();
   const given = (key: string) => () => read({ DATAHUB_SEALING_PUBLIC_KEYS: key }, { apart: true });
   expect(given(publicKey)().sealingPublicKeys).toEqual([publicKey]);
-  expect(given(privateKey)).toThrow(/DATAHUB_SEALING_PUBLIC_KEYS: .*it is the private one/);
+  expect(given(privateKey)).toThrow(/DATAHUB_SEALING_PUBLIC_KEYS: .*it is the private key/);
   expect(given(privateKey)).not.toThrow(privateKey.split(':')[1]);
 });
 

@@ -153,7 +153,7 @@ test('does not start with a public key in the place of a private one, nor with a
   const start = (env: Record<string, string>) =>
     startExecutorProcess({ DATAHUB_SERVICE_TOKEN: token, ...env }, parts);
   const swapped = start({ DATAHUB_SEALING_PRIVATE_KEYS: publicKey });
-  await expect(swapped).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS: .*it is the public one/);
+  await expect(swapped).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS: .*it is the public key/);
   const empty = start({ DATAHUB_SEALING_KEY_FILE: '/dev/null' });
   await expect(empty).rejects.toThrow('DATAHUB_SEALING_KEY_FILE names a file without a key');
 });

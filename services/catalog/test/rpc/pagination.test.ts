@@ -43,7 +43,7 @@ describe('a list', () => {
     await fill(140, 'x'.repeat(262_144));
     await expect(list()).rejects.toMatchObject({
       code: 'TOO_LARGE',
-      message: 'The list is larger than 32 MiB. Ask for a part of it, with limit and offset.',
+      message: 'The list is larger than 32 MiB. Request a part of it with limit and offset.',
     });
     expect(await list({ offset: 40 })).toEqual({ ids: ids(40, 100), total: 140 });
   });
