@@ -61,7 +61,7 @@ async function writing(): Promise<void> {
     single.push(await rate(() => queries.insert(query(next++)), 1, 400));
   }
   await store.close();
-  table('durable creates, per second', '32 writers', 'one commit each', [['insert', ours, single, '≥ 6']]);
+  table('durable creates, per second', ['32 writers', 'one commit each'], [['insert', ours, single, '≥ 6']]);
 }
 
 /** Calls `work`, which does `each` operations, for `lengthMs`; returns operations per second. */
@@ -116,7 +116,7 @@ async function reading(): Promise<void> {
   }
   await small.close();
   await large.close();
-  table('reads, µs', `${documents.toLocaleString('en')} documents`, '1,000 documents', rows);
+  table('reads, µs', [`${documents.toLocaleString('en')} documents`, '1,000 documents'], rows);
 }
 
 async function filled(name: string, size: number): Promise<DocumentStore> {
@@ -150,8 +150,8 @@ function middle(values: number[]): number {
 
 type Row = [name: string, ours: number[], baseline: number[], goal: string];
 
-/** Ratios are taken inside a round; the spread is that of the ratios over the rounds. */
-function table(title: string, ours: string, baseline: string, rows: Row[]): void {
+/** Each ratio compares two figures of one round; the spread is that of the ratios over all rounds. */
+function table(title: string, [ours, baseline]: [string, string], rows: Row[]): void {
   console.log(`\n${title}\n\n| | ${ours} | ${baseline} | ratio | spread | goal |\n|---|---|---|---|---|---|`);
   for (const [name, mine, theirs, goal] of rows) {
     const ratios = mine.map((value, i) => value / (theirs[i] ?? Number.NaN));

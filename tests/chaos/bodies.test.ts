@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
 
-const volleys = fileURLToPath(new URL('../support/body-volleys.mjs', import.meta.url));
+const volleys = fileURLToPath(new URL('./support/body-volleys.mjs', import.meta.url));
 /** The chart's limit for a gateway. */
 const memoryMaxMiB = 512;
 

@@ -11,11 +11,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
-import { createCanary } from '../support/canary.ts';
 import { type Collector, startCollector } from '../support/collector.ts';
-import { fuzzedRequest } from '../support/fuzz.ts';
 import { createRawCaller, type Method } from '../support/grpc.ts';
 import { scaled } from '../support/scale.ts';
+import { createCanary } from './support/canary.ts';
+import { fuzzedRequest } from './support/fuzz.ts';
 
 const { POSTGRES_URL, MARIADB_URL } = process.env;
 const canary = createCanary();
@@ -154,7 +154,9 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
       for (const [fault, change] of Object.entries(faults)) {
         const { user, password } = canary;
         const connectionSettings = { ...good, user, password, ...change };
-        const made = await send('POST', '/v1/sources', { hubId, label: fault, engine, connectionSettings });
+        const made = await send('POST', '/v1/sources', {
+          body: { hubId, label: fault, engine, connectionSettings },
+        });
         expect(made.status, made.text).toBe(200);
         ids[`${engine} with ${fault}`] = made.body.sourceId;
       }
@@ -182,9 +184,9 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     await Promise.all(
       Object.entries(sources).map(async ([name, sourceId]) => {
         const query = 'SELECT CAST(CURRENT_USER AS DECIMAL) + 1 / 0 AS x';
-        const stored = await send('POST', '/v1/queries', { hubId, sourceId, label: 'q', query });
+        const stored = await send('POST', '/v1/queries', { body: { hubId, sourceId, label: 'q', query } });
         const { queryId } = stored.body.config.query;
-        const executed = await send('POST', '/v1/queries/execute', { queryId });
+        const executed = await send('POST', '/v1/queries/execute', { body: { queryId } });
         told[name] = executed.body.code ?? 'executed';
         await send('POST', `/v1/sources/${sourceId}/test`);
         await send('GET', `/v1/sources/${sourceId}/schema`);

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
-import { type FaultyNetwork, startNetwork } from '../support/network.ts';
 import { scaled } from '../support/scale.ts';
 import { read } from '../support/streaming.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
+import { type FaultyNetwork, startNetwork } from './support/network.ts';
 
 const { POSTGRES_URL } = process.env;
 const formats = ['application/json', 'application/x-ndjson', 'text/csv'];

@@ -3,8 +3,8 @@ import type { OperationDoc } from '@datahub/catalog/documents';
 import { logLargestAccountsIfFull } from '@datahub/catalog/maintenance/expiry-sweep';
 import { openCatalogStore } from '@datahub/catalog/store';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hasSmallDisks, openSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
+import { hasSmallDisks, openSmallDisk, type SmallDisk } from './support/small-disk.ts';
 
 const rounds = 30;
 

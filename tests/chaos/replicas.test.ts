@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
-import { losesUpdates } from '../support/loses-updates.ts';
+import { losesUpdates } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';
 
 const { MONGODB_URL, POSTGRES_URL } = process.env;

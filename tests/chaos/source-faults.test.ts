@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabases, type TestDatabases } from '../support/databases.ts';
-import { type FaultyNetwork, startNetwork } from '../support/network.ts';
 import { scaled } from '../support/scale.ts';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
 import { read } from '../support/streaming.ts';
+import { type FaultyNetwork, startNetwork } from './support/network.ts';
 
 const servers = {
   postgres: process.env.POSTGRES_URL,

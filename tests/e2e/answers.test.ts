@@ -3,7 +3,7 @@ import { api } from '../support/hub.ts';
 
 describe('browsers', () => {
   it('may ask first, without a key', async () => {
-    const { status, headers } = await api.call('OPTIONS', '/v1/queries/execute', undefined, {
+    const { status, headers } = await api.call('OPTIONS', '/v1/queries/execute', {
       key: null,
       headers: {
         origin: 'https://app.example',
@@ -75,7 +75,7 @@ describe('the contract', () => {
         const body = path.startsWith('/v1/queries') ? { meta: label } : label;
         const headers = { 'if-match': 'malformed' };
         const { code } = (
-          await api.call(method.toUpperCase(), url, method === 'put' ? body : undefined, { headers })
+          await api.call(method.toUpperCase(), url, { headers, ...(method === 'put' ? { body } : {}) })
         ).body;
         const operation = `${method} ${path}`;
         expect([operation, named.includes('If-Match')]).toEqual([operation, code === 'VERSION_MISMATCH']);

@@ -9,7 +9,7 @@ describe('the audit', () => {
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'audited' }));
     await api.ok(api.put(`/v1/hubs/${hubId}`, { label: 'renamed secretly' }));
     const { keyId, key } = await api.ok(api.post('/v1/keys', { name: 'auditor', scopes: ['*'] }));
-    const removed = await api.call('DELETE', `/v1/hubs/${hubId}`, undefined, { key });
+    const removed = await api.call('DELETE', `/v1/hubs/${hubId}`, { key });
     const entries = await entriesOf(`resourceId=${hubId}`);
     expect(entries.map(({ action }: { action: string }) => action)).toEqual([
       'hub.delete',
@@ -134,7 +134,7 @@ describe('the audit', () => {
     const { key } = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['hubs:read'] }));
     expect((await api.get('/v1/audit', { key })).status).toBe(403);
     for (const method of ['POST', 'PUT', 'DELETE']) {
-      expect((await api.call(method, '/v1/audit', method === 'DELETE' ? undefined : {})).status).toBe(405);
+      expect((await api.call(method, '/v1/audit', method === 'DELETE' ? {} : { body: {} })).status).toBe(405);
     }
   });
 });

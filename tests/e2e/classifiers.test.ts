@@ -140,7 +140,9 @@ describe('a classifier', () => {
     const again = await train('gone', 'some text');
     expect(again.classId).not.toBe(classId);
     expect(again.observations).toBe(1);
-    const withBody = await api.call('DELETE', `${path}/classes/${again.classId}`, { context: 'unused' });
+    const withBody = await api.call('DELETE', `${path}/classes/${again.classId}`, {
+      body: { context: 'unused' },
+    });
     expect(withBody.status).toBe(200);
   });
 

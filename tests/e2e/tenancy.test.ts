@@ -106,7 +106,7 @@ describe('another account', () => {
         const path = url.replace(/:(\w+)/g, (_, name) => ids[name] as string);
         const search = query?.includes('hubId') ? `?hubId=${ids.hubId}` : '';
         const body = method === 'POST' || method === 'PUT' ? bodyFor(url, ids) : undefined;
-        const { status, body: problem } = await api.call(method, path + search, body, other);
+        const { status, body: problem } = await api.call(method, path + search, { ...other, body });
         const { requestId: _, instance: __, ...rest } = problem;
         return { status, ...rest };
       };

@@ -1,4 +1,4 @@
-/** A client of the public API, as a user would write it: plain fetch. */
+/** A client of the public API over fetch. */
 
 export interface Answer<T = any> {
   status: number;
@@ -9,28 +9,31 @@ export interface Answer<T = any> {
 }
 
 export interface CallOptions {
+  /** Sent as JSON. */
+  body?: unknown;
   headers?: Record<string, string>;
-  /** Instead of JSON. */
+  /** A body that is sent as it is. */
   raw?: string | Uint8Array<ArrayBuffer>;
   key?: string | null;
 }
 
 export interface Api {
-  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   get(path: string, options?: CallOptions): Promise<Answer>;
   post(path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
   put(path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
   delete(path: string, options?: CallOptions): Promise<Answer>;
-  /** The answer's body, which must be a success. */
+  /** Returns the body of a response, which must be a success. */
   ok(answer: Promise<Answer>): Promise<any>;
 }
 
-/** `check` is given each answer before the caller gets it. */
+/** `check` receives each response before the caller. */
 export function createApi(
   hub: { url: string; key: string },
   check?: (method: string, path: string, answer: Answer) => void,
 ): Api {
-  const call: Api['call'] = async (method, path, body, options = {}) => {
+  const call: Api['call'] = async (method, path, options = {}) => {
+    const { body } = options;
     const hasBody = body !== undefined || options.raw !== undefined;
     const key = options.key === undefined ? hub.key : options.key;
     const response = await fetch(hub.url + path, {
@@ -49,10 +52,10 @@ export function createApi(
   };
   return {
     call,
-    get: (path, options) => call('GET', path, undefined, options),
-    post: (path, body, options) => call('POST', path, body, options),
-    put: (path, body, options) => call('PUT', path, body, options),
-    delete: (path, options) => call('DELETE', path, undefined, options),
+    get: (path, options) => call('GET', path, options),
+    post: (path, body, options) => call('POST', path, { ...options, body }),
+    put: (path, body, options) => call('PUT', path, { ...options, body }),
+    delete: (path, options) => call('DELETE', path, options),
     ok: async (answer) => {
       const { status, text, body } = await answer;
       if (status !== 200) throw new Error(`Expected a success, got ${status}: ${text}`);

@@ -1,6 +1,7 @@
 /** A database of its own for each run of the suite, on each server there is, with the tables that the tests know. */
 
 import { randomBytes } from 'node:crypto';
+import { MongoClient } from 'mongodb';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 
@@ -84,4 +85,17 @@ async function inMysql(url: URL, statements: string[]): Promise<void> {
   const connection = await mysql.createConnection({ host, port, user, password });
   for (const statement of statements) await connection.query(statement);
   await connection.end();
+}
+
+/**
+ * Whether the store at a URL may lose one of two concurrent updates. FerretDB 1 reads, changes and writes a document
+ * without a lock, so two processes can overwrite each other's update.
+ */
+export async function losesUpdates(url: string | undefined): Promise<boolean> {
+  const client = await new MongoClient(url ?? '').connect();
+  try {
+    return 'ferretdbVersion' in (await client.db().admin().buildInfo());
+  } finally {
+    await client.close();
+  }
 }

@@ -11,8 +11,7 @@ import type { TestProject } from 'vitest/node';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { startBalancer } from './balancer.ts';
-import { createTestDatabases } from './databases.ts';
-import { losesUpdates } from './loses-updates.ts';
+import { createTestDatabases, losesUpdates } from './databases.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const env = { ...process.env, ...project.config.env } as Record<string, string | undefined>;

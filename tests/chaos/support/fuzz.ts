@@ -1,11 +1,11 @@
 /** Requests that carry a source's secrets where they belong, and are wrong about anything else. */
 
 import { randomInt } from 'node:crypto';
-import type { CallOptions } from './api.ts';
+import type { CallOptions } from '../../support/api.ts';
 import type { Canary } from './canary.ts';
 
 type Body = Record<string, unknown>;
-export type FuzzedRequest = [method: string, path: string, body: unknown, options: CallOptions];
+export type FuzzedRequest = [method: string, path: string, options: CallOptions];
 
 const pick = <T>(list: readonly T[]): T => list[randomInt(list.length)] as T;
 
@@ -41,7 +41,7 @@ export function fuzzedRequest(canary: Canary, ids: { hubId: string; sourceId: st
     ['POST', `/v1/sources/${ids.sourceId}/test?user=${encodeURIComponent(user)}`],
     ['POST', '/v1/nowhere'],
   ]) as [string, string];
-  return [method, path, undefined, { raw: spoiled(JSON.stringify(body)), headers: headers() }];
+  return [method, path, { raw: spoiled(JSON.stringify(body)), headers: headers() }];
 }
 
 /** Where the secrets stand, and where they do not. */
