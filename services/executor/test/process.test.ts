@@ -131,7 +131,7 @@ test('serves executions behind gRPC, with the rules of a service that runs apart
   }
 });
 
-test('says that it serves once it has met its catalog', async () => {
+test('health checks pass once the catalog was reached', async () => {
   const { publicKey, privateKey } = await generateKeyPair();
   const { server: reserved } = await startCatalog(publicKey);
   await reserved.close(0);
@@ -158,7 +158,7 @@ test('does not start with a public key in the place of a private one, nor with a
   await expect(empty).rejects.toThrow('DATAHUB_SEALING_KEY_FILE names a file without a key');
 });
 
-test('does not start without what it needs, and says all of it', async () => {
+test('does not start with missing settings, and names all of them', async () => {
   const start = startExecutorProcess({}, parts);
   await expect(start).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS[\s\S]*DATAHUB_SERVICE_TOKEN/);
 });

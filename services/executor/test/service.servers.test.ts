@@ -206,7 +206,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     });
   });
 
-  test('a fault is told by its place in the stored text', async () => {
+  test('an error has its position in the stored text', async () => {
     const failure = await run('s.wrong', { id: 1 }).catch((err) => err);
     expect(failure).toMatchObject({ code: 'SQL_REJECTED', stage: 'execute' });
     expect(failure.sql?.line ?? 1).toBe(1);
@@ -264,7 +264,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     expect(Number(n)).toBe(written);
   });
 
-  test('refused log-ins are told, paused after five, and tried at once when corrected', async () => {
+  test('refused log-ins are reported, paused after five, and tried at once when corrected', async () => {
     for (let i = 0; i < 5; i++)
       await expect(run('wrong.one')).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryAfterMs: undefined });
     const paused = await run('wrong.one').catch((err) => err);

@@ -179,7 +179,7 @@ test('a stored query runs over a checked address with opened credentials, resolv
   expect(catalog.asked).toBe(1);
 });
 
-test('a change is in force once it was let go of', async () => {
+test('a change applies as soon as the definition is invalidated', async () => {
   const { execute, answer, catalog } = await setup();
   await execute();
   Object.assign(answer.query as object, { query: 'longer', version: 2 });

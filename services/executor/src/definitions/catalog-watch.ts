@@ -6,7 +6,7 @@ import type { Calls } from '@datahub/service-kit/call/call';
 
 export interface WatchOptions {
   catalog: Pick<Calls<typeof CatalogInternalServiceService>, 'watch'>;
-  /** Names this executor to the catalog. */
+  /** Identifies this executor to the catalog. */
   instanceId: string;
   /** No old definition may be used once this has returned. */
   invalidate(ids: readonly string[]): void;

@@ -17,13 +17,13 @@ const escapeBytesMax = 6;
 /** A double represents every decimal number of this many digits exactly. */
 const exactDigitsMax = 15;
 
-/** Short escapes by control character; 0 where only the long form exists. */
+/** The letter of the short escape of each control character; 0 if there is only the long form. */
 const shortEscapes = Uint8Array.from({ length: 32 }, (_, byte) => {
   const at = '\b\t\n\f\r'.indexOf(String.fromCharCode(byte));
   return at === -1 ? 0 : 'btnfr'.charCodeAt(at);
 });
 
-/** UTF-8 text as a JSON string. */
+/** Writes a UTF-8 text as a JSON string. */
 export function writeString(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(end - start + 2);
   out.buffer[out.position++] = quote;
@@ -129,7 +129,7 @@ export function writeJson(out: ByteWriter, source: Buffer, start: number, end: n
   for (let i = from; i < out.position; i++) if (buffer[i] === 0x0a || buffer[i] === 0x0d) buffer[i] = 0x20;
 }
 
-/** ASCII that needs no escapes, in quotes. */
+/** Writes ASCII that needs no escapes, in quotes. */
 export function writeQuoted(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(end - start + 2);
   out.buffer[out.position++] = quote;
@@ -137,10 +137,10 @@ export function writeQuoted(out: ByteWriter, source: Buffer, start: number, end:
   out.buffer[out.position++] = quote;
 }
 
-/** From here on the call to the system's own copy costs less than the loop. */
+/** From this length on, a native copy is faster than the loop. */
 const nativeBytesMin = 96;
 
-/** Room must be there. */
+/** `out` must have room. */
 export function copyBytes(out: ByteWriter, source: Buffer, start: number, end: number): void {
   const length = end - start;
   if (length >= nativeBytesMin) source.copy(out.buffer, out.position, start, end);
@@ -171,7 +171,7 @@ export function writeNull(out: ByteWriter): void {
   out.position += wordBytes;
 }
 
-/** A whole number of at most 32 bits. */
+/** Writes a whole number of at most 32 bits. */
 export function writeInteger(out: ByteWriter, value: number): void {
   out.reserve(11);
   const { view } = out;
@@ -196,44 +196,44 @@ const pairs = Uint16Array.from(
   (_, i) => zero + Math.trunc(i / 10) + ((zero + (i % 10)) << 8),
 );
 
-/** The last two digits of a number of at most 32 bits; room must be there. */
+/** Writes the last two digits of a number of at most 32 bits. The view must have room. */
 export function writePair(view: DataView, at: number, value: number): void {
   view.setUint16(at, pairs[value % 100] as number, true);
 }
 
-/** A literal known to be ASCII and short. */
+/** Writes a short ASCII literal. */
 export function writeAscii(out: ByteWriter, text: string): void {
   out.reserve(text.length);
   for (let i = 0; i < text.length; i++) out.buffer[out.position + i] = text.charCodeAt(i);
   out.position += text.length;
 }
 
-/** A JSON string of a text made here. */
+/** Writes a JavaScript string as a JSON string. */
 export function writeText(out: ByteWriter, text: string): void {
   const bytes = Buffer.from(text);
   writeString(out, bytes, 0, bytes.length);
 }
 
-/** Decimal digits: a number with at most 15 significant digits, else a string; anything else (NaN, Infinity) a string. */
+/** Writes decimal digits as a number if they have at most 15 significant digits, else as a string, like NaN and Infinity. */
 export function writeDecimal(out: ByteWriter, source: Buffer, start: number, end: number): void {
   if (isExactNumber(out.viewFrom(source), start, end)) writeRaw(out, source, start, end);
   else writeQuoted(out, source, start, end);
 }
 
-/** Leading zeros, and trailing zeros after the point, do not count. */
+/** True for at most 15 significant digits. Leading zeros, and trailing zeros after the point, are not significant. */
 export function isExactNumber(source: DataView, start: number, end: number): boolean {
   let significant = 0;
   let zeros = 0;
   let afterPoint = false;
   let stop = end;
-  // Decimals of a wide scale are mostly zeros at their end.
+  // Decimals of a large scale often end with many zeros.
   while (stop - start > exactDigitsMax && source.getInt32(stop - wordBytes) === words.zeros)
     stop -= wordBytes;
   for (let i = start; i < stop; i++) {
     const byte = source.getUint8(i);
     if (byte === 0x2e) {
       afterPoint = true;
-      // Zeros before the point are part of the number's size.
+      // Zeros before the point are significant.
       significant += zeros;
       zeros = 0;
     } else if (byte === zero) {
@@ -248,7 +248,7 @@ export function isExactNumber(source: DataView, start: number, end: number): boo
 
 const base64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
 
-/** Bytes as base64 in quotes. */
+/** Writes bytes as base64 in quotes. */
 export function writeBase64(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(Math.ceil((end - start) / 3) * 4 + 2);
   const target = out.buffer;

@@ -90,7 +90,7 @@ test('moves everything to the current key, page by page, and holds nothing up', 
   expect((await unseal(toSourceDefinition(sources[40]), later)).password).toBe('secret of s40');
 });
 
-test('runs by itself while several keys are held, and not with one', async () => {
+test('resealing runs in the background if there are several keys', async () => {
   const [old, current] = await Promise.all([generateKeyPair(), generateKeyPair()]);
   const source = await makeSource('s', await createSealer([old.publicKey]));
   const busy = await makeSource('t', await createSealer([old.publicKey]));

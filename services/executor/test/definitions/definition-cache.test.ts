@@ -79,7 +79,7 @@ function setup() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('leases', () => {
-  test('what was resolved is held for a second from the sending of the request', async () => {
+  test('a definition is cached for a second from the sending of the request', async () => {
     const { definitions, asked } = setup();
     expect(definitions.cached('q', a)).toBeUndefined();
     const query = definitions.query('q', a, { signal: idle });
@@ -157,7 +157,7 @@ describe('leases', () => {
     expect(definitions.cached('q', a)).toBe(current);
   });
 
-  test('the number held is bounded', async () => {
+  test('the number of cached definitions is limited', async () => {
     const { definitions, catalog } = setup();
     for (const queryId of ['q1', 'q2', 'q3', 'q4']) {
       const { query, ...rest } = answer(1);
@@ -180,7 +180,7 @@ describe('letting go', () => {
     expect(definitions.cached('q', a)).toBeUndefined();
   });
 
-  test('an answer on its way meanwhile is not held, and nobody who comes later waits for it', async () => {
+  test('a response to an earlier request is not cached, and later callers do not wait for it', async () => {
     const { definitions, asked } = setup();
     const before = definitions.query('q', a, { signal: idle });
     definitions.invalidate(['q']);
@@ -194,7 +194,7 @@ describe('letting go', () => {
   });
 });
 
-test('changes of other things keep nothing from being held', async () => {
+test('changes of other things do not prevent caching', async () => {
   const { definitions, asked } = setup();
   const query = definitions.query('q', a, { signal: idle });
   definitions.invalidate(['other']);
@@ -212,7 +212,7 @@ describe('accounts', () => {
     expect(asked[0]?.limits).toBeUndefined();
   });
 
-  test('another account asks the catalog itself, and is never answered from what is held', async () => {
+  test('another account sends its own request, and never gets a definition cached for this one', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     await definitions.query('q', a, { signal: idle });
@@ -227,7 +227,7 @@ describe('accounts', () => {
 });
 
 describe('the catalog away', () => {
-  test('what is held goes on for a minute', async () => {
+  test('cached definitions are used for a minute', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     const definition = await definitions.query('q', a, { signal: idle });
@@ -242,7 +242,7 @@ describe('the catalog away', () => {
     await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
   });
 
-  test('what the catalog says once it is back counts', async () => {
+  test('the responses of the catalog apply again once it is back', async () => {
     const { definitions, catalog } = setup();
     catalog.now = answer(1);
     await definitions.query('q', a, { signal: idle });
@@ -267,7 +267,7 @@ describe('the catalog away', () => {
   });
 });
 
-test('a caller who goes is not held up by the catalog', async () => {
+test('a caller that leaves does not wait for the catalog', async () => {
   const { definitions } = setup();
   const caller = new AbortController();
   const query = definitions.query('q', a, { signal: caller.signal });

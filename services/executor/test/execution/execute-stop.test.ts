@@ -101,7 +101,7 @@ describe('stopping', () => {
     expect(stats()).toMatchObject({ busy: 0, idle: 1 });
   });
 
-  test('a write that ended well in spite of it is told as done, and a late cancel hits nobody else', async () => {
+  test('a write that succeeded all the same is reported as done, and a late cancel affects no other statement', async () => {
     const stubborn: Run = function () {
       return new Promise((resolve) => {
         this.stop = () => resolve({ ...done, hasRows: false, affectedRows: 1 });

@@ -190,7 +190,7 @@ test('of two that connect the first is taken, and the other is closed and not wa
   expect(socket.listenerCount('error')).toBe(0);
 });
 
-test('a connection is told to send at once and to notice a peer that is gone', async () => {
+test('a connection has no delay and keep-alive set', async () => {
   const noDelay = vi.spyOn(Socket.prototype, 'setNoDelay');
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
   await spyDial({ resolve: async () => ['8.8.8.8'] }).dial('db.example', 5432, idle);
@@ -199,7 +199,7 @@ test('a connection is told to send at once and to notice a peer that is gone', a
   vi.restoreAllMocks();
 });
 
-test('what cannot be reached says so, and why to the log alone', async () => {
+test('the error does not say why a source cannot be reached; the log does', async () => {
   const { dial } = spyDial({ resolve: async () => ['127.0.0.1'] });
   await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({
     code: 'SOURCE_UNREACHABLE',

@@ -36,12 +36,12 @@ test('a service has its servers and its text, which may be missing', async () =>
   expect(await resolve('mongodb', 'bare.example', asker())).toMatchObject({ texts: [] });
 });
 
-test('a service that nobody knows is none', async () => {
+test('an unknown service rejects', async () => {
   const { resolve } = await start();
   await expect(resolve('mongodb', 'other.example', asker())).rejects.toMatchObject({ code: 'ENOTFOUND' });
 });
 
-test('name servers that do not answer are waited for so long, or until nobody wants to know', async () => {
+test('a look-up ends at its timeout or when its caller aborts', async () => {
   const { resolve } = await start(200);
   const wait = async (signal?: AbortSignal) => {
     const startedAt = performance.now();

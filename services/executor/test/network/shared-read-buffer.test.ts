@@ -81,7 +81,7 @@ test('sockets that read at the same time get their own messages, whole, however 
   for (const { found, messages } of told) expect(found).toEqual(messages);
 });
 
-test('what comes before somebody reads in place is kept, and comes first', async () => {
+test('bytes that arrive before readInPlace are kept, and delivered first', async () => {
   using given = await connectPairs(2);
   const [early, other] = given.pairs as [{ socket: Socket; peer: Socket }, { socket: Socket; peer: Socket }];
   early.peer.write('greeting');

@@ -270,7 +270,7 @@ describe.each(subjects)('TLS with %s', (engine, here, start) => {
       }).toEqual(wanted);
     });
 
-    it('a client certificate logs in, and without it nobody does', async () => {
+    it('a client certificate logs in, and without it the log-in fails', async () => {
       await subject.show(certificates.good);
       const [cert, key] = await Promise.all(
         [certificates.client.cert, certificates.client.key].map((path) => readFile(path, 'utf8')),
