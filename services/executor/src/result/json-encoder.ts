@@ -14,7 +14,7 @@ const hex = Buffer.from('0123456789abcdef');
 const wordBytes = 4;
 const escapeBytesMax = 6;
 
-/** A double represents every decimal number of this many digits exactly. */
+/** A decimal number of up to this many digits survives the conversion to a double and back. */
 const exactDigitsMax = 15;
 
 /** The letter of the short escape of each control character; 0 if there is only the long form. */
