@@ -84,3 +84,13 @@ describe('docs/architecture.md', () => {
     expect(folders.filter((folder) => !text.includes(`| \`${folder}\` |`))).toEqual([]);
   });
 });
+
+describe('docs/security.md', () => {
+  it('names test files that exist', () => {
+    const named = [...read('docs/security.md').matchAll(/`((?:services|packages|tests)\/[^`*]+)`/g)].map(
+      ([, path = '']) => path,
+    );
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
