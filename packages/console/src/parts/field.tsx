@@ -13,8 +13,6 @@ interface FieldProps {
   placeholder?: string | undefined;
   autofocus?: boolean;
   rows?: number;
-  min?: number;
-  readOnly?: boolean;
 }
 
 export function Field({ label, value, onInput, hint, rows, autofocus, type = 'text', ...rest }: FieldProps) {
@@ -58,20 +56,14 @@ interface ChoiceProps {
   options: readonly (readonly [string, string])[];
   onChange(value: string): void;
   hint?: string;
-  disabled?: boolean;
 }
 
-export function Choice({ label, value, options, onChange, hint, disabled = false }: ChoiceProps) {
+export function Choice({ label, value, options, onChange, hint }: ChoiceProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select
-        id={id}
-        value={value}
-        disabled={disabled}
-        onChange={({ currentTarget }) => onChange(currentTarget.value)}
-      >
+      <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
         {options.map(([option, text]) => (
           <option key={option} value={option}>
             {text}

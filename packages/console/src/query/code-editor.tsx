@@ -12,9 +12,6 @@ export interface CodeEditorProps {
   sourceId: string;
   label: string;
   faults: Fault[];
-  readOnly?: boolean;
-  /** Opens the editor at once, with the focus in it. */
-  open?: boolean;
   variables(): string[];
   onChange(text: string): void;
   onRun(): void;
@@ -32,7 +29,7 @@ function loadEditor(): Promise<EditorModule> {
 
 /** The state of the editor of a view, and how it is entered. */
 function useEditor(props: CodeEditorProps) {
-  const { text, engine, sourceId, label, faults, readOnly = false, open = false } = props;
+  const { text, engine, sourceId, label, faults } = props;
   const host = useRef<HTMLDivElement>(null);
   const handle = useRef<EditorHandle | undefined>(undefined);
   /** Texts that the editor reported and the view has not drawn yet. */
@@ -41,7 +38,7 @@ function useEditor(props: CodeEditorProps) {
   latest.current = props;
   const [state, setState] = useState<'plain' | 'loading' | 'open' | 'failed'>('plain');
   const enter = async () => {
-    if (readOnly || state === 'loading' || state === 'open' || host.current === null) return;
+    if (state === 'loading' || state === 'open' || host.current === null) return;
     setState('loading');
     // For completion; the editor works without it.
     loadSchema(sourceId).catch(() => undefined);
@@ -69,10 +66,7 @@ function useEditor(props: CodeEditorProps) {
       setState('failed');
     }
   };
-  useEffect(() => {
-    if (open) void enter();
-    return () => handle.current?.close();
-  }, []);
+  useEffect(() => () => handle.current?.close(), []);
   // Only now is the editor in sight, and can take the focus.
   useLayoutEffect(() => {
     if (state === 'open') handle.current?.focus();
@@ -90,7 +84,7 @@ function useEditor(props: CodeEditorProps) {
 
 export function CodeEditor(props: CodeEditorProps) {
   const { host, state, enter } = useEditor(props);
-  const { text, engine, label, faults, readOnly = false } = props;
+  const { text, engine, label, faults } = props;
   return (
     <div class="editor" data-state={state}>
       <div ref={host} class="editor-host" hidden={state !== 'open'} />
@@ -109,7 +103,6 @@ export function CodeEditor(props: CodeEditorProps) {
           class="code"
           role="textbox"
           aria-multiline="true"
-          aria-readonly={readOnly}
           aria-label={label}
           tabIndex={0}
           onFocus={enter}

@@ -7,23 +7,18 @@ import { commands } from './commands.ts';
 import { SourceChoice } from './source-choice.tsx';
 import type { QueryWork } from './work.ts';
 
-export function ContractView({ work, editable }: { work: QueryWork; editable: boolean }) {
+export function ContractView({ work }: { work: QueryWork }) {
   const draft = work.draft.value;
   if (draft === undefined) return null;
   const verbs = commands.includes(draft.command) ? commands : [draft.command, ...commands];
   return (
     <div class="page contract">
       <div class="columns-2">
-        <SourceChoice
-          value={draft.sourceId}
-          disabled={!editable}
-          onChange={(sourceId) => work.edit({ sourceId })}
-        />
+        <SourceChoice value={draft.sourceId} onChange={(sourceId) => work.edit({ sourceId })} />
         <Choice
           label="Command"
           value={draft.command}
           options={verbs.map((verb) => [verb, verb] as const)}
-          disabled={!editable}
           onChange={(command) => work.edit({ command })}
           hint="What the statement may do. It must agree with its first word."
         />

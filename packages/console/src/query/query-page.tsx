@@ -12,7 +12,7 @@ import { ProblemBox } from '../parts/problem.tsx';
 import { RunById } from '../run/run-by-id.tsx';
 import { RunsView } from '../run/runs-view.tsx';
 import { modifier } from '../shell/bar.tsx';
-import { go, guardLeaving, route } from '../shell/route.ts';
+import { go, route } from '../shell/route.ts';
 import { type Asked, TreeDialog } from '../shell/tree-dialogs.tsx';
 import { findNode, hubId } from '../shell/workspace.ts';
 import { reads } from './commands.ts';
@@ -48,7 +48,6 @@ function useUnsavedWarning(work: QueryWork): void {
     addEventListener('beforeunload', warn);
     return () => removeEventListener('beforeunload', warn);
   }, [work]);
-  useEffect(() => guardLeaving(undefined), []);
 }
 
 function LoadedQuery({ work }: { work: QueryWork }) {
@@ -84,7 +83,7 @@ function LoadedQuery({ work }: { work: QueryWork }) {
       <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
       {run.problem !== undefined && <ProblemBox problem={run.problem} />}
       {tab === 'query' && <QueryWorkbench work={work} run={run} />}
-      {tab === 'contract' && <ContractView work={work} editable />}
+      {tab === 'contract' && <ContractView work={work} />}
       {tab === 'runs' && (
         <RunsView
           work={work}

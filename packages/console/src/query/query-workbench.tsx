@@ -131,7 +131,7 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
           onRun={run.ask}
           onSave={() => void run.save()}
         />
-        <VariablesPanel work={work} shown={run.tried} editable />
+        <VariablesPanel work={work} shown={run.tried} />
       </div>
       <Results
         state={state}

@@ -6,15 +6,14 @@ import { sources } from '../shell/workspace.ts';
 
 interface SourceChoiceProps {
   value: string;
-  disabled?: boolean;
   onChange(sourceId: string): void;
 }
 
-export function SourceChoice({ value, disabled = false, onChange }: SourceChoiceProps) {
+export function SourceChoice({ value, onChange }: SourceChoiceProps) {
   const known = sources.value.map(
     ({ sourceId, label, engine }) => [sourceId, `${label} (${engineName(engine)})`] as const,
   );
   // A source that is gone is still the one that is stored.
   const options = known.some(([id]) => id === value) ? known : [[value, value] as const, ...known];
-  return <Choice label="Source" value={value} options={options} disabled={disabled} onChange={onChange} />;
+  return <Choice label="Source" value={value} options={options} onChange={onChange} />;
 }

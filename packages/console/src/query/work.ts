@@ -34,11 +34,6 @@ export function workOf(queryId: string): QueryWork {
 export const hasRun = (queryId: string): boolean =>
   works.get(queryId)?.runner.past.value.some(({ status }) => status === 'done') === true;
 
-export function forget(queryId: string): void {
-  works.get(queryId)?.runner.cancel();
-  works.delete(queryId);
-}
-
 const draftOf = ({ config }: Query): Draft => ({
   text: config.query.query,
   command: config.command,

@@ -16,28 +16,16 @@ const read = (): string[] =>
     });
 
 const parts = signal(read());
-/** Asked before an address is left; answers false to stay. */
-let guard: (() => boolean) | undefined;
 let current = location.hash;
 
 export const route = computed(() => parts.value);
 
 addEventListener('hashchange', () => {
   if (location.hash === current) return;
-  if (guard !== undefined && !guard()) {
-    history.replaceState(null, '', current === '' ? '#' : current);
-    return;
-  }
   current = location.hash;
-  guard = undefined;
   parts.value = read();
   scrollTo(0, 0);
 });
-
-/** Undefined removes it. */
-export function guardLeaving(ask: (() => boolean) | undefined): void {
-  guard = ask;
-}
 
 export const linkTo = (...to: string[]): string => `#/${to.map(encodeURIComponent).join('/')}`;
 

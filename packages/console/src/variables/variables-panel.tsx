@@ -8,15 +8,7 @@ import type { QueryWork } from '../query/work.ts';
 import { VariableDialog } from './variable-dialog.tsx';
 import { defaultText, isBooleanType, isJsonType, type Value, type VariableField } from './variables.ts';
 
-export function VariablesPanel({
-  work,
-  shown,
-  editable,
-}: {
-  work: QueryWork;
-  shown: boolean;
-  editable: boolean;
-}) {
+export function VariablesPanel({ work, shown }: { work: QueryWork; shown: boolean }) {
   const [edited, setEdited] = useState<string>();
   const fields = work.fields.value;
   const { faults } = work.sent.value;
@@ -39,7 +31,7 @@ export function VariablesPanel({
           value={work.values.value[field.key]}
           fault={shown || work.values.value[field.key] !== undefined ? faults[field.key] : undefined}
           onChange={(value) => set(field.key, value)}
-          onEdit={editable ? () => setEdited(field.key) : undefined}
+          onEdit={() => setEdited(field.key)}
         />
       ))}
       {edited !== undefined && (
@@ -54,7 +46,7 @@ interface InputProps {
   value: Value | undefined;
   fault: string | undefined;
   onChange(value: Value | undefined): void;
-  onEdit: (() => void) | undefined;
+  onEdit(): void;
 }
 
 function VariableInput(props: InputProps) {
@@ -94,17 +86,15 @@ function VariableInput(props: InputProps) {
           >
             null
           </button>
-          {onEdit !== undefined && (
-            <button
-              type="button"
-              class="mini icon-only"
-              aria-label={`Declare ${field.key}`}
-              title="Type, default, choices"
-              onClick={onEdit}
-            >
-              <Icon name="edit" />
-            </button>
-          )}
+          <button
+            type="button"
+            class="mini icon-only"
+            aria-label={`Declare ${field.key}`}
+            title="Type, default, choices"
+            onClick={onEdit}
+          >
+            <Icon name="edit" />
+          </button>
         </span>
       </div>
       {isNull ? <input id={id} value="null" readOnly class="null" /> : <VariableControl {...props} id={id} />}
