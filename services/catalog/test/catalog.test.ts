@@ -20,20 +20,13 @@ import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../src/documents.ts
 import { makeFolder } from '../src/folder.ts';
 import { makeHub, patchHub } from '../src/hub.ts';
 import { openCatalogStore } from '../src/store.ts';
+import { leaf, principalOf } from './catalog-fixture.ts';
 
 const createId = createIdFactory({ namespace: 'dh' });
 const ours = principalOf('ours');
 const theirs = principalOf('theirs');
 
-function principalOf(accountId: string, limits: { hubIds?: string[]; queryIds?: string[] } = {}): Principal {
-  return {
-    accountId,
-    keyId: 'k',
-    scopes: ['*'],
-    limits: { hubIds: [], queryIds: [], origins: [], contextJson: '', ...limits },
-  };
-}
-/** Of the audit, each with an id of its own. */
+/** An audit entry with an id of its own. */
 const entry = (): Beside => {
   const doc = { id: createId('evt', 1), accountId: 'ours', version: 1, at: 1, action: 'hub.update' };
   return { collection: 'audit', doc };
@@ -59,17 +52,6 @@ describe('the catalog', () => {
     await catalog.store.folders.insert(made);
     return made;
   };
-  /** What of a query and a source these rules look at. */
-  const leaf = (of: HubDoc, id: string) => ({
-    id,
-    accountId: of.accountId,
-    version: 1,
-    hubId: of.id,
-    parentNodeId: of.queriesNodeId,
-    label: 'x',
-    createdAt: 1,
-    updatedAt: null,
-  });
 
   beforeEach(async () => {
     const store = await openCatalogStore('sqlite::memory:');

@@ -54,7 +54,11 @@ export function toErrorDetail(err: HubError): ErrorDetail {
   return {
     code: err.code,
     message: err.message,
-    faults: (err.errors ?? []).map(({ path, detail }) => ({ path: path.map(String), detail })),
+    faults: (err.errors ?? []).map(({ path, detail }) => ({
+      path: path.map(String),
+      detail,
+      pointer: path.map((part) => `/${part}`).join(''),
+    })),
     stage: err.stage ?? '',
     retryable: err.retryable,
     sql: err.sql,

@@ -26,6 +26,12 @@ export interface ErrorDetail {
 }
 
 export interface Fault {
+  /**
+   * `path` as a JSON Pointer, for clients that were built before `path`.
+   *
+   * @deprecated
+   */
+  pointer: string;
   detail: string;
   /**
    * Names and list indexes from the request of the call down to the field; empty for the whole request. A field that
@@ -165,11 +171,14 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
 };
 
 function createBaseFault(): Fault {
-  return { detail: "", path: [] };
+  return { pointer: "", detail: "", path: [] };
 }
 
 export const Fault: MessageFns<Fault> = {
   encode(message: Fault, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.pointer !== "") {
+      writer.uint32(10).string(message.pointer);
+    }
     if (message.detail !== "") {
       writer.uint32(18).string(message.detail);
     }
@@ -192,6 +201,14 @@ export const Fault: MessageFns<Fault> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.pointer = reader.string();
+            continue;
+          }
           case 2: {
             if (tag !== 18) {
               break;
