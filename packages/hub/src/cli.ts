@@ -4,21 +4,22 @@
  * operator can create accounts: through the socket in the data directory of a hub over SQLite, or in the store itself.
  */
 
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type CatalogConfig, readCatalogConfig } from '@datahub/catalog/config';
-import { type OperatorRequest, operate } from '@datahub/catalog/maintenance/operator';
+import { type KeyDescription, type OperatorRequest, operate } from '@datahub/catalog/maintenance/operator';
 import { openCatalogStore } from '@datahub/catalog/store';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
+import { hashApiKey } from '@datahub/service-kit/api-key';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
 import { readSettings } from '@datahub/service-kit/process/settings';
+import { type Access, describeAccess, findKey, findUrl } from './access.ts';
 
 const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] [--new-account]
        npm run datahub -- keys list
        npm run datahub -- keys rotate KEY_ID
        npm run datahub -- keys revoke KEY_ID
+       npm run datahub -- whoami [--show-key]
        npm run datahub -- backup DIRECTORY [--overwrite]
        npm run datahub -- sealing-keys`;
 
@@ -32,6 +33,7 @@ function parse() {
     name: { type: 'string' },
     scopes: { type: 'string' },
     'new-account': { type: 'boolean', default: false },
+    'show-key': { type: 'boolean', default: false },
     overwrite: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   } as const;
@@ -47,7 +49,11 @@ interface BackupCommand {
   overwrite: boolean;
 }
 
-function readCommand(): OperatorRequest | BackupCommand | 'sealing-keys' {
+interface WhoamiCommand {
+  showKey: boolean;
+}
+
+function readCommand(): OperatorRequest | BackupCommand | WhoamiCommand | 'sealing-keys' {
   const { values, positionals } = parse();
   if (values.help) {
     process.stdout.write(`${usage}\n`);
@@ -55,6 +61,10 @@ function readCommand(): OperatorRequest | BackupCommand | 'sealing-keys' {
   }
   const [noun, action = '', keyId = ''] = positionals;
   if (noun === 'sealing-keys') return 'sealing-keys';
+  if (noun === 'whoami') {
+    if (positionals.length !== 1) fail(usage);
+    return { showKey: values['show-key'] };
+  }
   if (noun === 'backup') {
     if (positionals.length !== 2 || action === '') fail(usage);
     return { directory: action, overwrite: values.overwrite };
@@ -76,11 +86,6 @@ async function isHubAt(url: string): Promise<boolean> {
     (response) => response.ok,
     () => false,
   );
-}
-
-async function readKey(dataDir: string): Promise<string | undefined> {
-  const stored = await readFile(join(dataDir, 'api-key'), 'utf8').catch(() => undefined);
-  return process.env.DATAHUB_API_KEY?.trim() || stored?.trim();
 }
 
 async function sendToHub(
@@ -122,14 +127,33 @@ async function runInStore(request: OperatorRequest, config: CatalogConfig): Prom
  * opens the store.
  */
 async function execute(request: OperatorRequest): Promise<unknown> {
+  const { config, access } = await locateHub();
+  const { url, runs, key } = access;
+  if (runs && key !== undefined && !request.newAccount) return sendToHub(request, { url, key });
+  return executeLocally(request, { config, access });
+}
+
+interface LocatedHub {
+  config: CatalogConfig;
+  access: Access;
+}
+
+async function locateHub(): Promise<LocatedHub> {
   const { config, dataDir } = readSettings(process.env, (reader) => ({
     config: readCatalogConfig(reader),
     dataDir: reader.text('DATAHUB_DATA_DIR', 'data'),
   }));
-  const url = process.env.DATAHUB_URL ?? `http://127.0.0.1:${process.env.PORT ?? 8080}`;
-  const runs = await isHubAt(url);
-  const key = await readKey(dataDir);
-  if (runs && key !== undefined && !request.newAccount) return sendToHub(request, { url, key });
+  const url = await findUrl(process.env, dataDir);
+  return {
+    config,
+    access: { url, runs: await isHubAt(url), dataDir, ...(await findKey(process.env, dataDir)) },
+  };
+}
+
+async function executeLocally(
+  request: OperatorRequest,
+  { config, access: { url, runs } }: LocatedHub,
+): Promise<unknown> {
   const { operatorSocket } = config;
   if (operatorSocket === undefined) return runInStore(request, config);
   const answer = await sendOperatorCommand(operatorSocket, request);
@@ -139,6 +163,26 @@ async function execute(request: OperatorRequest): Promise<unknown> {
     );
   }
   return answer ?? runInStore(request, config);
+}
+
+async function whoAmI({ showKey }: WhoamiCommand): Promise<string> {
+  const { config, access } = await locateHub();
+  const { key } = access;
+  if (key === undefined) {
+    fail(
+      `There is no key in ${access.keyPlace}. If this is the hub's data directory, create a key: npm run datahub -- keys create --name NAME`,
+    );
+  }
+  const request: OperatorRequest = {
+    action: 'describe',
+    keyId: '',
+    name: '',
+    scopes: [],
+    newAccount: false,
+    keySha256: hashApiKey(key),
+  };
+  const described = (await executeLocally(request, { config, access })) as KeyDescription;
+  return describeAccess(access, { described, showKey });
 }
 
 /** A cancelled backup leaves no partial files. */
@@ -158,6 +202,9 @@ if (command === 'sealing-keys') {
   process.stdout.write(
     `DATAHUB_SEALING_PUBLIC_KEYS=${publicKey}\nDATAHUB_SEALING_PRIVATE_KEYS=${privateKey}\n`,
   );
+} else if ('showKey' in command) {
+  const text = await whoAmI(command).catch((err: Error) => fail(err.message));
+  process.stdout.write(text);
 } else {
   const running = 'directory' in command ? backUp(command) : execute(command);
   const result = await running.catch((err: Error) => fail(err.message));

@@ -24,6 +24,7 @@ import { createClosers } from '@datahub/service-kit/process/lifecycle';
 import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
 import type { StopLog } from '@datahub/service-kit/process/stop-log';
 import { isAwaited, openWithStore } from '@datahub/service-kit/process/store-wait';
+import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 
@@ -61,7 +62,7 @@ function readHubSettings(env: Environment) {
     catalog: readCatalogConfig(reader),
     executor: readExecutorConfig(reader, { embedded: true }),
     ml: readMlConfig(reader),
-    gateway: readGatewayConfig(reader, { edge: 'none', env }),
+    gateway: readGatewayConfig(reader, { edge: 'none', metricsPort: 0, env }),
     log: readLoggerSettings(reader),
     demo: reader.flag('DATAHUB_DEMO', true),
   }));
@@ -73,6 +74,7 @@ async function open(
 ): Promise<Hub> {
   const { dataDir } = settings;
   const logger = createLogger({ service: 'hub', ...settings.log });
+  warnOfUnknownSettings(settings.env, logger);
   const tracing = await openTracing(settings.env, 'hub');
   if (tracing) closers.add(tracing);
   const keyFile = join(dataDir, 'sealing-keys');

@@ -5,43 +5,48 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '@datahub/service-kit/process/free-port';
+import { freePort, isFreePort } from '@datahub/service-kit/process/free-port';
 
 export interface Demo {
   /** Resolves when the demo is usable. */
-  ready: Promise<{ queryId: string; classifierId: string }>;
+  ready: Promise<DemoContent>;
   /** Can be called while the demo starts. */
   close(): Promise<void>;
 }
 
 /** What the first start created, stored for later ones. */
-interface Content {
+export interface DemoContent {
+  /** The port of the database, which the source names. */
   port: number;
   queryId: string;
   classifierId: string;
 }
 
-type Post = <T>(path: string, body: object) => Promise<T>;
+type Call = <T>(path: string, body?: object, method?: 'POST' | 'PUT') => Promise<T>;
 
 const childPath = fileURLToPath(new URL('demo-database.ts', import.meta.url));
 const startTimeoutMs = 60_000;
+const callTimeoutMs = 30_000;
 /** A database that is still creating its files finishes that first, because an incomplete directory cannot be opened again. */
 const stopTimeoutMs = 30_000;
 
 export async function startDemo(hub: { url: string; key: string; dataDir: string }): Promise<Demo> {
   const contentFile = join(hub.dataDir, 'demo.json');
   const before = await readFile(contentFile, 'utf8').then(
-    (text) => JSON.parse(text) as Content,
+    (text) => JSON.parse(text) as DemoContent,
     () => undefined,
   );
-  const port = before?.port ?? (await freePort());
+  const isUsable = before !== undefined && (await isFreePort(before.port));
+  const port = isUsable ? before.port : await freePort();
   const database = fork(childPath, [join(hub.dataDir, 'demo-database'), String(port)], { stdio: 'inherit' });
   const fill = async () => {
     await untilReady(database);
-    if (before !== undefined) return before;
-    const created = await createContent(createPost(hub), port);
-    await writeFile(contentFile, JSON.stringify(created), { mode: 0o600 });
-    return created;
+    if (isUsable) return before;
+    const call = createCall(hub);
+    const content = before === undefined ? await createContent(call, port) : { ...before, port };
+    if (before !== undefined) await movePort(call, content);
+    await writeFile(contentFile, JSON.stringify(content), { mode: 0o600 });
+    return content;
   };
   return { ready: fill(), close: () => stop(database) };
 }
@@ -64,33 +69,31 @@ async function stop(database: ChildProcess): Promise<void> {
   clearTimeout(killTimer);
 }
 
-function createPost({ url, key }: { url: string; key: string }): Post {
-  return async (path, body) => {
+function createCall({ url, key }: { url: string; key: string }): Call {
+  return async (path, body, method = 'POST') => {
     const response = await fetch(url + path, {
-      method: 'POST',
       headers: { 'content-type': 'application/json', 'x-service-api-key': key },
-      body: JSON.stringify(body),
+      ...(body === undefined ? {} : { method, body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(callTimeoutMs),
     });
     if (!response.ok) throw new Error(`The demo could not be created: ${await response.text()}`);
     return response.json() as never;
   };
 }
 
-async function createContent(post: Post, port: number): Promise<Content> {
+/** Another program took the port since the last start. */
+async function movePort(call: Call, { port, queryId }: DemoContent): Promise<void> {
+  const { config } = await call<{ config: { source: { sourceId: string } } }>(`/v1/queries/${queryId}`);
+  await call(`/v1/sources/${config.source.sourceId}`, { connectionSettings: settingsFor(port) }, 'PUT');
+}
+
+async function createContent(post: Call, port: number): Promise<DemoContent> {
   const { hubId } = await post<{ hubId: string }>('/v1/hubs', { label: 'Demo' });
   const { sourceId } = await post<{ sourceId: string }>('/v1/sources', {
     hubId,
     label: 'Orders (PGlite)',
     engine: 'postgres',
-    connectionSettings: {
-      host: '127.0.0.1',
-      port,
-      database: 'demo',
-      user: 'demo',
-      password: 'any password',
-      tls: { mode: 'disable' },
-      pool: { max: 1 },
-    },
+    connectionSettings: settingsFor(port),
   });
   const create = async (label: string, query: string, context: object[] = []) => {
     const body = { hubId, label, sourceId, query, context };
@@ -106,6 +109,16 @@ async function createContent(post: Post, port: number): Promise<Content> {
   ]);
   return { port, queryId, classifierId: await trainClassifier(post) };
 }
+
+const settingsFor = (port: number) => ({
+  host: '127.0.0.1',
+  port,
+  database: 'demo',
+  user: 'demo',
+  password: 'any password',
+  tls: { mode: 'disable' },
+  pool: { max: 1 },
+});
 
 const examples: Record<string, string[]> = {
   delivery: [
@@ -131,7 +144,7 @@ const examples: Record<string, string[]> = {
   ],
 };
 
-async function trainClassifier(post: Post): Promise<string> {
+async function trainClassifier(post: Call): Promise<string> {
   const { id } = await post<{ id: string }>('/v1/classifiers', { name: 'Customer mail' });
   const all = Object.entries(examples).flatMap(([label, texts]) =>
     texts.map((context) => ({ label, context })),

@@ -1,69 +1,66 @@
 /** `npm start`: the hub in one process and, unless DATAHUB_DEMO=0, a demo with queries and a trained classifier. */
 
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { runProcess } from '@datahub/service-kit/process/lifecycle';
+import { createClosers, runProcess } from '@datahub/service-kit/process/lifecycle';
 import { describeStartFailure } from '@datahub/service-kit/process/start-failure';
+import { exampleCurl, findKey, type KeyAccess, storeUrl } from './access.ts';
 import { type Hub, openHub } from './compose.ts';
-import { type Demo, startDemo } from './demo-content.ts';
+import { type Demo, type DemoContent, startDemo } from './demo-content.ts';
 
-const say = (line: string) => process.stdout.write(`${line}\n`);
+/** Standard output carries the log, in JSON if it is not a terminal, so text for a person goes elsewhere then. */
+const out = process.stdout.isTTY ? process.stdout : process.stderr;
+const say = (line: string) => out.write(`${line}\n`);
 
 async function start() {
   const hub = await openHub(process.env);
-  const { url } = hub;
-  say(`The hub listens on ${url}`);
-  if (hub.console) say(`Open the console in a browser: ${url}/`);
-  if (hub.madeKey !== undefined) {
-    say(
-      `Your API key, shown only once and stored in ${join(hub.dataDir, 'api-key')}:\n\n    ${hub.madeKey}\n`,
-    );
-  }
-  const demo = hub.demo ? await addDemo(hub) : undefined;
-  return {
-    stopLog: hub.stopLog,
-    close: async () => {
-      await demo?.close();
-      await hub.close();
-    },
-  };
+  const closers = createClosers();
+  closers.add(hub);
+  closers.add(await storeUrl(hub.dataDir, hub.url));
+  const access = await findKey(process.env, hub.dataDir);
+  say(`The hub listens on ${hub.url}`);
+  if (hub.demo && access.key !== undefined) closers.add(await addDemo(hub, { ...access, key: access.key }));
+  else welcome(hub, access);
+  return { stopLog: hub.stopLog, close: async () => closers.close() };
 }
 
 /** The demo's database takes seconds to start. The hub serves in the meantime, and a signal stops both. */
-async function addDemo({ url, dataDir }: Hub): Promise<Demo> {
-  const keyFile = join(dataDir, 'api-key');
-  const given = process.env.DATAHUB_API_KEY?.trim();
-  const key = given || (await readFile(keyFile, 'utf8')).trim();
+async function addDemo(hub: Hub, access: KeyAccess & { key: string }): Promise<Pick<Demo, 'close'>> {
   say('Starting the demo database …');
-  const demo = await startDemo({ url, key, dataDir });
+  const demo = await startDemo({ url: hub.url, key: access.key, dataDir: hub.dataDir });
   let closing = false;
   demo.ready.then(
-    // Terminals and logs are stored, so this prints where the key is, and not the key.
-    (made) => showDemo(made, url, given ? '$DATAHUB_API_KEY' : `$(cat '${keyFile}')`),
+    (content) => welcome(hub, access, content),
     (err) => {
       if (closing) return;
       const reason = describeStartFailure(err);
-      process.stderr.write(
-        `The demo did not start. The hub runs without it; DATAHUB_DEMO=0 leaves it out.\n${reason}\n`,
-      );
+      say(`The demo did not start. The hub runs without it; DATAHUB_DEMO=0 leaves it out.\n${reason}`);
+      welcome(hub, access);
     },
   );
-  const close = () => {
-    closing = true;
-    return demo.close();
+  return {
+    close: () => {
+      closing = true;
+      return demo.close();
+    },
   };
-  return { ...demo, close };
 }
 
-function showDemo(demo: Awaited<Demo['ready']>, url: string, shownKey: string): void {
+/** Printed last, below what the start logs, so that it is still on the screen. */
+function welcome(hub: Hub, { keyPlace, keyInShell }: KeyAccess, demo?: DemoContent): void {
+  if (hub.console) say(`Console:  ${hub.url}/`);
+  say(`API key:  in ${keyPlace}; "npm run datahub -- whoami" says what it may do`);
+  if (hub.madeKey !== undefined) say(`          ${hub.madeKey} (shown only at this start)`);
   say('Try it:\n');
-  say(`    curl -s ${url}/v1/queries/execute -H "x-service-api-key: ${shownKey}" \\`);
-  say(`      -H 'content-type: application/json' \\`);
-  say(`      -d '{"queryId":"${demo.queryId}","context":{"region":"north"}}'\n`);
-  say(
-    `    curl -s ${url}/v1/classifiers/${demo.classifierId}/predict -H "x-service-api-key: ${shownKey}" \\`,
-  );
-  say(`      -H 'content-type: application/json' -d '{"context":"my parcel has not arrived"}'\n`);
+  if (demo === undefined) {
+    say(`    ${exampleCurl(hub.url, keyInShell)}\n`);
+    return;
+  }
+  // This contains the place of the key and not the key, because people copy it.
+  const post = (path: string, body: object) => {
+    say(`    curl -s ${hub.url}${path} -H "x-service-api-key: ${keyInShell}" \\`);
+    say(`      -H 'content-type: application/json' -d '${JSON.stringify(body)}'\n`);
+  };
+  post('/v1/queries/execute', { queryId: demo.queryId, context: { region: 'north' } });
+  post(`/v1/classifiers/${demo.classifierId}/predict`, { context: 'my parcel has not arrived' });
 }
 
 await runProcess({ start });

@@ -8,6 +8,7 @@ import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/process/settings';
 import { lateService } from '@datahub/service-kit/process/store-wait';
 import { startStoredService } from '@datahub/service-kit/process/stored-service';
+import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { checkStatement } from './check-statement.ts';
@@ -32,6 +33,7 @@ function readProcess(reader: SettingsReader) {
 export async function startCatalogProcess(env: Environment): Promise<RunningService> {
   const { config, grpc, metricsPort, internalPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'catalog', ...log });
+  warnOfUnknownSettings(env, logger);
   const seal = await createSealer(config.sealingPublicKeys);
   const tracing = await openTracing(env, 'catalog');
   const deps = { logger, nowMs: Date.now, seal, checkStatement, executorsApart: true };

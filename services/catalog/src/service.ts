@@ -72,8 +72,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       throw err;
     },
   );
-  if (bootstrapped.addedKey)
-    deps.logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
+  logBootstrap(bootstrapped, config, deps.logger);
 
   const operator =
     config.operatorSocket === undefined
@@ -111,4 +110,15 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       await store.close();
     },
   };
+}
+
+/** Logs a created key at once, because the rest of the start may fail. */
+function logBootstrap({ madeKey, addedKey }: Bootstrapped, { keyFile }: CatalogConfig, logger: Logger): void {
+  if (madeKey !== undefined) {
+    logger.info(
+      { event: 'key.created', keyFile },
+      `created the first API key, which is stored in ${keyFile}`,
+    );
+  }
+  if (addedKey) logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
 }

@@ -1,6 +1,7 @@
 /** The executor's settings. */
 
 import { faultOfKey } from '@datahub/sealing/key-pair';
+import type { SettingName } from '@datahub/service-kit/process/known-settings';
 import type { SettingsReader } from '@datahub/service-kit/process/settings';
 import { defaultRowBytesMax } from './engines/shared/bounds.ts';
 import type { ExecutionLimits } from './execution/prepare.ts';
@@ -57,7 +58,7 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
 }
 
 function readAddresses(reader: SettingsReader, embedded: boolean): AddressPolicySettings {
-  const list = (name: string): string[] => {
+  const list = (name: SettingName): string[] => {
     const entries = reader.list(name, []);
     for (const fault of entries.map(faultOfEntry)) if (fault !== undefined) reader.fault(`${name}: ${fault}`);
     return entries;

@@ -27,6 +27,7 @@ import {
   type SettingsReader,
 } from '@datahub/service-kit/process/settings';
 import { createStopLog } from '@datahub/service-kit/process/stop-log';
+import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
@@ -61,6 +62,7 @@ export async function startExecutorProcess(
 ): Promise<RunningService & { port: number }> {
   const { config, sealing, grpc, catalogAddresses, metricsPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'executor', ...log });
+  warnOfUnknownSettings(env, logger);
   const privateKeys = await loadKeys(sealing);
   const opener = await createOpener(privateKeys);
   const tracing = await openTracing(env, 'executor');

@@ -44,15 +44,15 @@ export interface GatewayConfig {
 
 const edgeConfigPath = fileURLToPath(new URL('edge/gateway.config.yml', import.meta.url));
 
-/** `edge` is the default: the pipeline if the gateway is a process of its own. */
+/** `edge` and `metricsPort` are defaults: the pipeline and 9090 if the gateway is a process of its own. */
 export function readGatewayConfig(
   reader: SettingsReader,
-  { edge, env }: { edge: GatewayConfig['edge']; env: Environment },
+  { edge, env, metricsPort = 9090 }: { edge: GatewayConfig['edge']; env: Environment; metricsPort?: number },
 ): GatewayConfig {
   return {
     host: reader.text('HOST', '127.0.0.1'),
     port: reader.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: 9090, min: 0, max: 65_535 }),
+    metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: metricsPort, min: 0, max: 65_535 }),
     edge: reader.oneOf('DATAHUB_EDGE', { values: ['express-gateway', 'none'] as const, fallback: edge }),
     edgeVariables: env,
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', edgeConfigPath),

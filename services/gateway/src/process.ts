@@ -8,6 +8,7 @@ import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { clientCredentialsOf, readCallerSettings, readTargets } from '@datahub/service-kit/grpc/settings';
 import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
 import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
+import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createThrottle } from '@datahub/service-kit/telemetry/log-throttle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
@@ -31,6 +32,7 @@ export async function startGatewayProcess(env: Environment): Promise<RunningServ
     log: readLoggerSettings(reader),
   }));
   const logger = createLogger({ service: 'gateway', ...log });
+  warnOfUnknownSettings(env, logger);
   const closers = createClosers();
   const tracing = await openTracing(env, 'gateway');
   if (tracing) closers.add(tracing);

@@ -6,6 +6,7 @@ import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/process/settings';
 import { lateService } from '@datahub/service-kit/process/store-wait';
 import { startStoredService } from '@datahub/service-kit/process/stored-service';
+import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readMlConfig } from './config.ts';
@@ -30,6 +31,7 @@ function readProcess(reader: SettingsReader) {
 export async function startMlProcess(env: Environment): Promise<RunningService> {
   const { config, grpc, metricsPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'ml', ...log });
+  warnOfUnknownSettings(env, logger);
   const tracing = await openTracing(env, 'ml');
   return startStoredService({
     name: 'ml',

@@ -19,6 +19,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import { type CallSignal, CallStop } from '../call/abort-signal.ts';
 import type { CallContext } from '../call/call.ts';
 import { HubError, toHubError } from '../call/error.ts';
+import type { SettingName } from '../process/known-settings.ts';
 import { cannotListen } from '../process/start-failure.ts';
 import { createThrottle } from '../telemetry/log-throttle.ts';
 import type { RpcMetrics } from '../telemetry/metrics.ts';
@@ -38,7 +39,7 @@ export interface GrpcServerOptions {
   /** `host:port`; port 0 for any free port. */
   address: string;
   /** The setting that the port comes from, for error messages; DATAHUB_GRPC_PORT by default. */
-  portSetting?: string;
+  portSetting?: SettingName;
   services: ServedService[];
   /** Callers must send one of them, except for health checks. Undefined only if the transport authenticates callers. */
   serviceTokens?: readonly string[];

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
+import type { SettingName } from '../process/known-settings.ts';
 import type { SettingsReader } from '../process/settings.ts';
 
 const addressPattern = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
@@ -58,10 +59,10 @@ export function readCallerSettings(reader: SettingsReader): CallerSettings {
 }
 
 function readTls(reader: SettingsReader): CallerSettings['tls'] {
-  const paths = { ca: 'DATAHUB_TLS_CA', cert: 'DATAHUB_TLS_CERT', key: 'DATAHUB_TLS_KEY' };
+  const paths = { ca: 'DATAHUB_TLS_CA', cert: 'DATAHUB_TLS_CERT', key: 'DATAHUB_TLS_KEY' } as const;
   const given = Object.values(paths).filter((name) => reader.optional(name) !== undefined);
   if (given.length === 0) return undefined;
-  const read = (name: string) => {
+  const read = (name: SettingName) => {
     const path = reader.required(name, 'mutual TLS needs a CA, a certificate and its key, each in a file.');
     if (path === '') return Buffer.alloc(0);
     try {
@@ -90,7 +91,7 @@ function checkTls(tls: { ca: Buffer; cert: Buffer; key: Buffer }): string | unde
 }
 
 /** The addresses of another service: `host:port`, separated by commas. */
-export function readAddresses(reader: SettingsReader, name: string, fallback: string[]): string[] {
+export function readAddresses(reader: SettingsReader, name: SettingName, fallback: string[]): string[] {
   const addresses = reader.list(name, fallback);
   for (const address of addresses) {
     if (!addressPattern.test(address)) reader.fault(`${name} must be host:port, but has "${address}".`);
@@ -99,7 +100,7 @@ export function readAddresses(reader: SettingsReader, name: string, fallback: st
 }
 
 /** The same for clients that use `targetOf`, which takes one name, or several IPv4 addresses. */
-export function readTargets(reader: SettingsReader, name: string, fallback: string[]): string[] {
+export function readTargets(reader: SettingsReader, name: SettingName, fallback: string[]): string[] {
   const addresses = readAddresses(reader, name, fallback);
   const named = addresses.filter((address) => !isIPv4(address.replace(/:\d+$/, '')));
   if (addresses.length > 1 && named.length > 0) {

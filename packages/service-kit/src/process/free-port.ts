@@ -11,15 +11,19 @@ const triesMax = 100;
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < triesMax; tries++) {
     const port = randomInt(ports.from, ports.to);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
+    if (await isFreePort(port)) return port;
   }
   throw new Error(`None of ${triesMax} ports between ${ports.from} and ${ports.to} is free.`);
+}
+
+export async function isFreePort(port: number): Promise<boolean> {
+  const server = createServer();
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => resolve(true));
+  });
+  if (!isFree) return false;
+  server.close();
+  await once(server, 'close');
+  return true;
 }

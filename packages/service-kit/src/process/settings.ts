@@ -1,5 +1,7 @@
 /** Reads settings from the environment and reports all faults at once. */
 
+import type { SettingName } from './known-settings.ts';
+
 export class SettingsError extends Error {
   readonly faults: string[];
 
@@ -14,14 +16,14 @@ export type Environment = Record<string, string | undefined>;
 
 export interface SettingsReader {
   /** The text of a setting; empty counts as unset. */
-  text(name: string, fallback: string): string;
-  optional(name: string): string | undefined;
-  required(name: string, whatFor: string): string;
-  integer(name: string, options: { fallback: number; min: number; max: number }): number;
-  flag(name: string, fallback: boolean): boolean;
-  oneOf<T extends string>(name: string, options: { values: readonly T[]; fallback: T }): T;
+  text(name: SettingName, fallback: string): string;
+  optional(name: SettingName): string | undefined;
+  required(name: SettingName, whatFor: string): string;
+  integer(name: SettingName, options: { fallback: number; min: number; max: number }): number;
+  flag(name: SettingName, fallback: boolean): boolean;
+  oneOf<T extends string>(name: SettingName, options: { values: readonly T[]; fallback: T }): T;
   /** Comma-separated. */
-  list(name: string, fallback: string[]): string[];
+  list(name: SettingName, fallback: string[]): string[];
   fault(text: string): void;
 }
 
@@ -35,7 +37,7 @@ export function readSettings<T>(env: Environment, read: (reader: SettingsReader)
 }
 
 function createReader(env: Environment, faults: string[]): SettingsReader {
-  const optional = (name: string) => env[name]?.trim() || undefined;
+  const optional = (name: SettingName) => env[name]?.trim() || undefined;
   return {
     optional,
     text: (name, fallback) => optional(name) ?? fallback,

@@ -1,6 +1,7 @@
 /** Explains to the operator why a service did not start. */
 
 import { HubError } from '../call/error.ts';
+import type { SettingName } from './known-settings.ts';
 import { SettingsError } from './settings.ts';
 
 const storeHint = 'DATAHUB_STORE_URL sets where documents are stored; the default is DATAHUB_DATA_DIR.';
@@ -21,9 +22,20 @@ export function describeStartFailure(err: unknown): string {
   return syscall === undefined ? (err.stack ?? err.message) : `${err.message}\n${storeHint}`;
 }
 
-/** A failed `listen`, as a fault of the settings that name the address. */
-export function cannotListen(portSetting: string, err: unknown): SettingsError {
-  return new SettingsError([`HOST and ${portSetting}: ${(err as Error).message}`]);
+/** A failed `listen`, as a fault of the settings that name the address. gRPC's errors have no code, only a message. */
+export function cannotListen(portSetting: SettingName, err: unknown): SettingsError {
+  const { message } = err as Error;
+  if (message.includes('EADDRINUSE')) {
+    return new SettingsError([
+      `${portSetting}: another program uses this port (${message}). Stop it, or set ${portSetting} to another port.`,
+    ]);
+  }
+  if (message.includes('EACCES')) {
+    return new SettingsError([
+      `${portSetting}: this user may not use this port (${message}). Set ${portSetting} to a port above 1023.`,
+    ]);
+  }
+  return new SettingsError([`HOST and ${portSetting}: ${message}`]);
 }
 
 const causesMax = 5;

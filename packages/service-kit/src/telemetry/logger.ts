@@ -1,5 +1,6 @@
 /** Logs JSON lines to standard output, or readable lines if that is a terminal. */
 
+import { createRequire } from 'node:module';
 import { type Logger, pino } from 'pino';
 import type { SettingsReader } from '../process/settings.ts';
 
@@ -15,12 +16,24 @@ export function createLogger(options: LoggerOptions): Logger {
   const base = { service: options.service };
   const settings = { level: options.level, base, timestamp: createTimestamp() };
   if (!options.pretty) return pino(settings, createBatchingStream());
-  return pino({
-    ...settings,
-    transport: {
-      target: 'pino-pretty',
-      options: { ignore: 'pid,hostname,service', translateTime: 'SYS:HH:MM:ss.l' },
-    },
+  return pino(settings, createTerminalStream());
+}
+
+/** What a person at a terminal does not read on each line; `DATAHUB_LOG_FORMAT=json` shows it. */
+const ignoredAtTerminal =
+  'pid,hostname,service,event,method,route,status,requestId,traceId,keyId,accountId,durationMs';
+
+/** One line for each event. It is written at once, so that it stands in order with what the program prints itself. */
+function createTerminalStream(): NodeJS.WritableStream {
+  const require = createRequire(import.meta.url);
+  const { build } = require('pino-pretty') as typeof import('pino-pretty');
+  return build({
+    destination: 1,
+    sync: true,
+    singleLine: true,
+    ignore: ignoredAtTerminal,
+    messageFormat: '{msg}{if durationMs} ({durationMs} ms){end}',
+    translateTime: 'SYS:HH:MM:ss.l',
   });
 }
 

@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { HubError } from '../../src/call/error.ts';
 import { startGrpcServer } from '../../src/grpc/server.ts';
+import type { SettingName } from '../../src/process/known-settings.ts';
 import { readSettings, SettingsError } from '../../src/process/settings.ts';
 import { describeStartFailure } from '../../src/process/start-failure.ts';
 import { serveMetrics } from '../../src/telemetry/metrics.ts';
@@ -12,12 +13,12 @@ it('names the setting of a port that is taken', async () => {
   const { port } = taken.address() as { port: number };
   try {
     await expect(serveMetrics(() => '', { host: '127.0.0.1', port })).rejects.toThrow(
-      /HOST and DATAHUB_METRICS_PORT: .*EADDRINUSE/,
+      /EADDRINUSE.*set DATAHUB_METRICS_PORT to another port/,
     );
-    const grpc = (portSetting?: string) =>
+    const grpc = (portSetting?: SettingName) =>
       startGrpcServer({ address: `127.0.0.1:${port}`, services: [], ...(portSetting && { portSetting }) });
-    await expect(grpc()).rejects.toThrow(/HOST and DATAHUB_GRPC_PORT: .*EADDRINUSE/);
-    await expect(grpc('DATAHUB_INTERNAL_PORT')).rejects.toThrow('HOST and DATAHUB_INTERNAL_PORT');
+    await expect(grpc()).rejects.toThrow(/EADDRINUSE.*set DATAHUB_GRPC_PORT to another port/);
+    await expect(grpc('DATAHUB_INTERNAL_PORT')).rejects.toThrow('set DATAHUB_INTERNAL_PORT');
   } finally {
     taken.close();
   }
@@ -43,8 +44,8 @@ it('shows a stack only where nobody foresaw it', () => {
 
 it('names each fault of the settings once, whichever services read them', () => {
   const read = () =>
-    readSettings({ A: 'x' }, (reader) =>
-      [1, 2].map(() => reader.integer('A', { fallback: 0, min: 0, max: 1 })),
+    readSettings({ PORT: 'x' }, (reader) =>
+      [1, 2].map(() => reader.integer('PORT', { fallback: 0, min: 0, max: 1 })),
     );
-  expect(read).toThrow(/^Invalid settings:\n {2}- A must be a whole number from 0 to 1\.$/);
+  expect(read).toThrow(/^Invalid settings:\n {2}- PORT must be a whole number from 0 to 1\.$/);
 });

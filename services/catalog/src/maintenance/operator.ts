@@ -7,7 +7,7 @@ import type { Catalog } from '../catalog.ts';
 import { createKeyCalls } from '../rpc/keys.ts';
 
 export interface OperatorRequest {
-  action: 'create' | 'list' | 'rotate' | 'revoke';
+  action: 'create' | 'list' | 'rotate' | 'revoke' | 'describe';
   /** To be rotated or revoked. */
   keyId: string;
   /** Of a new key. */
@@ -15,6 +15,17 @@ export interface OperatorRequest {
   scopes: string[];
   /** The new key opens an account of its own; else it is the first account's. */
   newAccount: boolean;
+  /** The SHA-256, in hexadecimal, of the key to describe. */
+  keySha256?: string;
+}
+
+/** What `describe` returns. */
+export interface KeyDescription {
+  accountId: string;
+  keyId: string;
+  name: string;
+  scopes: string[];
+  expiresAt: Date | null;
 }
 
 export type OperatorCatalog = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace'>;
@@ -23,12 +34,27 @@ const timeoutMs = 10_000;
 
 /** What came in by the socket, of the shape above. */
 export function readOperatorRequest(asked: unknown): OperatorRequest {
-  const { action, keyId = '', name = '', scopes = [], newAccount = false } = asked as OperatorRequest;
-  return { action, keyId: String(keyId), name: String(name), scopes: scopes.map(String), newAccount };
+  const {
+    action,
+    keyId = '',
+    name = '',
+    scopes = [],
+    newAccount = false,
+    keySha256 = '',
+  } = asked as OperatorRequest;
+  return {
+    action,
+    keyId: String(keyId),
+    name: String(name),
+    scopes: scopes.map(String),
+    newAccount,
+    keySha256: String(keySha256),
+  };
 }
 
 /** Answers as the public API does, in the audit as the key `operator`. Rejects with HubError. */
 export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
+  if (asked.action === 'describe') return describeKey(parts, asked.keySha256 ?? '');
   // Commands for keys need neither the sealer nor the change feed, and work for an account over its quota.
   const catalog = { ...parts, quota: createQuota(0) } as Catalog;
   const calls = createKeyCalls(catalog);
@@ -51,6 +77,13 @@ export async function operate(parts: OperatorCatalog, asked: OperatorRequest): P
   }
   if (action === 'revoke') return calls.revokeKey({ keyId }, ctx);
   return (await calls.listKeys({ page: undefined }, ctx)).keys;
+}
+
+async function describeKey({ store }: OperatorCatalog, keySha256: string): Promise<KeyDescription> {
+  const key = await store.keys.getUnique('hash', keySha256);
+  if (key === null) throw new HubError('NOT_FOUND', 'The store does not contain this key.');
+  const expiresAt = key.expiresAt === null ? null : new Date(key.expiresAt);
+  return { accountId: key.accountId, keyId: key.id, name: key.name, scopes: key.scopes, expiresAt };
 }
 
 /** The first account, or one that is made now. */

@@ -1,0 +1,141 @@
+/** What a new user meets: the first start, taken ports, a restart, `whoami`, a mistyped setting, a signal. */
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { freePort } from '@datahub/service-kit/process/free-port';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const source = (name: string) => fileURLToPath(new URL(`../../packages/hub/src/${name}`, import.meta.url));
+const run = promisify(execFile);
+
+let dir: string;
+let port: string;
+const children: ChildProcess[] = [];
+const closing: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'datahub-first-'));
+  port = String(await freePort());
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const close of closing.splice(0)) await close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const environment = (own: Record<string, string>) => ({
+  PATH: process.env.PATH,
+  PORT: port,
+  DATAHUB_DATA_DIR: dir,
+  DATAHUB_DEMO: '0',
+  ...own,
+});
+
+function start(own: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [source('main.ts')], { env: environment(own) });
+  children.push(child);
+  const text = { out: '', err: '' };
+  child.stdout.on('data', (chunk) => (text.out += chunk));
+  child.stderr.on('data', (chunk) => (text.err += chunk));
+  const closed = once(child, 'close');
+  return {
+    text,
+    /** Once it has printed the last line of its welcome. */
+    welcomed: () => expect.poll(() => text.err, { timeout: 50_000 }).toMatch(/Try it:\n\n(.+\n)+\n/),
+    stop: async () => {
+      child.kill('SIGTERM');
+      return (await closed)[0];
+    },
+    ended: async () => (await closed)[0],
+  };
+}
+
+const whoami = async (...args: string[]) => {
+  const env = { PATH: process.env.PATH, DATAHUB_DATA_DIR: dir };
+  return (await run(process.execPath, [source('cli.ts'), 'whoami', ...args], { env })).stdout;
+};
+const readKey = async () => (await readFile(join(dir, 'api-key'), 'utf8')).trim();
+
+async function takePort(wanted: string | number): Promise<void> {
+  const server = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve) => server.listen(Number(wanted), '127.0.0.1', resolve));
+  closing.push(() => new Promise((resolve) => server.close(resolve)));
+}
+
+describe('a first start', () => {
+  it('keeps standard output to JSON lines, and tells where the key is, as whoami does', async () => {
+    const hub = start();
+    await hub.welcomed();
+    const key = await readKey();
+    const curl = /^ +(curl .+)$/m.exec(hub.text.err)?.[1] as string;
+    expect(hub.text.err.trimEnd().endsWith(curl)).toBe(true);
+    expect((await run('sh', ['-c', curl])).stdout).toBe('[]');
+
+    // Without PORT, as in another terminal.
+    const told = await whoami();
+    for (const part of [`http://127.0.0.1:${port}\n`, join(dir, 'api-key'), 'dh.acct.', 'scopes   *\n', curl])
+      expect(told).toContain(part);
+    expect(told).not.toContain(key);
+    expect(await whoami('--show-key')).toContain(key);
+
+    expect(await hub.stop()).toBe(0);
+    const lines = hub.text.out.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).event)).toEqual(
+      expect.arrayContaining(['key.created', 'http.request', 'service.stopped']),
+    );
+    expect(hub.text.out).not.toContain(key);
+    expect(await whoami()).toContain('no hub answers there');
+  });
+
+  it('names PORT if the port is taken, and does not lose the key that it made', async () => {
+    await takePort(port);
+    const failed = start();
+    expect(await failed.ended()).toBe(1);
+    expect(failed.text.err).toContain('set PORT to another port');
+    expect(failed.text.err).not.toMatch(/^ +at /m);
+    expect(failed.text.out).toContain(join(dir, 'api-key'));
+    const key = await readKey();
+
+    port = String(await freePort());
+    const hub = start();
+    await hub.welcomed();
+    expect(hub.text.err).toContain(join(dir, 'api-key'));
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/hubs`, { headers: { 'x-service-api-key': key } });
+    expect(answer.status).toBe(200);
+  });
+
+  it('needs no metrics port, and warns of a mistyped setting without its value', async () => {
+    await takePort(9090).catch(() => {});
+    const hub = start({ DATAHUB_METRIC_PORT: 'a-secret' });
+    await hub.welcomed();
+    await hub.stop();
+    expect(hub.text.out).toContain('did you mean DATAHUB_METRICS_PORT?');
+    expect(hub.text.out + hub.text.err).not.toContain('a-secret');
+  });
+});
+
+it('moves the demo database to another port if its own is taken, and updates the source', async () => {
+  const first = start({ DATAHUB_DEMO: '1' });
+  await first.welcomed();
+  await first.stop();
+  const { port: taken } = JSON.parse(await readFile(join(dir, 'demo.json'), 'utf8'));
+  await takePort(taken);
+
+  const second = start({ DATAHUB_DEMO: '1' });
+  await second.welcomed();
+  const { port: moved, queryId } = JSON.parse(await readFile(join(dir, 'demo.json'), 'utf8'));
+  expect(moved).not.toBe(taken);
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/queries/execute`, {
+    method: 'POST',
+    headers: { 'x-service-api-key': await readKey(), 'content-type': 'application/json' },
+    body: JSON.stringify({ queryId, context: { region: 'north' } }),
+  });
+  expect(await answer.json()).toMatchObject({ data: [{ product: 'cocoa' }, {}, {}] });
+  await second.stop();
+}, 120_000);
