@@ -40,4 +40,6 @@ export interface CompileOptions {
   dialect: EngineName;
   command: string;
   variables: Variable[];
+  /** With `transaction`, what needs a session of its own is refused: a pooler gives each transaction another one. */
+  pooling?: string | undefined;
 }

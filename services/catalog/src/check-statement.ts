@@ -3,6 +3,6 @@
 import { compileStatement } from '@datahub/statement/compile';
 import type { CheckStatement } from './query.ts';
 
-export const checkStatement: CheckStatement = ({ engine, command, query, context }) => {
-  compileStatement(query, { dialect: engine, command, variables: context });
+export const checkStatement: CheckStatement = ({ engine, command, query, context }, pooling) => {
+  compileStatement(query, { dialect: engine, command, variables: context, pooling });
 };

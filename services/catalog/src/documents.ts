@@ -64,12 +64,16 @@ export interface SourceDoc extends Doc, Dated {
   statementTimeoutMs: number | null;
   /** The database that knows the user; MongoDB only. */
   authSource?: string;
-  /** Further servers beside `host`; MongoDB only, as all up to `authMechanism`. */
+  /** Further servers beside `host`; PostgreSQL and MongoDB. */
   hosts?: { host: string; port: number }[];
+  /** MongoDB only, as all up to `authMechanism`. */
   srv?: true;
   replicaSet?: string;
   readPreference?: string;
   authMechanism?: string;
+  /** PostgreSQL only, as `targetSessionAttrs`. */
+  pooling?: string;
+  targetSessionAttrs?: string;
   /** The version at which anything changed that connections are made from. */
   settingsVersion: number;
 }

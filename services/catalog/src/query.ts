@@ -29,7 +29,10 @@ const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text and command do not go together for the engine. */
-export type CheckStatement = (query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context'>) => void;
+export type CheckStatement = (
+  query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context'>,
+  pooling: string | undefined,
+) => void;
 
 export interface NewQuery {
   hubId: string;

@@ -1,10 +1,11 @@
-/** Which servers a source of MongoDB has, and how it reads from and logs in at them. */
+/** Which servers a source has, and how it reads from, logs in at and shares them. */
 
 import { isIP } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
 import { sourceLimits } from '@datahub/contract/limits';
+import { poolings, targetSessionAttrs } from '@datahub/contract/source-settings';
 import type { FieldPath } from '@datahub/contract/validation-error';
-import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
+import type { ConnectionSettings, Host } from '@datahub/proto/catalog/v1/catalog';
 import type { Checker } from './check.ts';
 import type { SourceDoc, TlsMode } from './documents.ts';
 
@@ -15,13 +16,19 @@ const serverMembers = [
   'replicaSet',
   'readPreference',
   'authMechanism',
+  'pooling',
+  'targetSessionAttrs',
 ] as const;
 export type ServerSettings = Pick<SourceDoc, (typeof serverMembers)[number]>;
 
 const { hosts: hostCount, hostLength, port, replicaSetLength, authSourceLength } = sourceLimits;
 const hostShape = new RegExp(`^[\\p{L}\\p{N}._%-]{${hostLength.min},${hostLength.max}}$`, 'u');
-const readPreferences = ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'];
-const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'];
+const choices = {
+  readPreference: ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'],
+  authMechanism: ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'],
+  pooling: poolings,
+  targetSessionAttrs,
+};
 /** TLS that is never given up. */
 const encrypted: readonly TlsMode[] = ['require', 'verify-full'];
 
@@ -59,33 +66,50 @@ export function checkHost(check: Checker, text: string, path: FieldPath): string
   return host;
 }
 
-/** An empty list, false or an empty text takes a member away; what is absent stays. */
-export function checkServers(check: Checker, input: ServersInput): ServerSettings {
-  const { settings, engine, tlsMode } = input;
-  const authSource = settings.authSource ?? input.current?.authSource ?? '';
-  const known =
+/** The engines that have a setting; the others refuse it. */
+const enginesOf: Record<Exclude<(typeof serverMembers)[number], 'authSource'>, readonly EngineName[]> = {
+  hosts: ['postgres', 'mongodb'],
+  srv: ['mongodb'],
+  replicaSet: ['mongodb'],
+  readPreference: ['mongodb'],
+  authMechanism: ['mongodb'],
+  pooling: ['postgres'],
+  targetSessionAttrs: ['postgres'],
+};
+const engineNames: Partial<Record<EngineName, string>> = { postgres: 'PostgreSQL', mongodb: 'MongoDB' };
+
+/** An empty list, false or an empty text removes a member; an absent one stays as it is. */
+export function checkServers(
+  check: Checker,
+  { settings, engine, tlsMode, current }: ServersInput,
+): ServerSettings {
+  const authSource = settings.authSource ?? current?.authSource ?? '';
+  const servers: ServerSettings =
     authSource === '' ? {} : { authSource: check.text(pathOf('authSource'), authSource, authSourceLength) };
-  const current = engine === 'mongodb' ? (input.current ?? {}) : {};
-  const hosts = settings.hosts?.hosts ?? current.hosts ?? [];
-  const srv = settings.srv ?? current.srv ?? false;
-  const set = settings.replicaSet ?? current.replicaSet ?? '';
-  const preference = settings.readPreference ?? current.readPreference ?? '';
-  const mechanism = settings.authMechanism ?? current.authMechanism ?? '';
-  const given = {
-    hosts: hosts.length > 0,
-    srv,
-    replicaSet: set,
-    readPreference: preference,
-    authMechanism: mechanism,
+  const given = { ...settings, hosts: settings.hosts?.hosts };
+  const inForce = <N extends keyof typeof enginesOf>(name: N): ServerSettings[N] => {
+    const usable = enginesOf[name].includes(engine);
+    const value = (given[name] ?? (usable ? current?.[name] : undefined)) as ServerSettings[N];
+    const isSet = Array.isArray(value) ? value.length > 0 : Boolean(value);
+    if (isSet && !usable) check.fault(pathOf(name), onlyFor(enginesOf[name]));
+    return isSet && usable ? value : undefined;
   };
-  if (engine !== 'mongodb') {
-    for (const [name, value] of Object.entries(given))
-      if (value) check.fault(pathOf(name), 'is for MongoDB alone');
-    return known;
-  }
-  if (hosts.length > hostCount.max) check.fault(pathOf('hosts'), `must have at most ${hostCount.max} hosts`);
-  if (srv && hosts.length > 0)
-    check.fault(pathOf('hosts'), 'must be empty with srv, whose name tells the hosts');
+  const oneOf = (name: keyof typeof choices) => {
+    const value = inForce(name);
+    if (value !== undefined) servers[name] = check.oneOf(pathOf(name), value, choices[name]);
+    return value;
+  };
+  const hosts = inForce('hosts');
+  if (hosts !== undefined) servers.hosts = checkHosts(check, hosts);
+  if (inForce('srv')) servers.srv = true;
+  if (hosts !== undefined && servers.srv)
+    check.fault(pathOf('hosts'), 'must be empty with srv, because DNS lists the hosts of its name');
+  const set = inForce('replicaSet');
+  if (set !== undefined) servers.replicaSet = check.text(pathOf('replicaSet'), set, replicaSetLength);
+  oneOf('readPreference');
+  oneOf('pooling');
+  oneOf('targetSessionAttrs');
+  const mechanism = oneOf('authMechanism');
   if (mechanism === 'PLAIN' && tlsMode !== 'verify-full')
     check.fault(
       pathOf('authMechanism'),
@@ -93,23 +117,16 @@ export function checkServers(check: Checker, input: ServersInput): ServerSetting
     );
   if (mechanism === 'MONGODB-X509' && !encrypted.includes(tlsMode))
     check.fault(pathOf('authMechanism'), 'MONGODB-X509 needs tls.mode require or verify-full');
-  return {
-    ...known,
-    ...(hosts.length === 0
-      ? {}
-      : {
-          hosts: hosts.map((other, i) => ({
-            host: checkHost(check, other.host, pathOf('hosts', i, 'host')),
-            port: check.integer(pathOf('hosts', i, 'port'), other.port, port),
-          })),
-        }),
-    ...(srv ? { srv } : {}),
-    ...(set === '' ? {} : { replicaSet: check.text(pathOf('replicaSet'), set, replicaSetLength) }),
-    ...(preference === ''
-      ? {}
-      : { readPreference: check.oneOf(pathOf('readPreference'), preference, readPreferences) }),
-    ...(mechanism === ''
-      ? {}
-      : { authMechanism: check.oneOf(pathOf('authMechanism'), mechanism, authMechanisms) }),
-  };
+  return servers;
+}
+
+const onlyFor = (engines: readonly EngineName[]) =>
+  `is for ${engines.map((engine) => engineNames[engine]).join(' and ')} alone`;
+
+function checkHosts(check: Checker, hosts: Host[]): Host[] {
+  if (hosts.length > hostCount.max) check.fault(pathOf('hosts'), `must have at most ${hostCount.max} hosts`);
+  return hosts.map((other, i) => ({
+    host: checkHost(check, other.host, pathOf('hosts', i, 'host')),
+    port: check.integer(pathOf('hosts', i, 'port'), other.port, port),
+  }));
 }

@@ -6,6 +6,7 @@
 
 import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
+import type { Pooling, TargetSessionAttrs } from '@datahub/contract/source-settings';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { RowSink } from './row-sink.ts';
 
@@ -18,11 +19,15 @@ export interface TlsSettings {
   key?: string;
 }
 
-/** The servers of a source, which of them to read from, and how to log in; MongoDB only. */
+/** Which servers a source has, and how it reads from, logs in at and shares them. */
 export interface ServerSettings {
-  /** Further servers of the same database. */
+  /** Further servers of the same database; PostgreSQL and MongoDB. */
   hosts?: readonly { host: string; port: number }[];
-  /** The servers are in the SRV records of `host` (`mongodb+srv`). */
+  /** Which of several servers takes a connection, `any` unless given; PostgreSQL only, as `pooling`. */
+  targetSessionAttrs?: TargetSessionAttrs;
+  /** With `transaction` a pooler gives each transaction another session, shared with other applications. */
+  pooling?: Pooling;
+  /** `host` is a name whose servers DNS lists (`mongodb+srv`); MongoDB only, as all that follow. */
   srv?: boolean;
   /** The name of a replica set. Its servers report its current members. */
   replicaSet?: string;
@@ -50,6 +55,10 @@ export interface ConnectSettings extends ServerSettings {
 export interface Learned {
   /** The server rejects session settings in the start-up message; PostgreSQL only. */
   refusesOptions?: boolean;
+  /** A pooler gives each transaction another session; PostgreSQL only. */
+  sharesSessions?: boolean;
+  /** Which of several servers took the last connection; PostgreSQL only. */
+  server?: { host: string; port: number };
 }
 
 /** The SRV records (RFC 2782) and TXT records of a name. */
@@ -156,6 +165,8 @@ export interface Connection {
   cancel(signal: AbortSignal): Promise<void>;
   /** A round trip to check that the connection is alive. */
   ping(): Promise<void>;
+  /** The `pooling` that the source needs, as far as it can be found out; undefined where its setting fits. */
+  suggestPooling?(signal: AbortSignal): Promise<Pooling | undefined>;
   describe(statement: Statement): Promise<Signature>;
   readSchema(): Promise<Schema>;
   /** Closes the connection at once. Idempotent. */

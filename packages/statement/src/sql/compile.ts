@@ -5,6 +5,7 @@ import { declare, resolveValues, type Value } from '../values.ts';
 import { tokenize } from './lexer.ts';
 import { mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
 import { isCast, postgresParams, writePostgres } from './postgres.ts';
+import { refuseSessionUse } from './session-use.ts';
 import { findPlaceholders, type Source, variableNames } from './source.ts';
 import { toStored } from './source-map.ts';
 import { checkShape } from './statement-kind.ts';
@@ -20,6 +21,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const all = tokenize(text, options.dialect, (name) => declared.has(name));
   const { verb, kind, uncounted, tokens } = checkShape(text, all, options);
+  if (options.pooling === 'transaction') refuseSessionUse(text, tokens);
   const names = variableNames(text, tokens);
   const declarations = names.map((name) => declare(name, declared.get(name)));
   const known = new Set([...names, ...declared.keys()]);

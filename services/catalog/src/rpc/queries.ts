@@ -57,7 +57,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         },
         context,
       );
-      catalog.checkStatement(query);
+      catalog.checkStatement(query, source.pooling);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
       await insertInHub(catalog, {
         collection: store.queries,
@@ -159,9 +159,11 @@ async function changeQuery(
     next.query !== doc.query ||
     next.command !== doc.command ||
     next.engine !== doc.engine ||
+    source?.pooling !== undefined ||
     next.context !== doc.context
   ) {
-    catalog.checkStatement(next);
+    const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
+    catalog.checkStatement(next, bound?.pooling);
   }
   return next;
 }

@@ -51,8 +51,9 @@ export function toSource(source: SourceDoc): Source {
   };
 }
 
-function toServers({ srv, replicaSet, readPreference, authMechanism }: SourceDoc) {
-  return { srv, replicaSet, readPreference, authMechanism };
+function toServers(source: SourceDoc) {
+  const { srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs } = source;
+  return { srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs };
 }
 
 function toTls({ tls }: SourceDoc): Tls {

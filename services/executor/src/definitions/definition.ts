@@ -91,13 +91,17 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
 
 /** The catalog validated these values when they were saved, so the casts hold. */
 function toServers(source: ResolvedSource): ServerSettings {
-  const { hosts, srv, replicaSet, readPreference, authMechanism } = source;
+  const { hosts, srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs } = source;
   return {
     ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
     ...(srv ? { srv } : {}),
     ...(replicaSet === undefined ? {} : { replicaSet }),
     ...(readPreference === undefined ? {} : { readPreference: readPreference as Known<'readPreference'> }),
     ...(authMechanism === undefined ? {} : { authMechanism: authMechanism as Known<'authMechanism'> }),
+    ...(pooling === undefined ? {} : { pooling: pooling as Known<'pooling'> }),
+    ...(targetSessionAttrs === undefined
+      ? {}
+      : { targetSessionAttrs: targetSessionAttrs as Known<'targetSessionAttrs'> }),
   };
 }
 

@@ -65,6 +65,7 @@ export const compileQuery: CompileQuery = (definition) => {
     dialect: definition.source.engine,
     command: definition.command,
     variables: definition.variables,
+    pooling: definition.source.servers?.pooling,
   });
   return new CompiledQuery(compiled, definition);
 };

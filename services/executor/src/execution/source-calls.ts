@@ -28,6 +28,9 @@ export interface SourceDeps {
   timeoutMs: number;
 }
 
+/** A source that answers is tested successfully, even where this takes longer. */
+const suggestionTimeoutMs = 2_000;
+
 export function createSourceCalls(
   deps: SourceDeps,
 ): Pick<Executor, 'testSource' | 'readSchema' | 'describeQuery'> {
@@ -41,7 +44,11 @@ export function createSourceCalls(
         ...deps,
         use: async (connection) => {
           await connection.ping();
-          return { latencyMs: now() - startedAt, serverVersion: connection.serverVersion };
+          const latencyMs = now() - startedAt;
+          const suggestedPooling = await connection.suggestPooling?.(
+            AbortSignal.timeout(suggestionTimeoutMs),
+          );
+          return { latencyMs, serverVersion: connection.serverVersion, suggestedPooling };
         },
       });
     },

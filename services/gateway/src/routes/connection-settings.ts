@@ -1,6 +1,7 @@
 /** The connection settings of a source: how a body names them and how an answer shows them. */
 
 import { sourceLimits as limits } from '@datahub/contract/limits';
+import { poolings, targetSessionAttrs } from '@datahub/contract/source-settings';
 import type { ConnectionSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import { answer, count, type FromSchema, list, object, orNull, text } from '../http/json-schema.ts';
 
@@ -72,6 +73,8 @@ const members = {
   },
   readPreference: { type: ['string', 'null'], enum: [...readPreferences, null] },
   authMechanism: { type: ['string', 'null'], enum: [...authMechanisms, null] },
+  pooling: { type: ['string', 'null'], enum: [...poolings, null] },
+  targetSessionAttrs: { type: ['string', 'null'], enum: [...targetSessionAttrs, null] },
 } as const;
 
 export const createSettings = object(members, ['host', 'port', 'database', 'user', 'password']);
@@ -95,6 +98,8 @@ export const connectionSettings = answer(
     replicaSet: text,
     readPreference: text,
     authMechanism: text,
+    pooling: text,
+    targetSessionAttrs: text,
   },
   [
     'tls',
@@ -106,6 +111,8 @@ export const connectionSettings = answer(
     'replicaSet',
     'readPreference',
     'authMechanism',
+    'pooling',
+    'targetSessionAttrs',
   ],
 );
 
@@ -117,18 +124,24 @@ const removed = {
   tls: { mode: 'prefer', ca: null, cert: null, key: null },
   pool: { max: null, idleTimeoutMs: null },
 } as const;
-const texts = ['authSource', 'replicaSet', 'readPreference', 'authMechanism'] as const;
+const texts = [
+  'authSource',
+  'replicaSet',
+  'readPreference',
+  'authMechanism',
+  'pooling',
+  'targetSessionAttrs',
+] as const;
 
 /** Settings for the catalog, which removes those that are 0, false or empty. A TLS object without a mode keeps the mode. */
 export function toSettings(body: SettingsBody): ConnectionSettings {
-  const { statementTimeoutMs, hosts, srv, authSource, replicaSet, readPreference, authMechanism, ...rest } =
-    body;
+  const { statementTimeoutMs, hosts, srv, ...rest } = body;
   const tls = body.tls === null ? removed.tls : body.tls;
   const pool = body.pool === null ? removed.pool : body.pool;
   return {
-    ...rest,
+    ...(rest as Omit<typeof rest, (typeof texts)[number]>),
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs: statementTimeoutMs ?? 0 }),
-    ...withDefaults({ authSource, replicaSet, readPreference, authMechanism }, [...texts], ''),
+    ...withDefaults<(typeof texts)[number], string>(body, [...texts], ''),
     ...(hosts === undefined ? {} : { hosts: { hosts: hosts ?? [] } }),
     ...(srv === undefined ? {} : { srv: srv ?? false }),
     tls: tls && { mode: tls.mode ?? '', ...withDefaults(tls, ['ca', 'cert', 'key'], '') },
@@ -149,8 +162,7 @@ function withDefaults<N extends string, V>(
 
 /** Settings at their defaults are left out. */
 export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson {
-  const { host, port, database, user, password, tls, pool, statementTimeoutMs, authSource } = settings;
-  const { hosts, srv, replicaSet, readPreference, authMechanism } = settings;
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv } = settings;
   const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
   return {
     host,
@@ -161,12 +173,9 @@ export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson 
     ...(tls && hasTls(tls) ? { tls } : {}),
     ...(hasPool ? { pool } : {}),
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
-    ...(authSource === undefined ? {} : { authSource }),
     ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
     ...(srv === undefined ? {} : { srv }),
-    ...(replicaSet === undefined ? {} : { replicaSet }),
-    ...(readPreference === undefined ? {} : { readPreference }),
-    ...(authMechanism === undefined ? {} : { authMechanism }),
+    ...withDefaults<(typeof texts)[number], string>(settings, [...texts], ''),
   } as SettingsJson;
 }
 

@@ -77,7 +77,18 @@ const members = {
 export const source = answer({ ...members, nodeType: { const: 'source' } });
 const listedSource = answer({ ...members, accountId: text, driver: { type: 'null' } });
 export const sources = list(listedSource);
-export const sourceTest = answer({ ok: { const: true }, latencyMs: { type: 'number' }, serverVersion: text });
+export const sourceTest = answer(
+  {
+    ok: { const: true },
+    latencyMs: { type: 'number' },
+    serverVersion: text,
+    suggestedPooling: {
+      type: 'string',
+      description: 'The connectionSettings.pooling that the source needs; absent where the setting fits.',
+    },
+  },
+  ['suggestedPooling'],
+);
 
 const column = answer({ name: text, type: text, nullable: { type: 'boolean' } }, ['nullable']);
 const table = answer({ schema: text, name: text, kind: text, columns: list(column) });
@@ -142,11 +153,12 @@ export function createSourceHandlers({ catalog, executor }: Upstreams) {
     },
 
     test: async (request) => {
-      const { latencyMs, serverVersion } = await executor.testSource(
+      const { latencyMs, serverVersion, suggestedPooling } = await executor.testSource(
         { sourceId: sourceIdOf(request) },
         request.context,
       );
-      return { ok: true, latencyMs: Math.round(latencyMs * 1_000) / 1_000, serverVersion };
+      const tested = { ok: true, latencyMs: Math.round(latencyMs * 1_000) / 1_000, serverVersion };
+      return suggestedPooling === undefined ? tested : { ...tested, suggestedPooling };
     },
 
     schema: async (request) => executor.readSchema({ sourceId: sourceIdOf(request) }, request.context),

@@ -181,14 +181,15 @@ export interface ConnectionSettings {
   authSource?:
     | string
     | undefined;
-  /**
-   * 10 is left for how a pooler pools.
-   * Further servers of the same database, of which host and port are the first; MongoDB only, as all that follow.
-   */
+  /** How a pooler in front of PostgreSQL hands out sessions: `session` (unless given) or `transaction`. */
+  pooling?:
+    | string
+    | undefined;
+  /** Further servers of the same database, of which host and port are the first; PostgreSQL and MongoDB. */
   hosts?:
     | HostList
     | undefined;
-  /** `host` is a name whose servers DNS tells (mongodb+srv). */
+  /** `host` is a name whose servers DNS lists (mongodb+srv); MongoDB only, as all up to auth_mechanism. */
   srv?:
     | boolean
     | undefined;
@@ -201,7 +202,11 @@ export interface ConnectionSettings {
     | string
     | undefined;
   /** What server and hub agree on unless given. */
-  authMechanism?: string | undefined;
+  authMechanism?:
+    | string
+    | undefined;
+  /** Which of several PostgreSQL servers takes a connection, as in libpq; `any` unless given. */
+  targetSessionAttrs?: string | undefined;
 }
 
 export interface Host {
@@ -2168,11 +2173,13 @@ function createBaseConnectionSettings(): ConnectionSettings {
     pool: undefined,
     statementTimeoutMs: undefined,
     authSource: undefined,
+    pooling: undefined,
     hosts: undefined,
     srv: undefined,
     replicaSet: undefined,
     readPreference: undefined,
     authMechanism: undefined,
+    targetSessionAttrs: undefined,
   };
 }
 
@@ -2205,6 +2212,9 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     if (message.authSource !== undefined) {
       writer.uint32(74).string(message.authSource);
     }
+    if (message.pooling !== undefined) {
+      writer.uint32(82).string(message.pooling);
+    }
     if (message.hosts !== undefined) {
       HostList.encode(message.hosts, writer.uint32(90).fork()).join();
     }
@@ -2219,6 +2229,9 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     }
     if (message.authMechanism !== undefined) {
       writer.uint32(122).string(message.authMechanism);
+    }
+    if (message.targetSessionAttrs !== undefined) {
+      writer.uint32(130).string(message.targetSessionAttrs);
     }
     return writer;
   },
@@ -2308,6 +2321,14 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             message.authSource = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.pooling = reader.string();
+            continue;
+          }
           case 11: {
             if (tag !== 90) {
               break;
@@ -2346,6 +2367,14 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             }
 
             message.authMechanism = reader.string();
+            continue;
+          }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.targetSessionAttrs = reader.string();
             continue;
           }
         }

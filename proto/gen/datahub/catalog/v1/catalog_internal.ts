@@ -45,6 +45,8 @@ export interface ResolvedSource {
   replicaSet?: string | undefined;
   readPreference?: string | undefined;
   authMechanism?: string | undefined;
+  pooling?: string | undefined;
+  targetSessionAttrs?: string | undefined;
 }
 
 export interface ResolvedQuery {
@@ -229,6 +231,8 @@ function createBaseResolvedSource(): ResolvedSource {
     replicaSet: undefined,
     readPreference: undefined,
     authMechanism: undefined,
+    pooling: undefined,
+    targetSessionAttrs: undefined,
   };
 }
 
@@ -290,6 +294,12 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
     }
     if (message.authMechanism !== undefined) {
       writer.uint32(154).string(message.authMechanism);
+    }
+    if (message.pooling !== undefined) {
+      writer.uint32(162).string(message.pooling);
+    }
+    if (message.targetSessionAttrs !== undefined) {
+      writer.uint32(170).string(message.targetSessionAttrs);
     }
     return writer;
   },
@@ -457,6 +467,22 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
             }
 
             message.authMechanism = reader.string();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.pooling = reader.string();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.targetSessionAttrs = reader.string();
             continue;
           }
         }

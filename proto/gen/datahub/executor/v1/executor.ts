@@ -122,6 +122,8 @@ export interface TestSourceRequest {
 export interface TestSourceResponse {
   latencyMs: number;
   serverVersion: string;
+  /** The `pooling` that the source needs; absent where its setting fits or nothing is known. */
+  suggestedPooling?: string | undefined;
 }
 
 export interface Column {
@@ -881,7 +883,7 @@ export const TestSourceRequest: MessageFns<TestSourceRequest> = {
 };
 
 function createBaseTestSourceResponse(): TestSourceResponse {
-  return { latencyMs: 0, serverVersion: "" };
+  return { latencyMs: 0, serverVersion: "", suggestedPooling: undefined };
 }
 
 export const TestSourceResponse: MessageFns<TestSourceResponse> = {
@@ -891,6 +893,9 @@ export const TestSourceResponse: MessageFns<TestSourceResponse> = {
     }
     if (message.serverVersion !== "") {
       writer.uint32(18).string(message.serverVersion);
+    }
+    if (message.suggestedPooling !== undefined) {
+      writer.uint32(26).string(message.suggestedPooling);
     }
     return writer;
   },
@@ -922,6 +927,14 @@ export const TestSourceResponse: MessageFns<TestSourceResponse> = {
             }
 
             message.serverVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.suggestedPooling = reader.string();
             continue;
           }
         }

@@ -1,27 +1,26 @@
-/** Opens sessions: TLS, then the log-in; and the side connections that cancel. */
+/** Opens sessions: one of the source's servers, TLS, the log-in, and what every session of the hub is set to. */
 
-import type { Socket } from 'node:net';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
-import { noTlsError, plainBytesError, startTls, tlsError } from '../../network/tls.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
-import { isMysqlGreeting, wrongEngineError } from '../shared/wrong-engine.ts';
 import { PostgresConnection } from './connection.ts';
 import { OptionsRefused, toConnectError } from './errors.ts';
-import { logIn, type Started } from './login.ts';
-import { cancelRequest, sslRequest } from './protocol.ts';
+import { connectToOne } from './hosts.ts';
+import { type LogIn, logIn, type Started } from './login.ts';
+import { query, readRow } from './protocol.ts';
+import { cancelStatement, openServerSocket, type Target } from './server-socket.ts';
 import { sessionSettings } from './session.ts';
+import { openPooledBlocks } from './transaction-pooling.ts';
 import { Wire } from './wire.ts';
 
-type Target = Pick<ConnectSettings, 'host' | 'port' | 'tls'>;
+export const connectPostgres = (settings: ConnectSettings, deps: ConnectDeps): Promise<PostgresConnection> =>
+  connectToOne(settings, deps, connectServer);
 
 /**
  * Poolers such as PgBouncer refuse a start-up with `options`. Then the log-in is tried again without, and the session
  * is set up after it; the following connections to the source begin without.
  */
-export async function connectPostgres(
-  settings: ConnectSettings,
-  deps: ConnectDeps,
-): Promise<PostgresConnection> {
+async function connectServer(settings: ConnectSettings, deps: ConnectDeps): Promise<PostgresConnection> {
+  if (settings.pooling === 'transaction') return connectWith(settings, deps, {});
   const learned = deps.learned ?? {};
   if (learned.refusesOptions) return connectWith(settings, deps, {});
   try {
@@ -33,129 +32,138 @@ export async function connectPostgres(
   }
 }
 
-interface StartUp {
-  /** Settings of the session. */
-  options?: string;
-}
-
-async function connectWith(
-  settings: ConnectSettings,
-  deps: ConnectDeps,
-  startUp: StartUp,
-): Promise<PostgresConnection> {
-  const plainAllowed = settings.tls.mode === 'prefer';
-  const { socket, secure } = await reach(settings, deps, { signal: deps.signal, plainAllowed });
-  try {
-    return await open(settings, deps, { socket, secure, ...startUp });
-  } catch (err) {
-    socket.destroy();
-    throw toConnectError(deps.signal.aborted ? undefined : err);
-  }
-}
-
-interface Reached {
-  socket: Socket;
-  secure: boolean;
-}
-
-/** A socket to the server, with TLS unless the mode is `disable`, or the server says that it has none and that is allowed. */
-async function reach(
-  { host, port, tls }: Target,
-  deps: ConnectDeps,
-  { signal, plainAllowed }: { signal: AbortSignal; plainAllowed: boolean },
-): Promise<Reached> {
-  const socket = await deps.dial(host, port, { signal });
-  const abort = () => socket.destroy();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    if (tls.mode === 'disable') return { socket, secure: false };
-    if (await offersTls(socket)) return { socket: await startTls(socket, { host, tls }), secure: true };
-    if (plainAllowed) return { socket, secure: false };
-    throw noTlsError();
-  } catch (err) {
-    socket.destroy();
-    throw signal.aborted ? toConnectError(undefined) : err;
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
-const yes = 'S';
-const no = 'N';
-
-/** Asks the server for TLS. */
-function offersTls(socket: Socket): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const gone = (err?: Error) => reject(toConnectError(err));
-    socket.once('error', gone).once('close', gone);
-    socket.once('data', (bytes: Buffer) => {
-      socket.off('error', gone).off('close', gone);
-      const answer = String.fromCharCode(bytes[0] as number);
-      if (isMysqlGreeting(bytes)) reject(wrongEngineError('MySQL or MariaDB', 'PostgreSQL'));
-      else if (answer !== yes && answer !== no) reject(tlsError());
-      else if (bytes.length > 1) reject(plainBytesError());
-      else resolve(answer === yes);
-    });
-    socket.write(sslRequest);
-  });
-}
+type StartUp = Pick<LogIn, 'options'>;
 
 /** Given at the start, so that RESET ALL comes back to them. */
 const startupOptions = Object.entries(sessionSettings)
   .map(([name, value]) => `-c ${name}=${value}`)
   .join(' ');
 
-async function open(
+async function connectWith(
   settings: ConnectSettings,
   deps: ConnectDeps,
-  { socket, secure, options }: Reached & StartUp,
+  startUp: StartUp,
 ): Promise<PostgresConnection> {
-  const wire = new Wire(socket);
-  const abort = () => wire.close();
-  deps.signal.addEventListener('abort', abort, { once: true });
+  const opened = await openWire(settings, deps, startUp);
   try {
-    const { user, password, database, tls } = settings;
-    const verified = secure && tls.mode === 'verify-full';
-    const started = await logIn(wire, { user, password, database, options, verified });
-    wire.widen(deps.rowBytesMax ?? defaultRowBytesMax);
-    // A session with TLS cancels with TLS.
-    const target: Target = secure ? settings : { ...settings, tls: { mode: 'disable' } };
-    const version = started.parameters.get('server_version') ?? '';
-    const connection = new PostgresConnection({
-      wire,
-      serverVersion: `PostgreSQL ${version.split(' ')[0]?.slice(0, 32)}`.trim(),
-      checksTexts: started.parameters.get('server_encoding') !== 'SQL_ASCII',
-      cancel: (signal) => cancel(target, deps, { started, signal }),
-    });
-    await connection.initialize();
-    return connection;
-  } finally {
-    deps.signal.removeEventListener('abort', abort);
+    return await untilAborted(opened.wire, deps.signal, () => setUp(opened, settings, deps));
+  } catch (err) {
+    opened.wire.close();
+    throw toConnectError(deps.signal.aborted ? undefined : err);
   }
 }
 
-/** Longer than poolers let a request to cancel wait for a connection (PgBouncer: 10 s). */
-const cancelLingerMs = 30_000;
+interface Opened {
+  wire: Wire;
+  started: Started;
+  secure: boolean;
+}
+
+/** A session that is logged in and not set up. */
+async function openWire(settings: ConnectSettings, deps: ConnectDeps, startUp: StartUp): Promise<Opened> {
+  const plainAllowed = settings.tls.mode === 'prefer';
+  const { socket, secure } = await openServerSocket(settings, deps, { signal: deps.signal, plainAllowed });
+  try {
+    const wire = new Wire(socket);
+    const { user, password, database, tls } = settings;
+    const verified = secure && tls.mode === 'verify-full';
+    const started = await untilAborted(wire, deps.signal, () =>
+      logIn(wire, { user, password, database, verified, ...startUp }),
+    );
+    wire.widen(deps.rowBytesMax ?? defaultRowBytesMax);
+    return { wire, started, secure };
+  } catch (err) {
+    socket.destroy();
+    throw toConnectError(deps.signal.aborted ? undefined : err);
+  }
+}
+
+async function untilAborted<T>(wire: Wire, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const abort = () => wire.close();
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await work();
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+async function setUp(
+  { wire, started, secure }: Opened,
+  settings: ConnectSettings,
+  deps: ConnectDeps,
+): Promise<PostgresConnection> {
+  // A session with TLS cancels with TLS.
+  const target: Target = secure ? settings : { ...settings, tls: { mode: 'disable' } };
+  const version = started.parameters.get('server_version') ?? '';
+  const probe = (signal: AbortSignal) =>
+    sharesSessions({ wire, started }, () => openWire(settings, { ...deps, signal }, {}));
+  const isPooled = settings.pooling === 'transaction';
+  const shares = isPooled || (await findSharing(probe, deps));
+  const connection = new PostgresConnection({
+    wire,
+    serverVersion: `PostgreSQL ${version.split(' ')[0]?.slice(0, 32)}`.trim(),
+    checksTexts: started.parameters.get('server_encoding') !== 'SQL_ASCII',
+    blocks: shares ? await openPooledBlocks(wire) : undefined,
+    cancel: (signal, isRunning) => cancelStatement(target, deps, { started, signal, isRunning }),
+    suggestPooling: async (signal) =>
+      !isPooled && (shares || (await probe(signal))) ? 'transaction' : undefined,
+  });
+  await connection.initialize();
+  return connection;
+}
+
+const probeTimeoutMs = 1_000;
 
 /**
- * The server closes when it has passed the request on. A pooler may take our own close before that badly: PgBouncer
- * 1.18 ends, for all its users. So the socket stays open for longer than anybody waits for the answer.
+ * Whether a pooler gives each transaction another session. In such sessions the hub's settings would reach other
+ * applications, and theirs would change the hub's values, so it is found out before anything is set, unless the server
+ * took the start-up options. Where a pooler has no room for a second client, the source's setting decides.
  */
-async function cancel(
-  target: Target,
-  deps: ConnectDeps,
-  { started, signal }: { started: Started; signal: AbortSignal },
-): Promise<void> {
-  const { socket } = await reach(target, deps, { signal, plainAllowed: false });
-  await new Promise<void>((resolve) => {
-    const linger = setTimeout(() => socket.destroy(), cancelLingerMs).unref();
-    socket.on('error', () => {});
-    socket.once('close', () => {
-      clearTimeout(linger);
-      resolve();
-    });
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    socket.write(cancelRequest(started.processId, started.secretKey));
-    socket.resume();
-  });
+async function findSharing(
+  probe: (signal: AbortSignal) => Promise<boolean>,
+  { learned = {}, signal }: ConnectDeps,
+): Promise<boolean> {
+  const bound = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]);
+  if (learned.refusesOptions !== true) return false;
+  learned.sharesSessions ??= await probe(bound).catch(() => false);
+  return learned.sharesSessions;
+}
+
+const roundsMax = 3;
+
+/**
+ * True where a pooler gives each transaction another session: two clients were given the same one, or one client was
+ * given two. A server without a pooler names its own process at the log-in and needs no second client.
+ */
+async function sharesSessions(
+  { wire, started }: Pick<Opened, 'wire' | 'started'>,
+  openOther: () => Promise<Opened>,
+): Promise<boolean> {
+  const first = await processIdOf(wire);
+  if (first === started.processId) return false;
+  const other = await openOther();
+  try {
+    for (let round = 0; round < roundsMax; round++) {
+      if ((await processIdOf(other.wire)) === first || (await processIdOf(wire)) !== first) return true;
+    }
+    return false;
+  } finally {
+    other.wire.close();
+  }
+}
+
+const dataRow = 'D'.charCodeAt(0);
+
+async function processIdOf(wire: Wire): Promise<number> {
+  let id = 0;
+  const { error } = await wire.exchange(
+    query('SELECT pg_catalog.pg_backend_pid()'),
+    (type, source, start, end) => {
+      if (type === dataRow) id = Number(readRow(source.subarray(start, end))[0]);
+    },
+  );
+  if (error !== undefined) throw new Error('The server does not tell its process.');
+  return id;
 }

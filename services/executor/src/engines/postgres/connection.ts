@@ -4,14 +4,20 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
-import { brokenError, isGone, stalenessOf, toHubError } from './errors.ts';
+import { brokenError, isGone, isReadOnlyServer, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
-import { afterRead, beforeRead, once, prepareSession, readTags, undo } from './session.ts';
+import { type BlockKind, messagesOf, prepareSession, sessionBlocks, undo } from './session.ts';
 import { type Prepared, Statements } from './statements.ts';
+import { endings, type PooledBlocks } from './transaction-pooling.ts';
 import { typeName } from './values.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
+
+export interface ServerState {
+  isStandby: boolean;
+  isReadOnly: boolean;
+}
 
 export interface Session {
   /** Logged in. */
@@ -19,8 +25,11 @@ export interface Session {
   serverVersion: string;
   /** False where the database takes any bytes for a text and passes them on as they are. */
   checksTexts: boolean;
-  /** Asks the server on a side connection to stop what runs here. */
-  cancel(signal: AbortSignal): Promise<void>;
+  /** Set where a pooler gives each transaction another session. */
+  blocks: PooledBlocks | undefined;
+  /** Asks the server on a side connection to stop what runs here, if `isRunning` still holds once it is reached. */
+  cancel(signal: AbortSignal, isRunning: () => boolean): Promise<void>;
+  suggestPooling(signal: AbortSignal): Promise<'transaction' | undefined>;
 }
 
 export class PostgresConnection implements Connection {
@@ -31,6 +40,7 @@ export class PostgresConnection implements Connection {
   #sessionReset = '';
   #timeoutMs = -1;
   #broken = false;
+  #running = false;
   #cancelling = false;
   /** Rows of a statement that is being stopped go nowhere. */
   #discarding = false;
@@ -40,7 +50,8 @@ export class PostgresConnection implements Connection {
     this.#session = session;
     this.serverVersion = session.serverVersion;
     this.#wire = session.wire;
-    this.#statements = new Statements(this.#wire);
+    const { blocks } = session;
+    this.#statements = new Statements(this.#wire, blocks && (() => blocks.block('read', describeTimeoutMs)));
   }
 
   get broken(): boolean {
@@ -53,10 +64,12 @@ export class PostgresConnection implements Connection {
 
   /** What every session of the hub is set to. */
   async initialize(): Promise<void> {
-    this.#sessionReset = await prepareSession(this.#wire, this.#statements);
+    if (this.#session.blocks === undefined)
+      this.#sessionReset = await prepareSession(this.#wire, this.#statements);
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
+    this.#running = true;
     this.#cancelling = false;
     this.#discarding = false;
     this.#hasDiscarded = false;
@@ -75,6 +88,7 @@ export class PostgresConnection implements Connection {
       const told = err instanceof RefusedPlan ? toHubError(err.body, statement.text) : err;
       throw this.#cancelling ? toCancelled(told) : told;
     } finally {
+      this.#running = false;
       // An error in the middle of rows may have found the socket paused for a reader who never says that he caught up.
       this.#wire.resume();
       // A cancellation that came too late could hit the next statement.
@@ -84,20 +98,23 @@ export class PostgresConnection implements Connection {
 
   async #runPrepared(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     const { key, text, kind } = statement;
-    const isRead = kind === 'read';
-    const prepared =
-      this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text, { named: isRead }));
+    const { blocks } = this.#session;
+    const named = kind === 'read' && blocks === undefined;
+    const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text, { named }));
     const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
     const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
-    const before = this.#setTimeout(options.statementTimeoutMs);
+    const blockKind: BlockKind = held ? 'held' : kind;
+    const timeoutMs = Math.ceil(options.statementTimeoutMs);
+    const block = blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind];
+    const before = blocks === undefined ? this.#setTimeout(timeoutMs) : [];
     const reader = new ResultReader({
       prepared,
       sink,
       outcome,
       serverTypes: this.#statements.serverTypes,
       checksTexts: this.#session.checksTexts,
-      commandsBefore: before.length + (isRead || held ? 1 : 0),
-      tags: isRead ? readTags : noTags,
+      commandsBefore: before.length + block.commandsBefore,
+      tags: block.tags,
       rowsMax: options.maxRows,
       discarding: () => this.#discards(),
       pause: () => this.#wire.pause(),
@@ -107,8 +124,8 @@ export class PostgresConnection implements Connection {
       (type, source, start, end) => reader.read(type, source, start, end),
       before.length + 1,
     );
-    const messages = [...before, ...around(statement, prepared, { held, options })];
-    const resets = !isRead && !held;
+    const messages = [...before, block.before, ...messagesOf(statement, prepared, options), block.after];
+    const resets = blocks === undefined && kind !== 'read' && !held;
     const cleaned = resets ? this.#expectReset() : undefined;
     if (resets) messages.push(this.#resetQuery());
     this.#wire.send(Buffer.concat(messages));
@@ -141,6 +158,8 @@ export class PostgresConnection implements Connection {
       if (held) await this.#end('ROLLBACK');
       else if (result.status !== 'I') await this.#simple(undo);
       await this.#forgetStale(result.error, statement, run);
+      // Another connection finds the server that takes writes now.
+      if (statement.kind !== 'read' && isReadOnlyServer(result.error)) this.#broken = true;
       throw toHubError(result.error, statement.text);
     }
     // Something between here and the server, or SQL that ran, has changed the transaction: of a write nobody knows the
@@ -162,8 +181,8 @@ export class PostgresConnection implements Connection {
   }
 
   /** Has a statement prepared anew whose plan is stale. Throws RefusedPlan if the statement is a read that did not run. */
-  async #forgetStale(error: Buffer, { key, kind }: Statement, { prepared, reader }: Settled): Promise<void> {
-    const staleness = kind === 'read' && !reader.begun ? stalenessOf(error, prepared.name) : undefined;
+  async #forgetStale(error: Buffer, { key }: Statement, { prepared, reader }: Settled): Promise<void> {
+    const staleness = prepared.name !== '' && !reader.begun ? stalenessOf(error, prepared.name) : undefined;
     if (staleness === undefined) return;
     const refused = staleness === 'refused' && !reader.bound;
     // Where SQL dropped this one, it may have dropped others.
@@ -177,9 +196,12 @@ export class PostgresConnection implements Connection {
     const ended = this.#wire.expect((type, source, start, end) => {
       if (type === commandComplete) tag = source.toString('latin1', start, end - 1);
     });
-    const cleaned = this.#expectReset();
-    this.#wire.send(Buffer.concat([protocol.query(how), this.#resetQuery()]));
+    const pooled = this.#session.blocks !== undefined;
+    const cleaned = pooled ? undefined : this.#expectReset();
+    const messages = pooled ? [protocol.query(endings[how])] : [protocol.query(how), this.#resetQuery()];
+    this.#wire.send(Buffer.concat(messages));
     const [{ error, status }] = await Promise.all([ended, cleaned]);
+    if (error !== undefined && status !== 'I') await this.#simple(undo);
     if (error !== undefined) throw toHubError(error, undefined);
     if (tag === how && status === 'I') return;
     this.close();
@@ -188,10 +210,9 @@ export class PostgresConnection implements Connection {
 
   /** The second net under the executor's own deadline; sent only when it changes. */
   #setTimeout(timeoutMs: number): Buffer[] {
-    const wholeMs = Math.ceil(timeoutMs);
-    if (wholeMs === this.#timeoutMs) return [];
-    this.#timeoutMs = wholeMs;
-    return [protocol.query(`SET statement_timeout = ${wholeMs}`)];
+    if (timeoutMs === this.#timeoutMs) return [];
+    this.#timeoutMs = timeoutMs;
+    return [protocol.query(`SET statement_timeout = ${timeoutMs}`)];
   }
 
   async #simple(text: string): Promise<void> {
@@ -201,7 +222,7 @@ export class PostgresConnection implements Connection {
 
   async cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
-    await this.#session.cancel(signal);
+    await this.#session.cancel(signal, () => this.#running);
     // The server may be waiting for us to read on before it notices.
     this.#discarding = true;
     this.#wire.resume();
@@ -211,6 +232,11 @@ export class PostgresConnection implements Connection {
     await this.#wire.exchange(protocol.sync, () => {});
   }
 
+  async suggestPooling(signal: AbortSignal): Promise<'transaction' | undefined> {
+    // A pooler without room for another client gives no answer.
+    return this.#session.suggestPooling(signal).catch(() => undefined);
+  }
+
   async describe(statement: Statement): Promise<Signature> {
     const { fields, parameterTypes } = await this.#statements.parse(statement.text);
     const toName = (id: number) => typeName(id, this.#statements.serverTypes);
@@ -218,6 +244,13 @@ export class PostgresConnection implements Connection {
       columns: (fields ?? []).map((field) => ({ name: field.name, type: toName(field.typeId) })),
       parameters: parameterTypes.map(toName),
     };
+  }
+
+  async readState(): Promise<ServerState> {
+    const text =
+      "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('default_transaction_read_only')";
+    const [[recovery, readOnly] = []] = await this.#statements.rows(text);
+    return { isStandby: recovery === 't', isReadOnly: readOnly === 'on' };
   }
 
   readSchema(): Promise<Schema> {
@@ -244,26 +277,8 @@ interface Settled {
 }
 
 const commandComplete = 'C'.charCodeAt(0);
-const noTags = {};
-
-/**
- * The statement's own messages, between those that open and close its transaction. What writes is parsed in the same
- * trip: SQL that ran in the session before can neither drop nor replace it, and no plan of it can be stale.
- */
-function around(
-  { kind, text, params }: Statement,
-  { name, fields }: Prepared,
-  { held, options }: { held: boolean; options: RunOptions },
-): Buffer[] {
-  const { maxRows, maxAffected } = options;
-  // To count what it touched, a write is read to its end.
-  const all = maxRows === undefined || maxAffected !== undefined;
-  const limit = all ? protocol.executeAll : protocol.execute(maxRows + 1);
-  if (kind === 'read') return [beforeRead, protocol.bind(name, params), limit, afterRead];
-  const described = fields === undefined ? [] : [protocol.describePortal];
-  const own = [protocol.parse('', text), protocol.bind('', params), ...described, limit];
-  return [...(held ? once('BEGIN') : []), ...own, protocol.sync];
-}
+/** For a statement that is parsed and not run. */
+const describeTimeoutMs = 30_000;
 
 /** The prepared statement of a read was sent back before it ran. */
 class RefusedPlan extends Error {

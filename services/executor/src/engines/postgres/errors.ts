@@ -86,6 +86,12 @@ export function stalenessOf(body: Buffer, name: string): 'refused' | 'doubtful' 
   return isGone || routine === 'RevalidateCachedQuery' ? 'refused' : 'doubtful';
 }
 
+/** True when the server itself refuses to write, as a standby does. Code of the users may raise the same state. */
+export function isReadOnlyServer(body: Buffer): boolean {
+  const fields = readFields(body);
+  return fields.get('C') === '25006' && !fields.has('W');
+}
+
 /** True when there is no such prepared statement. */
 export const isGone = (body: Buffer): boolean => readFields(body).get('C') === '26000';
 

@@ -12,8 +12,8 @@ export interface LogIn {
   user: string;
   password: string;
   database: string;
-  /** Settings of the session; undefined for a server that refuses them here. */
-  options: string | undefined;
+  /** Settings of the session; absent for a server that refuses them here. */
+  options?: string | undefined;
   /** The server is proven to be the one that is meant: it may have the password itself. */
   verified: boolean;
 }
@@ -51,8 +51,9 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
     }
   };
   const { user, database, options } = settings;
+  // Nothing else, not even an application_name: PgBouncer leaves it on sessions that it shares with other applications.
   const given: Record<string, string> = options === undefined ? {} : { options };
-  const first = protocol.startUp({ user, database, ...given, application_name: 'datahub' });
+  const first = protocol.startUp({ user, database, ...given });
   const { error } = await wire.exchange(first, onMessage).catch((err: HubError) => {
     throw err.cause instanceof Buffer ? logInError(err.cause) : err;
   });

@@ -5,6 +5,7 @@ import type { RowSink, SinkColumn } from '../../row-sink.ts';
 import { ownAnswerBytesMax } from '../shared/bounds.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
+import type { Block } from './session.ts';
 import { isKnownType, type ServerType } from './values.ts';
 import type { Wire } from './wire.ts';
 
@@ -39,8 +40,12 @@ export class Statements {
   readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
   #named = 0;
 
-  constructor(wire: Wire) {
+  /** Around a statement that is parsed alone; absent in a session of our own. */
+  readonly #block: (() => Block) | undefined;
+
+  constructor(wire: Wire, block?: () => Block) {
     this.#wire = wire;
+    this.#block = block;
   }
 
   /** Undefined when `prepare` is to be asked. */
@@ -65,11 +70,11 @@ export class Statements {
 
   async parse(text: string, name = ''): Promise<Prepared> {
     const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: {} };
-    const bytes = Buffer.concat([
-      protocol.parse(name, text),
-      protocol.describeStatement(name),
-      protocol.sync,
-    ]);
+    const block = this.#block?.();
+    const own = [protocol.parse(name, text), protocol.describeStatement(name)];
+    const bytes = Buffer.concat(
+      block === undefined ? [...own, protocol.sync] : [block.before, ...own, block.after],
+    );
     await this.#require(bytes, text, (type, body) => {
       if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
@@ -133,9 +138,10 @@ export class Statements {
     text: string | undefined,
     onMessage: (type: number, body: Buffer) => void = () => {},
   ): Promise<void> {
-    const { error } = await this.#wire.exchange(bytes, (type, source, start, end) =>
+    const { error, status } = await this.#wire.exchange(bytes, (type, source, start, end) =>
       onMessage(type, source.subarray(start, end)),
     );
+    if (status !== 'I') await this.#wire.exchange(protocol.query('ROLLBACK'), () => {});
     if (error !== undefined) throw toHubError(error, text);
   }
 }

@@ -1,12 +1,12 @@
 /** Exchanges with the server: bytes out, messages in until it is ready again, several on their way in order. */
 
 import type { Socket } from 'node:net';
-import { readInPlace } from '../../network/shared-read-buffer.ts';
-import { logInBytesMax, unaskedBytesMax } from '../shared/bounds.ts';
+import { Carry, readInPlace } from '../../network/shared-read-buffer.ts';
+import { logInBytesMax, rowTooLargeError, unaskedBytesMax } from '../shared/bounds.ts';
 import { brokenError } from './errors.ts';
-import { FrameReader } from './frames.ts';
 import { copyFail } from './protocol.ts';
 
+/** The bytes are valid during the call only. */
 export type OnMessage = (type: number, source: Buffer, start: number, end: number) => void;
 
 export interface ExchangeResult {
@@ -128,5 +128,43 @@ export class Wire {
       this.#exchanges.shift();
       exchange.resolve({ error: exchange.error, status: String.fromCharCode(source[start] as number) });
     }
+  }
+}
+
+const dataRow = 0x44;
+
+/** Cuts the server's byte stream into messages; an incomplete message waits for its rest. */
+class FrameReader {
+  /** Of one message. */
+  bytesMax: number;
+  readonly #carry = new Carry();
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  /** Throws for a length that cannot be, and for one beyond the bound as soon as it is announced. */
+  push(bytes: Buffer, onMessage: OnMessage): void {
+    const source = this.#carry.join(bytes);
+    if (source === undefined) return;
+    let at = 0;
+    let needed = 0;
+    while (source.length - at >= 5) {
+      const length = source.readInt32BE(at + 1);
+      if (length < 4 || length > this.bytesMax) throw this.#badLength(source[at] as number, length);
+      const end = at + 1 + length;
+      if (end > source.length) {
+        needed = end - at;
+        break;
+      }
+      onMessage(source[at] as number, source, at + 5, end);
+      at = end;
+    }
+    if (at < source.length) this.#carry.keep(source, at, needed);
+  }
+
+  #badLength(type: number, length: number): Error {
+    if (type === dataRow && length > 0) return rowTooLargeError(this.bytesMax);
+    return new RangeError('The server sent a message of an impossible length.');
   }
 }

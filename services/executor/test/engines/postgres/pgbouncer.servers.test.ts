@@ -33,9 +33,10 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
     const learned: Learned = {};
     dials = 0;
     await connect({}, learned);
-    expect([dials, learned]).toEqual([2, { refusesOptions: true }]);
+    // The third is a second client, which shows that the pooler gives each a session of its own.
+    expect([dials, learned]).toEqual([3, { refusesOptions: true, sharesSessions: false }]);
     await connect({}, learned);
-    expect(dials).toBe(3);
+    expect(dials).toBe(4);
   });
 
   it.each(['disable', 'require'] as const)('answers with TLS %s', async (mode) => {

@@ -1,0 +1,75 @@
+/**
+ * Sources behind a pooler that gives each transaction another session, shared with other applications. A statement and
+ * all that it relies on travel in one transaction: it opens with the session's defaults and the settings that fix the
+ * forms of values, and what the statement leaves in the session is removed before it ends. Nothing is named.
+ */
+
+import * as protocol from './protocol.ts';
+import { type Block, type BlockKind, once, resetCommands, sessionSettings, unlock } from './session.ts';
+import type { Wire } from './wire.ts';
+
+/** What other applications left in the session. A rollback brings it back. */
+const defaults = ['SET SESSION AUTHORIZATION DEFAULT', 'RESET ALL'];
+/** What `commit` fires is not to run after the session was cleaned. */
+const fireTriggers = 'SET CONSTRAINTS ALL IMMEDIATE';
+const cleanUp = [fireTriggers, ...resetCommands];
+
+const openingTags = { [-4]: 'BEGIN', [-3]: 'SET', [-2]: 'RESET', [-1]: 'SELECT 1' };
+const commits = { commands: [...cleanUp, 'COMMIT'], tags: { [cleanUp.length + 1]: 'COMMIT' } };
+const closings: Record<BlockKind, { commands: string[]; tags: Record<number, string> }> = {
+  read: { commands: [unlock, 'ROLLBACK'], tags: { 2: 'ROLLBACK' } },
+  write: commits,
+  standalone: commits,
+  held: { commands: [], tags: {} },
+};
+
+const watchClient = 'client_connection_check_interval';
+
+/** Ends the transaction of a `held` block. */
+export const endings = {
+  COMMIT: [...cleanUp, 'COMMIT'].join(';'),
+  ROLLBACK: ['DISCARD SEQUENCES', unlock, 'ROLLBACK'].join(';'),
+};
+
+export class PooledBlocks {
+  readonly #settings: [string, string][];
+  #timeoutMs = -1;
+  #blocks: Partial<Record<BlockKind, Block>> = {};
+
+  constructor({ watchesClient }: { watchesClient: boolean }) {
+    this.#settings = [
+      ...Object.entries(sessionSettings),
+      ...(watchesClient ? [[watchClient, '500ms'] as [string, string]] : []),
+    ];
+  }
+
+  block(kind: BlockKind, timeoutMs: number): Block {
+    if (timeoutMs !== this.#timeoutMs) this.#blocks = {};
+    this.#timeoutMs = timeoutMs;
+    this.#blocks[kind] ??= this.#build(kind, timeoutMs);
+    return this.#blocks[kind];
+  }
+
+  #build(kind: BlockKind, timeoutMs: number): Block {
+    const settings = [...this.#settings, ['statement_timeout', String(timeoutMs)]];
+    const calls = settings.map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
+    const opening = [
+      kind === 'read' ? 'BEGIN READ ONLY' : 'BEGIN',
+      ...defaults,
+      `SELECT ${calls.join(', ')}`,
+    ];
+    const { commands, tags } = closings[kind];
+    return {
+      before: Buffer.concat(opening.flatMap(once)),
+      after: Buffer.concat([...commands.flatMap(once), protocol.sync]),
+      commandsBefore: opening.length,
+      tags: { ...openingTags, ...tags },
+    };
+  }
+}
+
+/** Asks whether the server can notice a client that is gone. Outside of a transaction the answer changes nothing. */
+export async function openPooledBlocks(wire: Wire): Promise<PooledBlocks> {
+  const { error } = await wire.exchange(protocol.query(`SET LOCAL ${watchClient} = '500ms'`), () => {});
+  return new PooledBlocks({ watchesClient: error === undefined });
+}

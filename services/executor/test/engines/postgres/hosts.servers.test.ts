@@ -1,0 +1,100 @@
+/** A PostgreSQL source with several hosts: which one takes a connection. */
+
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:net';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection, ConnectSettings, Learned } from '../../../src/engine.ts';
+import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
+import { ask, dial, settingsOf } from '../../fixture.ts';
+
+const url = process.env.POSTGRES_URL;
+const engine = createPostgresEngine();
+
+describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (needs POSTGRES_URL)', () => {
+  const settings = settingsOf('postgres', url ?? 'postgres://none');
+  const { host, port } = settings;
+  const closed = { host: '127.0.0.1', port: 1 };
+  const opened: Connection[] = [];
+  const dialled: string[] = [];
+  const readOnly = `read_only_${randomUUID().slice(0, 8)}`;
+  const operator = new pg.Client({ connectionString: url });
+  const connect = async (more: Partial<ConnectSettings>, learned: Learned = {}) => {
+    dialled.length = 0;
+    const watched = (to: string, at: number) => {
+      dialled.push(`${to}:${at}`);
+      return dial(to, at);
+    };
+    const deps = { dial: watched, signal: AbortSignal.timeout(10_000), learned };
+    const connection = await engine.connect({ ...settings, ...more }, deps);
+    opened.push(connection);
+    return connection;
+  };
+  beforeAll(async () => {
+    await operator.connect();
+    await operator.query(`CREATE DATABASE ${readOnly}`);
+    await operator.query(`ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
+  });
+  afterEach(() => {
+    for (const connection of opened.splice(0)) connection.close();
+  });
+  afterAll(async () => {
+    await operator.query(`DROP DATABASE ${readOnly} WITH (FORCE)`);
+    await operator.end();
+  });
+
+  it('goes on to the next where one does not answer, and begins there the next time', async () => {
+    const learned: Learned = {};
+    const several = { ...closed, hosts: [{ host, port }] };
+    expect((await ask(await connect(several, learned), 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
+    expect(dialled[0]).toBe('127.0.0.1:1');
+    await connect(several, learned);
+    expect(new Set(dialled)).toEqual(new Set([`${host}:${port}`]));
+  });
+
+  it('leaves a silent server in time for the others', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port: silentPort } = silent.address() as { port: number };
+    const startedAt = performance.now();
+    await connect({ host: '127.0.0.1', port: silentPort, hosts: [{ host, port }] });
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    silent.close();
+  });
+
+  it('does not try a refused log-in at the next', async () => {
+    const wrong = connect({ password: 'wrong', hosts: [{ host, port }, closed] });
+    await expect(wrong).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+    expect(dialled).not.toContain('127.0.0.1:1');
+  });
+
+  it.each(['any', 'primary', 'read-write', 'prefer-standby'] as const)(
+    'takes a primary that writes where %s is asked for',
+    async (targetSessionAttrs) => {
+      const connection = await connect({ targetSessionAttrs });
+      expect((await ask(connection, 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
+    },
+  );
+
+  it.each([
+    ['standby', undefined],
+    ['read-only', undefined],
+    ['read-write', readOnly],
+  ] as const)('refuses %s where no server is that (database %s)', async (targetSessionAttrs, database) => {
+    const refused = connect({ targetSessionAttrs, ...(database === undefined ? {} : { database }) });
+    await expect(refused).rejects.toMatchObject({
+      code: 'SOURCE_UNREACHABLE',
+      message: `None of the source's servers that can be reached is what targetSessionAttrs asks for: ${targetSessionAttrs}.`,
+    });
+  });
+
+  it('takes a server that only reads where read-only is asked for, and leaves it when a write is refused there', async () => {
+    const connection = await connect({ targetSessionAttrs: 'read-only', database: readOnly });
+    await ask(connection, 'SELECT 1 AS one');
+    expect(connection.broken).toBe(false);
+    await expect(ask(connection, 'CREATE TABLE t (id int)', { kind: 'standalone' })).rejects.toMatchObject({
+      code: 'SQL_REJECTED',
+    });
+    expect(connection.broken).toBe(true);
+  });
+});
