@@ -124,11 +124,60 @@ describe('a classifier', () => {
     expect(results.map(({ observations }: { observations: number }) => observations)).toEqual([1, 1, 2]);
     const { predictions } = await api.ok(api.post(`${path}/predict`, { contexts: ['apple', 'banana'] }));
     expect(predictions.map(({ label }: { label: string }) => label)).toEqual(['a', 'b']);
-    expect(await api.ok(api.get(`${path}/evaluation`))).toEqual({
+    expect(await api.ok(api.get(`${path}/evaluation`))).toMatchObject({
       examples: 2,
       accuracy: expect.any(Number),
       calibrationError: expect.any(Number),
     });
+  });
+
+  it('is evaluated by class, in total and over the last examples, without deleted classes', async () => {
+    const empty = { examples: 0, accuracy: null, calibrationError: null, classes: [] };
+    const nothing = { ...empty, confusion: { classes: [], counts: [] } };
+    expect(await api.ok(api.get(`${path}/evaluation`))).toEqual({ ...nothing, recent: nothing });
+
+    const labels = ['apple', 'banana', 'cherry'];
+    const examples = Array.from({ length: 1_503 }, (_, i) => {
+      const label = labels[i % 3] as string;
+      return { label, context: `${label} word${i % 7}` };
+    });
+    const { results } = await api.ok(api.post(`${path}/train`, { examples }));
+    const all = await api.ok(api.get(`${path}/evaluation`));
+    expect([all.examples, all.recent.examples]).toEqual([1_502, 1_000]);
+    expect(all.accuracy).toBeLessThan(1);
+    expect(all.recent).toMatchObject({ accuracy: 1, calibrationError: expect.any(Number) });
+    // The first example of all had no prediction.
+    const supports = [
+      [all, [500, 501, 501]],
+      [all.recent, [333, 333, 334]],
+    ];
+    for (const [figures, expected] of supports) {
+      const found = figures.classes.toSorted((one: { label: string }, other: { label: string }) =>
+        one.label < other.label ? -1 : 1,
+      );
+      expect(found.map(({ label, support }: Record<string, unknown>) => [label, support])).toEqual(
+        labels.map((label, i) => [label, expected[i]]),
+      );
+      const rows = figures.confusion.counts.map((row: number[]) => row.reduce((sum, one) => sum + one, 0));
+      expect(rows.toSorted()).toEqual(expected);
+      expect(figures.confusion.classes).toHaveLength(3);
+    }
+    expect(all.recent.classes).toContainEqual({
+      classId: results[0].classId,
+      label: 'apple',
+      support: 333,
+      precision: 1,
+      recall: 1,
+    });
+
+    await api.ok(api.delete(`${path}/classes/${results[0].classId}`));
+    const after = await api.ok(api.get(`${path}/evaluation`));
+    expect(after.examples).toBeLessThanOrEqual(1_002);
+    for (const figures of [after, after.recent]) {
+      for (const found of [figures.classes, figures.confusion.classes]) {
+        expect(found.map(({ label }: { label: string }) => label).toSorted()).toEqual(['banana', 'cherry']);
+      }
+    }
   });
 
   it('loses a class for good', async () => {

@@ -8,7 +8,8 @@ import type { Handler } from '../http/request-context.ts';
 import type { FieldPointers } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
 import * as audit from './audit.ts';
-import * as classifiers from './classifiers.ts';
+import * as classifiers from './classifiers/classifiers.ts';
+import { evaluation } from './classifiers/evaluation.ts';
 import * as execute from './execute.ts';
 import * as folders from './folders.ts';
 import * as hubs from './hubs.ts';
@@ -144,7 +145,7 @@ export function listRoutes(
     { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', audit: 'classifier.train', body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
     { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, reads: true, answer: classifiers.predictions, handler: classifier.predict },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: classifiers.deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: classifier.removeClass },
-    { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration so far', answer: classifiers.evaluation, handler: classifier.evaluation },
+    { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', answer: evaluation, handler: classifier.evaluation },
 
     { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', audit: 'text.summarize', body: summarize.summarizeBody, documented: summarize.summarizeDocumented, pointers: summarize.summarizePointers, largeBody: true, reads: true, answer: summarize.summary, handler: summarizeTexts },
 

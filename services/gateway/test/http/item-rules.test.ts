@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { toProblem } from '../../src/http/problem-details.ts';
 import type { FieldPointers } from '../../src/http/request-error.ts';
 import { requireItems, texts, toValidationError } from '../../src/http/validation.ts';
-import { createClassifierHandlers, predictPointers, trainPointers } from '../../src/routes/classifiers.ts';
+import {
+  createClassifierHandlers,
+  predictPointers,
+  trainPointers,
+} from '../../src/routes/classifiers/classifiers.ts';
 import { updateQueryPointers } from '../../src/routes/queries.ts';
 import { createSummarizeHandler } from '../../src/routes/summarize.ts';
 

@@ -12,7 +12,7 @@ export interface ClassState {
   observations: number;
 }
 
-/** A change of it, other than of `learner`, needs a new `format`. */
+/** A change of it, other than of `learner`, needs a new `format`. In format 2, `evaluation` has no figures by class. */
 interface Snapshot {
   format: number;
   applied: number;
@@ -20,7 +20,7 @@ interface Snapshot {
   classes: ClassState[];
   recent: [string, CallResult[]][];
   stale: boolean;
-  evaluation: EvaluationState;
+  evaluation: Partial<EvaluationState>;
   learner: Uint8Array;
 }
 
@@ -41,7 +41,8 @@ export interface CallResult {
   observations: number;
 }
 
-const format = 2;
+const format = 3;
+const formatWithoutClassFigures = 2;
 /** Train calls that are recognized when they are repeated, and their results. The last call always is. */
 const recentMax = 1_000;
 const recentResultsMax = 20_000;
@@ -52,7 +53,10 @@ export class ClassifierState {
   /** The number of the last event that was applied; 0 for none. */
   applied = 0;
   updatedAt: number | null = null;
-  /** A class was deleted, and its examples still influence what the learner knows of the others. */
+  /**
+   * A class was deleted, and its examples still influence what the learner knows of the others; or the state comes from an
+   * old snapshot, and only the log tells the figures by class.
+   */
   needsRebuild = false;
   readonly classes = new Map<string, ClassState>();
   readonly evaluation: Evaluation;
@@ -93,9 +97,10 @@ export class ClassifierState {
   static restore(bytes: Uint8Array, learners: LearnerFactory): ClassifierState | undefined {
     try {
       const snapshot = deserialize(bytes) as Snapshot;
-      return snapshot.format === format
-        ? new ClassifierState(learners.restore(snapshot.learner), snapshot)
-        : undefined;
+      const isOld = snapshot.format === formatWithoutClassFigures;
+      if (snapshot.format !== format && !isOld) return undefined;
+      const stale = snapshot.stale || isOld;
+      return new ClassifierState(learners.restore(snapshot.learner), { ...snapshot, stale });
     } catch {
       return undefined;
     }
@@ -103,7 +108,8 @@ export class ClassifierState {
 
   /** Approximate memory in bytes. */
   get size(): number {
-    return this.#learner.size + bytesPerResult * this.#recentResults + bytesPerClass * this.classes.size;
+    const results = bytesPerResult * this.#recentResults;
+    return this.#learner.size + this.evaluation.size + results + bytesPerClass * this.classes.size;
   }
 
   /** 1 before the first event. Every process computes the same, because it counts the events of the log. */
@@ -169,7 +175,7 @@ export class ClassifierState {
     // An earlier event has deleted the class.
     if (known === undefined) return 0;
     const best = this.#learner.learn(classId, text);
-    if (best !== undefined) this.evaluation.record(best.confidence, best.classId === classId);
+    if (best !== undefined) this.evaluation.record(classId, best);
     known.observations += 1;
     return known.observations;
   }
@@ -186,6 +192,7 @@ export class ClassifierState {
     this.classes.delete(classId);
     this.#byLabel.delete(known.label);
     this.#learner.forget(classId);
+    this.evaluation.forget(classId);
     this.needsRebuild = true;
   }
 

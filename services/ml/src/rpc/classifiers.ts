@@ -14,7 +14,7 @@ import type { ClassifierDoc } from '../documents.ts';
 import type { TextBudget } from '../scheduling/text-budget.ts';
 import type { TimeSlices } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';
-import { toClassifier } from './to-proto.ts';
+import { toClassifier, toEvaluation } from './to-proto.ts';
 import { checkExamples, checkName, checkTexts, checkTop } from './validate.ts';
 
 export type ClassifierCalls = Omit<Calls<typeof MlServiceService>, 'summarize'>;
@@ -143,11 +143,7 @@ function createModelCalls(deps: ClassifierCallDeps): Omit<ClassifierCalls, Docum
 
     getEvaluation: async ({ classifierId }, ctx) => {
       const log = await openLog(deps, requirePrincipal(ctx), classifierId);
-      return log.read(({ evaluation }) => ({
-        examples: evaluation.state.examples,
-        accuracy: evaluation.accuracy,
-        calibrationError: evaluation.calibrationError,
-      }));
+      return log.read(toEvaluation);
     },
   };
 }

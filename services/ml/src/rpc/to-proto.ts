@@ -1,7 +1,8 @@
 /** Stored documents and state → messages. */
 
-import type { Classifier } from '@datahub/proto/ml/v1/ml';
-import type { ClassState } from '../classifiers/classifier-state.ts';
+import type { Classifier, Figures as FiguresMessage, GetEvaluationResponse } from '@datahub/proto/ml/v1/ml';
+import type { ClassifierState, ClassState } from '../classifiers/classifier-state.ts';
+import type { Figures } from '../classifiers/evaluation.ts';
 import type { ClassifierDoc } from '../documents.ts';
 
 export function toClassifier(
@@ -15,5 +16,27 @@ export function toClassifier(
     updatedAt: state.updatedAt === null ? undefined : new Date(state.updatedAt),
     classes: state.classes,
     version: state.version ?? 0,
+  };
+}
+
+export function toEvaluation({ evaluation, classes }: ClassifierState): GetEvaluationResponse {
+  return { ...toFigures(evaluation.figures, classes), recent: toFigures(evaluation.recentFigures, classes) };
+}
+
+/** Only classes that exist: an example can have been predicted as a class that was deleted later. */
+function toFigures(
+  { confusion, classes, ...figures }: Figures,
+  known: ReadonlyMap<string, ClassState>,
+): FiguresMessage {
+  const labelOf = (classId: string) => known.get(classId)?.label ?? '';
+  return {
+    ...figures,
+    classes: classes
+      .filter(({ classId }) => known.has(classId))
+      .map((one) => ({ ...one, label: labelOf(one.classId) })),
+    confusion: {
+      classes: confusion.classIds.map((classId) => ({ classId, label: labelOf(classId) })),
+      rows: confusion.counts.map((counts) => ({ counts })),
+    },
   };
 }

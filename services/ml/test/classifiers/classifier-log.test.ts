@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { deserialize, serialize } from 'node:v8';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
@@ -178,6 +179,42 @@ describe('the processes of one classifier', () => {
     await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
     expect(await confidences(a)).toEqual(await confidences(b));
     expect(await a.train([{ label: 'label 0', text: 'word0' }])).toMatchObject([{ observations: 1 }]);
+  });
+
+  it('evaluate after a class was deleted as if it had never been trained, also after a restart', async () => {
+    const examples = Array.from({ length: 700 }, (_, i) => ({
+      label: `label ${i % 3}`,
+      text: `word${(i * 7) % 5} and text ${i % 17}`,
+    }));
+    const a = create();
+    const [gone] = await a.train(examples);
+    await a.deleteClass(gone?.classId ?? '');
+    const examplesOf = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.figures.examples);
+    expect(await examplesOf(a)).toBeLessThan(468);
+    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+    const figures = (log: ClassifierLog) =>
+      log.read(({ evaluation }) => [evaluation.figures, evaluation.recentFigures]);
+    const own = await figures(a);
+    expect(own).toMatchObject([{ examples: 465 }, { examples: 465 }]);
+    expect(own[0]?.classes.map(({ support }) => support)).toEqual([233, 232]);
+    expect(await figures(create())).toEqual(own);
+  });
+
+  it('load a snapshot without figures by class, and read these from the log', async () => {
+    const a = create();
+    await a.train(
+      Array.from({ length: 700 }, (_, i) => ({ label: `label ${i % 3}`, text: `text ${i % 5}` })),
+    );
+    const snapshot = () => store.snapshots.get('account', 'classifier');
+    await expect.poll(snapshot, { timeout: 5_000 }).not.toBeNull();
+    const { evaluation, ...rest } = deserialize((await snapshot()) as Uint8Array);
+    const { examples, correct, bins } = evaluation;
+    const old = serialize({ ...rest, format: 2, evaluation: { examples, correct, bins } });
+    await store.snapshots.put('account', 'classifier', old);
+    const b = create();
+    expect(await b.predict(['text 1'], all)).toEqual(await a.predict(['text 1'], all));
+    const figures = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.figures);
+    await expect.poll(() => figures(b), { timeout: 5_000 }).toEqual(await figures(a));
   });
 
   it('reject a prediction before any training', async () => {

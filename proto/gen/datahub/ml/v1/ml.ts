@@ -138,7 +138,53 @@ export interface GetEvaluationResponse {
     | number
     | undefined;
   /** Expected calibration error over 15 bins of equal width, of the most recent predictions. */
+  calibrationError?:
+    | number
+    | undefined;
+  /** The classes that had an example or a prediction, most examples first. Deleted classes do not count anywhere. */
+  classes: ClassFigures[];
+  confusion?:
+    | Confusion
+    | undefined;
+  /** The same figures of the last 1,000 examples alone. */
+  recent?: Figures | undefined;
+}
+
+export interface Figures {
+  examples: number;
+  accuracy?: number | undefined;
   calibrationError?: number | undefined;
+  classes: ClassFigures[];
+  confusion?: Confusion | undefined;
+}
+
+export interface ClassFigures {
+  classId: string;
+  label: string;
+  /** Examples of the class that were predicted before they were learnt. */
+  support: number;
+  /** Absent if the class was never predicted. */
+  precision?:
+    | number
+    | undefined;
+  /** Absent if the class has no such examples. */
+  recall?: number | undefined;
+}
+
+export interface Confusion {
+  /** The 20 classes with most examples, largest first. */
+  classes: ConfusionClass[];
+  /** One for each class, in their order: how often each class was predicted for its examples. */
+  rows: ConfusionRow[];
+}
+
+export interface ConfusionClass {
+  classId: string;
+  label: string;
+}
+
+export interface ConfusionRow {
+  counts: number[];
 }
 
 export interface Document {
@@ -1330,7 +1376,14 @@ export const GetEvaluationRequest: MessageFns<GetEvaluationRequest> = {
 };
 
 function createBaseGetEvaluationResponse(): GetEvaluationResponse {
-  return { examples: 0, accuracy: undefined, calibrationError: undefined };
+  return {
+    examples: 0,
+    accuracy: undefined,
+    calibrationError: undefined,
+    classes: [],
+    confusion: undefined,
+    recent: undefined,
+  };
 }
 
 export const GetEvaluationResponse: MessageFns<GetEvaluationResponse> = {
@@ -1343,6 +1396,15 @@ export const GetEvaluationResponse: MessageFns<GetEvaluationResponse> = {
     }
     if (message.calibrationError !== undefined) {
       writer.uint32(25).double(message.calibrationError);
+    }
+    for (const v of message.classes) {
+      ClassFigures.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.confusion !== undefined) {
+      Confusion.encode(message.confusion, writer.uint32(42).fork()).join();
+    }
+    if (message.recent !== undefined) {
+      Figures.encode(message.recent, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -1383,6 +1445,384 @@ export const GetEvaluationResponse: MessageFns<GetEvaluationResponse> = {
 
             message.calibrationError = reader.double();
             continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.classes.push(ClassFigures.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.confusion = Confusion.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.recent = Figures.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFigures(): Figures {
+  return { examples: 0, accuracy: undefined, calibrationError: undefined, classes: [], confusion: undefined };
+}
+
+export const Figures: MessageFns<Figures> = {
+  encode(message: Figures, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.examples !== 0) {
+      writer.uint32(8).uint32(message.examples);
+    }
+    if (message.accuracy !== undefined) {
+      writer.uint32(17).double(message.accuracy);
+    }
+    if (message.calibrationError !== undefined) {
+      writer.uint32(25).double(message.calibrationError);
+    }
+    for (const v of message.classes) {
+      ClassFigures.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.confusion !== undefined) {
+      Confusion.encode(message.confusion, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Figures {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFigures();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.examples = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.accuracy = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.calibrationError = reader.double();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.classes.push(ClassFigures.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.confusion = Confusion.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseClassFigures(): ClassFigures {
+  return { classId: "", label: "", support: 0, precision: undefined, recall: undefined };
+}
+
+export const ClassFigures: MessageFns<ClassFigures> = {
+  encode(message: ClassFigures, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.classId !== "") {
+      writer.uint32(10).string(message.classId);
+    }
+    if (message.label !== "") {
+      writer.uint32(18).string(message.label);
+    }
+    if (message.support !== 0) {
+      writer.uint32(24).uint32(message.support);
+    }
+    if (message.precision !== undefined) {
+      writer.uint32(33).double(message.precision);
+    }
+    if (message.recall !== undefined) {
+      writer.uint32(41).double(message.recall);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ClassFigures {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseClassFigures();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.support = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.precision = reader.double();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.recall = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseConfusion(): Confusion {
+  return { classes: [], rows: [] };
+}
+
+export const Confusion: MessageFns<Confusion> = {
+  encode(message: Confusion, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.classes) {
+      ConfusionClass.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.rows) {
+      ConfusionRow.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Confusion {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfusion();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classes.push(ConfusionClass.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.rows.push(ConfusionRow.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseConfusionClass(): ConfusionClass {
+  return { classId: "", label: "" };
+}
+
+export const ConfusionClass: MessageFns<ConfusionClass> = {
+  encode(message: ConfusionClass, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.classId !== "") {
+      writer.uint32(10).string(message.classId);
+    }
+    if (message.label !== "") {
+      writer.uint32(18).string(message.label);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfusionClass {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfusionClass();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseConfusionRow(): ConfusionRow {
+  return { counts: [] };
+}
+
+export const ConfusionRow: MessageFns<ConfusionRow> = {
+  encode(message: ConfusionRow, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.counts.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.counts) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfusionRow {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfusionRow();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.counts.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.counts.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {

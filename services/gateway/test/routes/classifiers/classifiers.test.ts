@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createClassifierHandlers } from '../../src/routes/classifiers.ts';
+import { createClassifierHandlers } from '../../../src/routes/classifiers/classifiers.ts';
 
 it('trains under one event id for one idempotency key and body, and under none without a key', async () => {
   const eventIds: string[] = [];

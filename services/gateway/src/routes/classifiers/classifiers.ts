@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { classifierLimits, labelCharacters, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
-import { expectedVersions } from '../http/if-match.ts';
+import { expectedVersions } from '../../http/if-match.ts';
 import {
   answer,
   count,
@@ -18,12 +18,13 @@ import {
   time,
   timeOrNull,
   toTimestamp,
-} from '../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../http/pagination.ts';
-import { type Handler, setVersion } from '../http/request-context.ts';
-import { type Fault, type FieldPointers, validationError } from '../http/request-error.ts';
-import { type ItemRule, requireItems, texts, unknownMember, unknownMembers } from '../http/validation.ts';
-import type { Upstreams } from '../upstreams.ts';
+} from '../../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { type Handler, setVersion } from '../../http/request-context.ts';
+import { type Fault, type FieldPointers, validationError } from '../../http/request-error.ts';
+import { type ItemRule, requireItems, texts, unknownMember, unknownMembers } from '../../http/validation.ts';
+import type { Upstreams } from '../../upstreams.ts';
+import { share, toEvaluationJson } from './evaluation.ts';
 
 const paging = { limitMax: 10_000 };
 const { batch: batchCount, top } = classifierLimits;
@@ -73,7 +74,6 @@ export const classifier = answer({
 });
 const observed = answer({ classId: text, observations: count });
 export const training = { oneOf: [observed, answer({ results: list(observed) })] } as const;
-const share = { type: 'number', minimum: 0, maximum: 1 } as const;
 const prediction = answer({
   classId: text,
   label: text,
@@ -82,13 +82,6 @@ const prediction = answer({
   otherScore: share,
 });
 export const predictions = { oneOf: [prediction, answer({ predictions: list(prediction) })] } as const;
-const shareOrNull = { ...share, type: ['number', 'null'] } as const;
-export const evaluation = answer({
-  examples: count,
-  accuracy: shareOrNull,
-  calibrationError: shareOrNull,
-});
-
 type TrainBody = FromSchema<typeof trainDocumented>;
 type PredictBody = FromSchema<typeof predictDocumented>;
 type ClassifierJson = FromSchema<typeof classifier>;
@@ -199,13 +192,8 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       return {};
     },
 
-    evaluation: async (request) => {
-      const { examples, accuracy, calibrationError } = await ml.getEvaluation(
-        { classifierId: classifierIdOf(request) },
-        request.context,
-      );
-      return { examples, accuracy: accuracy ?? null, calibrationError: calibrationError ?? null };
-    },
+    evaluation: async (request) =>
+      toEvaluationJson(await ml.getEvaluation({ classifierId: classifierIdOf(request) }, request.context)),
   } satisfies Record<string, Handler>;
 }
 

@@ -1,0 +1,43 @@
+/** How well a classifier predicted its examples: the schema and the JSON of an evaluation. */
+
+import type { Figures, GetEvaluationResponse } from '@datahub/proto/ml/v1/ml';
+import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
+
+export const share = { type: 'number', minimum: 0, maximum: 1 } as const;
+const shareOrNull = { ...share, type: ['number', 'null'] } as const;
+const figures = {
+  examples: count,
+  accuracy: shareOrNull,
+  calibrationError: shareOrNull,
+  classes: list(
+    answer({ classId: text, label: text, support: count, precision: shareOrNull, recall: shareOrNull }),
+  ),
+  confusion: answer({ classes: list(answer({ classId: text, label: text })), counts: list(list(count)) }),
+} as const;
+export const evaluation = answer({ ...figures, recent: answer(figures) });
+
+export function toEvaluationJson({ recent, ...all }: GetEvaluationResponse): FromSchema<typeof evaluation> {
+  return { ...toFiguresJson(all), recent: toFiguresJson(recent) };
+}
+
+/** While services are updated, an old one returns only the first three figures of all examples. */
+function toFiguresJson(figures: Figures | undefined) {
+  const { examples, accuracy, calibrationError, classes, confusion } = figures ?? {
+    examples: 0,
+    classes: [],
+  };
+  return {
+    examples,
+    accuracy: accuracy ?? null,
+    calibrationError: calibrationError ?? null,
+    classes: classes.map((one) => ({
+      ...one,
+      precision: one.precision ?? null,
+      recall: one.recall ?? null,
+    })),
+    confusion: {
+      classes: confusion?.classes ?? [],
+      counts: (confusion?.rows ?? []).map(({ counts }) => counts),
+    },
+  };
+}
