@@ -49,18 +49,12 @@ export const openWork: Record<Rule, string[]> = {
   fileLength: ['services/catalog/test/catalog.test.ts'],
   folderSize: ['services/catalog/src', 'services/executor/src/engines/mysql'],
   functionLength: [
-    'packages/document-store/src/mongodb/writes.ts#createWriting',
-    'packages/document-store/src/sqlite/collection.ts#createWriting',
-    'packages/document-store/src/sqlite/writes.ts#createWrites',
     'services/catalog/src/rpc/keys.ts#createKeyCalls',
     'services/catalog/src/rpc/queries.ts#createQueryCalls',
     'services/catalog/src/rpc/sources.ts#createSourceCalls',
     'services/executor/src/engines/mysql/results.ts#createResultReader',
   ],
   parameters: [
-    'packages/document-store/src/mongodb/writes.ts#add',
-    'packages/document-store/src/sqlite/collection.ts#add',
-    'packages/document-store/src/sqlite/writes.ts#add',
     'services/executor/src/engines/mongodb/values.ts#value',
     'services/executor/test/hostile/rogue-mongodb.ts#play',
   ],

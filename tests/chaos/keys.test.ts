@@ -48,7 +48,7 @@ describe('keys, guessed', () => {
   let hub: Hub;
   let api: Api;
   const givenKey = characters(40);
-  let madeKey: string;
+  let createdKey: string;
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-keys-'));
@@ -61,7 +61,7 @@ describe('keys, guessed', () => {
       DATAHUB_UNKNOWN_KEYS_PER_MINUTE: '1000000',
     });
     api = createApi({ url: `http://127.0.0.1:${hub.port}`, key: givenKey });
-    madeKey = (await api.ok(api.post('/v1/keys', { name: 'made', scopes: ['*'] }))).key;
+    createdKey = (await api.ok(api.post('/v1/keys', { name: 'made', scopes: ['*'] }))).key;
   });
 
   afterAll(async () => {
@@ -73,7 +73,7 @@ describe('keys, guessed', () => {
     const count = scaled(2_000, 100_000);
     const statuses = new Map<number, number>();
     const codes = new Set<string>();
-    const good = [givenKey, madeKey];
+    const good = [givenKey, createdKey];
     const guess = (i: number): string => {
       const make = [...nearMisses, ...randomKeys][i % (nearMisses.length + randomKeys.length)];
       const key = (make as (key: string) => string)(good[randomInt(2)] as string);
@@ -96,32 +96,32 @@ describe('keys, guessed', () => {
   it('in a header of whatever shape are refused in one and the same answer', async () => {
     const name = 'x-service-api-key';
     const shapes = [
-      `${name}: ${madeKey}\r\n${name}: ${madeKey}`,
-      `${name}: ${madeKey}, ${madeKey}`,
-      `${name}: ${madeKey},`,
-      `${name}: "${madeKey}"`,
-      `${name}: <${madeKey}>`,
-      `${name}: Bearer ${madeKey}`,
-      `${name}: ${Buffer.from(madeKey).toString('base64')}=`,
-      `${name}: ${madeKey.slice(0, 20)} ${madeKey.slice(20)}`,
-      `${name}: ${madeKey.slice(0, 20)}\t${madeKey.slice(20)}`,
-      `${name}: ${[...madeKey].map((one) => `%${one.charCodeAt(0).toString(16)}`).join('')}`,
-      `${name}: ${madeKey}\u00e4`,
-      `${name}: ${madeKey}\u00a0`,
-      `${name}: ${madeKey.toUpperCase()}`,
-      `${name}: ${madeKey.repeat(200)}`,
-      `${name}: ${madeKey.slice(0, -1)}`,
+      `${name}: ${createdKey}\r\n${name}: ${createdKey}`,
+      `${name}: ${createdKey}, ${createdKey}`,
+      `${name}: ${createdKey},`,
+      `${name}: "${createdKey}"`,
+      `${name}: <${createdKey}>`,
+      `${name}: Bearer ${createdKey}`,
+      `${name}: ${Buffer.from(createdKey).toString('base64')}=`,
+      `${name}: ${createdKey.slice(0, 20)} ${createdKey.slice(20)}`,
+      `${name}: ${createdKey.slice(0, 20)}\t${createdKey.slice(20)}`,
+      `${name}: ${[...createdKey].map((one) => `%${one.charCodeAt(0).toString(16)}`).join('')}`,
+      `${name}: ${createdKey}\u00e4`,
+      `${name}: ${createdKey}\u00a0`,
+      `${name}: ${createdKey.toUpperCase()}`,
+      `${name}: ${createdKey.repeat(200)}`,
+      `${name}: ${createdKey.slice(0, -1)}`,
       `${name}: dhk_`,
       `${name}: 0`,
       `${name}: [object Object]`,
-      `${name}: ${name}: ${madeKey}`,
+      `${name}: ${name}: ${createdKey}`,
       `${name}: *`,
     ];
     const answers = new Set<string>();
     for (const shape of shapes) answers.add(await askRaw(hub.port, shape));
     expect([...answers]).toHaveLength(1);
     expect([...answers][0]).toMatch(/^HTTP\/1\.1 401 [\s\S]*"code":"KEY_INVALID"/);
-    expect(await askRaw(hub.port, `${name}: ${madeKey}`)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await askRaw(hub.port, `${name}: ${createdKey}`)).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 
@@ -161,7 +161,7 @@ describe('the look-up of a key', () => {
   });
 
   it('takes as long for a key that begins as a good one does as for any other', async () => {
-    const good = catalog.bootstrapped.madeKey as string;
+    const good = catalog.bootstrapped.createdKey as string;
     const auth = createKeyCache({ catalog: catalog.calls, cacheMs: 4_000, awayMs: 60_000 });
     await auth.principalOf(good, () => {});
     // Of one shape: the prefix that all keys share, then what is right of this one or not, and no whole checksum.

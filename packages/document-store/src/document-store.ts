@@ -79,6 +79,12 @@ export interface Beside {
   doc: Doc;
 }
 
+/** A change of a counter; `by` may be negative. */
+export interface CounterStep {
+  counter: string;
+  by: number;
+}
+
 export interface DeleteGuard {
   /** Delete only this version. */
   version?: number;
@@ -116,7 +122,7 @@ export interface Collection<T extends Doc> {
   findSummaries(page: Page): Promise<Summary[]>;
   count(filter: Pick<Filter, 'accountId' | 'where'>): Promise<number>;
   /** Atomic. Returns the new value, or null if there is no such document. Does not change the version. */
-  add(accountId: string, id: string, counter: string, by: number): Promise<number | null>;
+  add(accountId: string, id: string, step: CounterStep): Promise<number | null>;
   /** Across all accounts, ordered by account and id, for maintenance that visits everything, such as resealing credentials. */
   scan(options: { after?: Position | undefined; limit: number }): Promise<T[]>;
   /** Across all accounts. Removes at most `limit` expired documents and returns how many. */

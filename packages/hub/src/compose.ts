@@ -35,7 +35,7 @@ export interface Hub {
   metricsPort: number;
   dataDir: string;
   /** The key that the first start created, to be shown once. */
-  madeKey: string | undefined;
+  createdKey: string | undefined;
   /** Whether the URL serves the console. */
   console: boolean;
   /** Whether to start the demo. */
@@ -118,7 +118,7 @@ async function open(
     port: gateway.port,
     metricsPort: gateway.metricsPort,
     dataDir,
-    madeKey: catalog.bootstrapped.madeKey,
+    createdKey: catalog.bootstrapped.createdKey,
     console: settings.gateway.console,
     demo: settings.demo,
     stopLog: gateway.stopLog,

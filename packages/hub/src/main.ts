@@ -48,7 +48,7 @@ async function addDemo(hub: Hub, access: KeyAccess & { key: string }): Promise<P
 function welcome(hub: Hub, { keyPlace, keyInShell }: KeyAccess, demo?: DemoContent): void {
   if (hub.console) say(`Console:  ${hub.url}/`);
   say(`API key:  in ${keyPlace}; "npm run datahub -- whoami" says what it may do`);
-  if (hub.madeKey !== undefined) say(`          ${hub.madeKey} (shown only at this start)`);
+  if (hub.createdKey !== undefined) say(`          ${hub.createdKey} (shown only at this start)`);
   say('Try it:\n');
   if (demo === undefined) {
     say(`    ${exampleCurl(hub.url, keyInShell)}\n`);

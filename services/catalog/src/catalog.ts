@@ -12,11 +12,11 @@ import type { ChangeFeed } from './change-feed.ts';
 import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
-import type { KeptBytes } from './kept-bytes.ts';
 import { keyLimits } from './key-limits.ts';
 import type { Leftovers } from './maintenance/deletion-sweep.ts';
 import type { CheckStatement } from './query.ts';
 import type { CatalogStore } from './store.ts';
+import type { StoredBytes } from './stored-bytes.ts';
 
 export interface Catalog {
   store: CatalogStore;
@@ -28,7 +28,7 @@ export interface Catalog {
   namespace: string;
   quota: Quota;
   leftovers: Leftovers;
-  keptBytes: KeptBytes;
+  storedBytes: StoredBytes;
 }
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {

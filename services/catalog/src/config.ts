@@ -24,7 +24,7 @@ export interface CatalogConfig {
   /** Documents of each kind in one account; 0 for no limit. */
   accountQuota: number;
   /** Bytes of the records and responses stored for `Idempotency-Key`, for each account. */
-  keptBytesMax: number;
+  storedBytesMax: number;
   /** Catalog processes on the same store. */
   replicas: number;
   /** How long an executor may cache a definition. */
@@ -55,7 +55,7 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     sealingPublicKeys: readPublicKeys(reader, apart),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', { fallback: 90, min: 1, max: 36_500 }) * 86_400_000,
     accountQuota: readAccountQuota(reader),
-    keptBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX', {
+    storedBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX', {
       fallback: 16_777_216,
       min: 65_536,
       max: 1_073_741_824,

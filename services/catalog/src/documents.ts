@@ -2,6 +2,7 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
+import type { TlsMode } from '@datahub/contract/source-settings';
 import type { Doc } from '@datahub/document-store';
 
 interface Dated {
@@ -39,9 +40,6 @@ export interface FolderDoc extends Doc, Dated {
   /** 1 while a deletion checks that it is empty; nothing can be created in it meanwhile. */
   deleting: number;
 }
-
-export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;
-export type TlsMode = (typeof tlsModes)[number];
 
 /** An envelope that only the executor opens, and what callers are shown in its place. */
 export interface Secret {

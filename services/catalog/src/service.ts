@@ -11,7 +11,6 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Catalog } from './catalog.ts';
 import { createChangeFeed } from './change-feed.ts';
 import type { CatalogConfig } from './config.ts';
-import { createKeptBytes } from './kept-bytes.ts';
 import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { createLeftovers, sweepLeftovers } from './maintenance/deletion-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
@@ -28,6 +27,7 @@ import { createWindowCalls } from './rpc/rate-windows.ts';
 import { createSourceCalls } from './rpc/sources.ts';
 import { openCatalogStore } from './store.ts';
 import { requireWhole } from './store-file.ts';
+import { createStoredBytes } from './stored-bytes.ts';
 
 export interface CatalogDeps {
   logger: Logger;
@@ -64,8 +64,11 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   const leftovers = createLeftovers((err) =>
     deps.logger.warn({ event: 'sweep.failed', err }, 'the rest of a deletion failed; it is tried again'),
   );
-  const keptBytes = createKeptBytes(store.operations, { bytesMax: config.keptBytesMax, nowMs: deps.nowMs });
-  const catalog: Catalog = { store, createId, changes, namespace, quota, leftovers, keptBytes, ...deps };
+  const storedBytes = createStoredBytes(store.operations, {
+    bytesMax: config.storedBytesMax,
+    nowMs: deps.nowMs,
+  });
+  const catalog: Catalog = { store, createId, changes, namespace, quota, leftovers, storedBytes, ...deps };
   const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() }).catch(
     async (err) => {
       await store.close();
@@ -113,8 +116,12 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
 }
 
 /** Logs a created key at once, because the rest of the start may fail. */
-function logBootstrap({ madeKey, addedKey }: Bootstrapped, { keyFile }: CatalogConfig, logger: Logger): void {
-  if (madeKey !== undefined) {
+function logBootstrap(
+  { createdKey, addedKey }: Bootstrapped,
+  { keyFile }: CatalogConfig,
+  logger: Logger,
+): void {
+  if (createdKey !== undefined) {
     logger.info(
       { event: 'key.created', keyFile },
       `created the first API key, which is stored in ${keyFile}`,

@@ -1,13 +1,19 @@
-/** Which servers a source has, and how it reads from, logs in at and shares them. */
+/** The settings that name a source's servers, and how the hub selects a server, logs in and shares connections. */
 
 import { isIP } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
 import { sourceLimits } from '@datahub/contract/limits';
-import { poolings, targetSessionAttrs } from '@datahub/contract/source-settings';
+import {
+  authMechanisms,
+  poolings,
+  readPreferences,
+  type TlsMode,
+  targetSessionAttrs,
+} from '@datahub/contract/source-settings';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings, Host } from '@datahub/proto/catalog/v1/catalog';
 import type { Checker } from './check.ts';
-import type { SourceDoc, TlsMode } from './documents.ts';
+import type { SourceDoc } from './documents.ts';
 
 const serverMembers = [
   'authSource',
@@ -24,28 +30,28 @@ export type ServerSettings = Pick<SourceDoc, (typeof serverMembers)[number]>;
 const { hosts: hostCount, hostLength, port, replicaSetLength, authSourceLength } = sourceLimits;
 const hostShape = new RegExp(`^[\\p{L}\\p{N}._%-]{${hostLength.min},${hostLength.max}}$`, 'u');
 const choices = {
-  readPreference: ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'],
-  authMechanism: ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'],
+  readPreference: readPreferences,
+  authMechanism: authMechanisms,
   pooling: poolings,
   targetSessionAttrs,
 };
-/** TLS that is never given up. */
+/** Modes in which a connection is always encrypted. */
 const encrypted: readonly TlsMode[] = ['require', 'verify-full'];
 
 const pathOf = (...names: (string | number)[]): FieldPath => ['connectionSettings', ...names];
 
-/** What a change takes away must not stay. */
+/** The source without these settings, so that a change can remove one. */
 export function withoutServers(source: SourceDoc): Omit<SourceDoc, keyof ServerSettings> {
   const without = { ...source };
   for (const name of serverMembers) delete without[name];
   return without;
 }
 
-/** All of it as one text to compare. */
+/** The settings as one string to compare. */
 export const serversText = (source: ServerSettings) =>
   JSON.stringify(serverMembers.map((name) => source[name]));
 
-/** True where secrets would be given to others than before, or in another way. */
+/** True if the secrets would be sent to other servers than before, or by another mechanism. */
 export const isElsewhere = (before: ServerSettings, after: ServerSettings) =>
   JSON.stringify([before.hosts, before.srv, before.authMechanism]) !==
   JSON.stringify([after.hosts, after.srv, after.authMechanism]);
@@ -57,7 +63,7 @@ interface ServersInput {
   current: ServerSettings | undefined;
 }
 
-/** Only the shape; whether the address may be dialled is the executor's to say, at each connection. */
+/** Checks the syntax. The executor checks at each connection whether the address is allowed. */
 export function checkHost(check: Checker, text: string, path: FieldPath): string {
   const host = text.trim();
   if (!hostShape.test(host) && isIP(host) !== 6) {
@@ -78,7 +84,7 @@ const enginesOf: Record<Exclude<(typeof serverMembers)[number], 'authSource'>, r
 };
 const engineNames: Partial<Record<EngineName, string>> = { postgres: 'PostgreSQL', mongodb: 'MongoDB' };
 
-/** An empty list, false or an empty text removes a member; an absent one stays as it is. */
+/** An empty list, false or an empty string removes a setting; an absent one leaves it unchanged. */
 export function checkServers(
   check: Checker,
   { settings, engine, tlsMode, current }: ServersInput,
@@ -87,7 +93,7 @@ export function checkServers(
   const servers: ServerSettings =
     authSource === '' ? {} : { authSource: check.text(pathOf('authSource'), authSource, authSourceLength) };
   const given = { ...settings, hosts: settings.hosts?.hosts };
-  const inForce = <N extends keyof typeof enginesOf>(name: N): ServerSettings[N] => {
+  const effective = <N extends keyof typeof enginesOf>(name: N): ServerSettings[N] => {
     const usable = enginesOf[name].includes(engine);
     const value = (given[name] ?? (usable ? current?.[name] : undefined)) as ServerSettings[N];
     const isSet = Array.isArray(value) ? value.length > 0 : Boolean(value);
@@ -95,16 +101,16 @@ export function checkServers(
     return isSet && usable ? value : undefined;
   };
   const oneOf = (name: keyof typeof choices) => {
-    const value = inForce(name);
+    const value = effective(name);
     if (value !== undefined) servers[name] = check.oneOf(pathOf(name), value, choices[name]);
     return value;
   };
-  const hosts = inForce('hosts');
+  const hosts = effective('hosts');
   if (hosts !== undefined) servers.hosts = checkHosts(check, hosts);
-  if (inForce('srv')) servers.srv = true;
+  if (effective('srv')) servers.srv = true;
   if (hosts !== undefined && servers.srv)
     check.fault(pathOf('hosts'), 'must be empty with srv, because DNS lists the hosts of its name');
-  const set = inForce('replicaSet');
+  const set = effective('replicaSet');
   if (set !== undefined) servers.replicaSet = check.text(pathOf('replicaSet'), set, replicaSetLength);
   oneOf('readPreference');
   oneOf('pooling');
@@ -113,7 +119,7 @@ export function checkServers(
   if (mechanism === 'PLAIN' && tlsMode !== 'verify-full')
     check.fault(
       pathOf('authMechanism'),
-      'PLAIN needs tls.mode verify-full, because it sends the password as it is',
+      'PLAIN needs tls.mode verify-full, because it sends the password in clear text',
     );
   if (mechanism === 'MONGODB-X509' && !encrypted.includes(tlsMode))
     check.fault(pathOf('authMechanism'), 'MONGODB-X509 needs tls.mode require or verify-full');

@@ -1,13 +1,14 @@
-/** A source: pure rules, but for the sealing of its secrets, which is handed in. */
+/** Creates and changes a source. All functions are pure; the caller passes the function that seals secrets. */
 
 import { type EngineName, engines } from '@datahub/contract/engines';
 import { type Bounds, sourceLimits } from '@datahub/contract/limits';
+import { type TlsMode, tlsModes } from '@datahub/contract/source-settings';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
 import { type Checker, createChecker } from './check.ts';
-import { type Secret, type SourceDoc, type TlsMode, tlsModes } from './documents.ts';
+import type { Secret, SourceDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { looksLikeMask, maskKey, maskPassword, maskUser } from './secret-mask.ts';
 import {
@@ -82,7 +83,7 @@ export interface SourcePatch {
   settings?: ConnectionSettings | undefined;
 }
 
-/** The same document when the patch changes nothing; the current masks stand for "as it is". */
+/** Returns the same document if the patch changes nothing. A secret whose value is its current mask stays unchanged. */
 export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: Seal): Promise<SourceDoc> {
   const check = createChecker();
   const label = patch.label === undefined ? source.label : check.label(['label'], patch.label);
@@ -121,7 +122,7 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
   return reconnects ? { ...next, settingsVersion: source.version + 1 } : next;
 }
 
-/** Everything that connections are made from, as one text to compare. */
+/** All settings that a connection depends on, as one string to compare. */
 function connectionText(source: SourceDoc): string {
   const { engine, host, port, database, user, password, tls, pool, statementTimeoutMs } = source;
   const key = tls.key?.sealed;
@@ -167,7 +168,7 @@ function boundsOf(field: SecretField, engine: EngineName): { min: number; max: n
   return field === 'password' ? sourceLimits.passwordLength : sourceLimits.pemLength;
 }
 
-/** Undefined when the secret stays as it is. */
+/** Returns undefined if the secret stays unchanged. */
 function changedSecret(
   check: Checker,
   field: SecretField,
@@ -178,7 +179,7 @@ function changedSecret(
   if (looksLikeMask(value)) {
     check.fault(
       settingPath(field),
-      'is a mask, but not the one of the value in force; send the value or leave it out',
+      'is a mask, but not the mask of the current value; send the value or omit the property',
     );
     return undefined;
   }
@@ -195,17 +196,17 @@ function isMoved(source: SourceDoc, next: PlainSettings): boolean {
   );
 }
 
-const whyAgain =
-  'must be sent again when engine, host, port, hosts, srv, authMechanism or TLS mode change, because it is sealed to the old ones';
+const resealReason =
+  'must be sent again when engine, host, port, hosts, srv, authMechanism or TLS mode change, because it is encrypted for the old ones';
 
 function requireSecretsAgain(
   check: Checker,
   source: SourceDoc,
   fresh: { user?: string | undefined; password?: string | undefined; key?: string | undefined },
 ): void {
-  if (fresh.user === undefined) check.fault(settingPath('user'), whyAgain);
-  if (fresh.password === undefined) check.fault(settingPath('password'), whyAgain);
-  if (fresh.key === undefined && source.tls.key) check.fault(settingPath('tls.key'), whyAgain);
+  if (fresh.user === undefined) check.fault(settingPath('user'), resealReason);
+  if (fresh.password === undefined) check.fault(settingPath('password'), resealReason);
+  if (fresh.key === undefined && source.tls.key) check.fault(settingPath('tls.key'), resealReason);
 }
 
 function checkPlain(
@@ -232,7 +233,7 @@ function checkPlain(
     statementTimeoutMs:
       checkOptional(check, {
         name: 'statementTimeoutMs',
-        value: inForce(settings.statementTimeoutMs, current?.statementTimeoutMs),
+        value: effective(settings.statementTimeoutMs, current?.statementTimeoutMs),
         within: sourceLimits.statementTimeoutMs,
       }) ?? null,
     ...checkServers(check, { settings, engine, tlsMode: tls.mode, current }),
@@ -254,14 +255,14 @@ function checkTls(
   };
 }
 
-/** The files that MySQL generates end with a NUL. */
+/** PEM files that MySQL generates end with a NUL. */
 const pemOf = (text: string) => text.replace(/\0+$/, '');
 
-/** An empty text takes the certificate away. */
+/** An empty string removes the certificate. */
 function checkPem(check: Checker, name: string, given: string | undefined): string | undefined {
   const value = given && pemOf(given);
   if (value === undefined || value === '') return undefined;
-  if (!value.includes('-----BEGIN ')) check.fault(settingPath(name), 'must be a PEM text');
+  if (!value.includes('-----BEGIN ')) check.fault(settingPath(name), 'must be PEM');
   return check.text(settingPath(name), value, sourceLimits.pemLength);
 }
 
@@ -272,19 +273,19 @@ function checkPool(
 ): SourceDoc['pool'] {
   const max = checkOptional(check, {
     name: 'pool.max',
-    value: inForce(settings.pool?.max, current?.pool.max),
+    value: effective(settings.pool?.max, current?.pool.max),
     within: sourceLimits.poolConnections,
   });
   const idleTimeoutMs = checkOptional(check, {
     name: 'pool.idleTimeoutMs',
-    value: inForce(settings.pool?.idleTimeoutMs, current?.pool.idleTimeoutMs),
+    value: effective(settings.pool?.idleTimeoutMs, current?.pool.idleTimeoutMs),
     within: sourceLimits.idleTimeoutMs,
   });
   return { ...(max === undefined ? {} : { max }), ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }) };
 }
 
-/** What is absent stays as it is; 0 takes it away. */
-function inForce(given: number | undefined, current: number | null | undefined): number | undefined {
+/** An absent number leaves the setting unchanged; 0 removes it. */
+function effective(given: number | undefined, current: number | null | undefined): number | undefined {
   return given === 0 ? undefined : (given ?? current ?? undefined);
 }
 

@@ -6,13 +6,19 @@
 
 import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
-import type { Pooling, TargetSessionAttrs } from '@datahub/contract/source-settings';
+import type {
+  AuthMechanism,
+  Pooling,
+  ReadPreferenceName,
+  TargetSessionAttrs,
+  TlsMode,
+} from '@datahub/contract/source-settings';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { RowSink } from './row-sink.ts';
 
 export interface TlsSettings {
   /** `prefer` tries TLS without verifying and falls back to plain; `require` never falls back; `verify-full` also checks chain and name. */
-  mode: 'disable' | 'prefer' | 'require' | 'verify-full';
+  mode: TlsMode;
   /** PEM texts. */
   ca?: string;
   cert?: string;
@@ -32,9 +38,9 @@ export interface ServerSettings {
   /** The name of a replica set. Its servers report its current members. */
   replicaSet?: string;
   /** Where reads go; `primary` by default. */
-  readPreference?: 'primary' | 'primaryPreferred' | 'secondary' | 'secondaryPreferred' | 'nearest';
+  readPreference?: ReadPreferenceName;
   /** Negotiated with the server by default. */
-  authMechanism?: 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'MONGODB-X509' | 'PLAIN';
+  authMechanism?: AuthMechanism;
 }
 
 /** Address and credentials. They contain plain secrets, so they are never logged or put into an error. */

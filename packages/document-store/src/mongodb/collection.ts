@@ -13,7 +13,7 @@ export function createMongodbCollection<T extends Doc>(
   shape: Shape,
   calls: Calls,
 ): Collection<T> {
-  return { ...createReading<T>(kept, shape, calls), ...createWriting<T>(kept, shape, calls) };
+  return { ...createReading<T>(kept, shape, calls), ...createWriting<T>({ collection: kept, shape, calls }) };
 }
 
 function createReading<T extends Doc>(

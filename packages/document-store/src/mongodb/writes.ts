@@ -31,35 +31,67 @@ export interface Calls {
   outboxes: Outboxes;
 }
 
-export function createWriting<T extends Doc>(
-  kept: MongodbCollection<MongodbDocument>,
-  shape: Shape,
-  calls: Calls,
-) {
+interface Target {
+  collection: MongodbCollection<MongodbDocument>;
+  shape: Shape;
+  calls: Calls;
+}
+
+/** Deletes by key what a bounded read selected, and checks the condition again, so that documents changed in between stay. */
+async function deleteSelected(
+  { collection, shape, calls: { call, outboxes } }: Target,
+  { condition, sort, limit }: { condition: object; sort: Record<string, 1>; limit: number },
+): Promise<number> {
+  if (limit === 0) return 0;
+  const cursor = collection.find(condition, { sort, limit, projection: { _id: 1, pending: 1 } });
+  const found = await call(() => cursor.toArray());
+  for (const { _id, pending } of found) if (pending !== undefined) await outboxes.deliver(shape, _id);
+  const keys = found.map(({ _id }) => _id);
+  if (keys.length === 0) return 0;
+  const guard = shape.outbox ? { pending: null } : {};
+  const result = await call(() => collection.deleteMany({ ...condition, ...guard, _id: { $in: keys } }));
+  return result.deletedCount;
+}
+
+function createBulkDeletes(target: Target) {
+  const { shape } = target;
+  return {
+    async deleteMany(filter) {
+      checkCount('limit', filter.limit);
+      const checked = checkFilter(shape, filter);
+      if (checked === null) return 0;
+      return deleteSelected(target, {
+        condition: toMongodbFilter(checked),
+        sort: { id: 1 },
+        limit: filter.limit,
+      });
+    },
+    async sweepExpired(nowMs, limit) {
+      checkCount('limit', limit);
+      const { expires } = shape;
+      if (expires === undefined) return 0;
+      return deleteSelected(target, {
+        condition: { [expires]: { $lte: nowMs } },
+        sort: { [expires]: 1 },
+        limit,
+      });
+    },
+  } satisfies Pick<Collection<Doc>, 'deleteMany' | 'sweepExpired'>;
+}
+
+/** Changes of one document. */
+function createChanges({ collection, shape, calls }: Target) {
   const { call, outboxes } = calls;
   const change = <R>(key: string, work: () => Promise<R>) => calls.change(`${shape.name} ${key}`, work);
   const post = (beside: Beside | undefined) => (beside === undefined ? {} : outboxes.post(shape, beside));
-  /** If this fails, the next `settle` delivers the document. */
-  const deliver = (key: string) => outboxes.deliver(shape, key).catch(() => {});
-
-  /** Deletes by key what a bounded read selected, and checks the condition again, so that documents changed in between stay. */
-  async function deleteSelected(condition: object, sort: Record<string, 1>, limit: number): Promise<number> {
-    if (limit === 0) return 0;
-    const cursor = kept.find(condition, { sort, limit, projection: { _id: 1, pending: 1 } });
-    const found = await call(() => cursor.toArray());
-    for (const { _id, pending } of found) if (pending !== undefined) await outboxes.deliver(shape, _id);
-    const keys = found.map(({ _id }) => _id);
-    if (keys.length === 0) return 0;
-    const guard = shape.outbox ? { pending: null } : {};
-    const result = await call(() => kept.deleteMany({ ...condition, ...guard, _id: { $in: keys } }));
-    return result.deletedCount;
-  }
 
   /** Repeats a change that needs an empty outbox. `work` returns false if the outbox is full or the version differs. */
   async function withEmptyOutbox(key: string, work: () => Promise<boolean>): Promise<boolean> {
     for (let attempt = 0; attempt < outboxAttemptsMax; attempt++) {
       if (await work()) return true;
-      const found = await call(() => kept.findOne({ _id: key }, { projection: { pending: 1, version: 1 } }));
+      const found = await call(() =>
+        collection.findOne({ _id: key }, { projection: { pending: 1, version: 1 } }),
+      );
       if (found?.pending === undefined || found.version < 0) return false;
       await outboxes.deliver(shape, key);
     }
@@ -72,10 +104,10 @@ export function createWriting<T extends Doc>(
     const filter = { ...keyFilter(accountId, id, version - 1), ...(isPosted ? { pending: null } : {}) };
     const set = { $set: { ...toSet(shape, stored), ...posted } };
     const key = keyOf(accountId, id);
-    const write = async () => (await change(key, () => kept.updateOne(filter, set))).matchedCount === 1;
+    const write = async () => (await change(key, () => collection.updateOne(filter, set))).matchedCount === 1;
     return answered(write, async () => {
       if (await write()) return true;
-      const found = await call(() => kept.findOne({ _id: key }));
+      const found = await call(() => collection.findOne({ _id: key }));
       return found !== null && found.version === version && found.body === body;
     });
   }
@@ -93,21 +125,31 @@ export function createWriting<T extends Doc>(
     const entomb = { $set: { ...toTombstone(shape, key), ...post(beside) } };
     const write = async () =>
       beside === undefined
-        ? (await change(key, () => kept.deleteOne(filter))).deletedCount === 1
-        : (await change(key, () => kept.updateOne(filter, entomb))).matchedCount === 1;
+        ? (await change(key, () => collection.deleteOne(filter))).deletedCount === 1
+        : (await change(key, () => collection.updateOne(filter, entomb))).matchedCount === 1;
     return answered(write, async () => {
       if (await write()) return true;
-      const found = await call(() => kept.findOne({ _id: key }, { projection: { version: 1 } }));
+      const found = await call(() => collection.findOne({ _id: key }, { projection: { version: 1 } }));
       return found === null || found.version < 0;
     });
   }
 
+  return { change, post, withEmptyOutbox, replaceOnce, deleteOnce };
+}
+
+export function createWriting<T extends Doc>(target: Target) {
+  const { collection, shape, calls } = target;
+  const { call, outboxes } = calls;
+  const { change, post, withEmptyOutbox, replaceOnce, deleteOnce } = createChanges(target);
+  /** If this fails, the next `settle` delivers the document. */
+  const deliver = (key: string) => outboxes.deliver(shape, key).catch(() => {});
+
   return {
     async insert(doc, beside) {
       const stored = { ...toMongodbDocument(shape, encode(shape, doc)), ...post(beside) };
-      const write = async () => void (await call(() => kept.insertOne(stored)));
+      const write = async () => void (await call(() => collection.insertOne(stored)));
       await answered(write, async () => {
-        const found = await call(() => kept.findOne({ _id: stored._id }));
+        const found = await call(() => collection.findOne({ _id: stored._id }));
         // For another document with this id the repeated insert reports the conflict.
         if (found === null || found.version !== stored.version || found.body !== stored.body) await write();
       });
@@ -115,7 +157,8 @@ export function createWriting<T extends Doc>(
     },
     async insertMany(docs) {
       const stored = docs.map((doc) => toMongodbDocument(shape, encode(shape, doc)));
-      if (stored.length > 0) await answered(() => call(() => kept.insertMany(stored, { ordered: true })));
+      if (stored.length > 0)
+        await answered(() => call(() => collection.insertMany(stored, { ordered: true })));
     },
     async replace(doc, beside) {
       const stored = encode(shape, doc);
@@ -135,27 +178,18 @@ export function createWriting<T extends Doc>(
       if (deleted && guard.beside !== undefined) await deliver(key);
       return deleted;
     },
-    async deleteMany(filter) {
-      checkCount('limit', filter.limit);
-      const checked = checkFilter(shape, filter);
-      return checked === null ? 0 : deleteSelected(toMongodbFilter(checked), { id: 1 }, filter.limit);
-    },
-    async add(accountId, id, counter, by) {
+    async add(accountId, id, { counter, by }) {
       checkDeclared(shape, 'counters', counter);
       checkStep(by);
       if (!isAccountId(accountId) || !isId(id)) return null;
       const options = { returnDocument: 'after' } as const;
       const filter = keyFilter(accountId, id);
       const step = { $inc: { [counter]: by } };
-      const write = () => change(keyOf(accountId, id), () => kept.findOneAndUpdate(filter, step, options));
+      const write = () =>
+        change(keyOf(accountId, id), () => collection.findOneAndUpdate(filter, step, options));
       const found = await answered(write);
       return found === null ? null : Number(found[counter]);
     },
-    async sweepExpired(nowMs, limit) {
-      checkCount('limit', limit);
-      const { expires } = shape;
-      if (expires === undefined) return 0;
-      return deleteSelected({ [expires]: { $lte: nowMs } }, { [expires]: 1 }, limit);
-    },
+    ...createBulkDeletes(target),
   } satisfies Partial<Collection<T>>;
 }

@@ -10,6 +10,7 @@ import { createCounts } from './counts.ts';
 import { fromSqlite, unavailable } from './errors.ts';
 import type { Prepare } from './reads.ts';
 import { createReads } from './reads.ts';
+import type { Writes } from './writes.ts';
 import { createWrites } from './writes.ts';
 
 interface Context {
@@ -81,11 +82,13 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Co
   } satisfies Partial<Collection<T>>;
 }
 
-function createWriting<T extends Doc>({ prepare, commits, toInsert }: Context, shape: Shape, counts: Counts) {
-  const writes = createWrites(prepare, shape);
-  function inserted({ accountId, fields }: Stored): void {
-    counts.changed(accountId, fields, 1);
-  }
+interface Tracked {
+  counts: Counts;
+  writes: Writes;
+}
+
+/** What surrounds a change: the insert beside it, and the update of the counts. */
+function createTracking({ toInsert }: Context, shape: Shape, { counts, writes }: Tracked) {
   /** Makes a change and the insert beside it atomic. Nothing is inserted if `work` returns false. */
   function withBeside<R>(work: () => R, beside: Beside | undefined): () => R {
     if (beside === undefined) return work;
@@ -107,6 +110,14 @@ function createWriting<T extends Doc>({ prepare, commits, toInsert }: Context, s
     if (before !== null && after !== true) counts.changed(accountId, after, 1);
     return true;
   }
+  return { withBeside, tracked };
+}
+
+function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Counts) {
+  const { prepare, commits } = context;
+  const writes = createWrites(prepare, shape);
+  const { withBeside, tracked } = createTracking(context, shape, { counts, writes });
+  const inserted = ({ accountId, fields }: Stored) => counts.changed(accountId, fields, 1);
   return {
     async insert(doc, beside) {
       const stored = encode(shape, doc);
@@ -144,11 +155,11 @@ function createWriting<T extends Doc>({ prepare, commits, toInsert }: Context, s
         return writes.deleteMany(checked, filter.limit);
       });
     },
-    async add(accountId, id, counter, by) {
-      checkDeclared(shape, 'counters', counter);
-      checkStep(by);
+    async add(accountId, id, step) {
+      checkDeclared(shape, 'counters', step.counter);
+      checkStep(step.by);
       if (!isAccountId(accountId) || !isId(id)) return null;
-      return commits.run(() => writes.add(accountId, id, counter, by));
+      return commits.run(() => writes.add(accountId, id, step));
     },
     async sweepExpired(nowMs, limit) {
       checkCount('limit', limit);

@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { Shape } from '../collection-spec.ts';
 import type { Stored } from '../document.ts';
-import type { DeleteGuard, Scalar } from '../document-store.ts';
+import type { CounterStep, DeleteGuard, Scalar } from '../document-store.ts';
 import type { CheckedFilter } from '../filter.ts';
 import type { Prepare } from './reads.ts';
 import { toCondition } from './reads.ts';
@@ -19,12 +19,12 @@ export interface Writes {
   fieldsOf(accountId: string, id: string): Scalar[] | null;
   delete(accountId: string, id: string, guard: DeleteGuard): boolean;
   deleteMany(filter: CheckedFilter, limit: number): number;
-  add(accountId: string, id: string, counter: string, by: number): number | null;
+  add(accountId: string, id: string, step: CounterStep): number | null;
   sweepExpired(nowMs: number, limit: number): number;
 }
 
-export function createWrites(prepare: Prepare, shape: Shape): Writes {
-  const table = tableOf(shape);
+/** The texts that do not depend on the call. */
+function textsOf(shape: Shape, table: string) {
   const fields = shape.fields.map(fieldColumn);
   const bytes = shape.bytes.map(bytesColumn);
   const all = [
@@ -40,6 +40,12 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
   const sets = ['version', 'body', ...fields, ...bytes].map((column) => `${column} = ?`).join(', ');
   const fieldsSql = `SELECT ${fields.join(', ') || 'NULL'} FROM ${table} WHERE account_id = ? AND id = ?`;
   const replaceSql = `UPDATE ${table} SET ${sets} WHERE account_id = ? AND id = ? AND version = ?`;
+  return { insertSql, fieldsSql, replaceSql };
+}
+
+export function createWrites(prepare: Prepare, shape: Shape): Writes {
+  const table = tableOf(shape);
+  const { insertSql, fieldsSql, replaceSql } = textsOf(shape, table);
 
   function insert(doc: Stored): void {
     const { accountId, id, version, body, counters } = doc;
@@ -50,17 +56,7 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
     return Number(prepare(sql).run(...values).changes);
   }
 
-  function atomically<R>(work: () => R): R {
-    prepare('SAVEPOINT many').run();
-    try {
-      return work();
-    } catch (err) {
-      prepare('ROLLBACK TO many').run();
-      throw err;
-    } finally {
-      prepare('RELEASE many').run();
-    }
-  }
+  const atomically = <R>(work: () => R): R => runAtomically(prepare, work);
 
   return {
     insert,
@@ -90,7 +86,7 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
       const text = `DELETE FROM ${table} WHERE account_id = ? AND id IN (${selected})`;
       return run(text, [filter.accountId, ...values, limit]);
     },
-    add(accountId, id, counter, by) {
+    add(accountId, id, { counter, by }) {
       const column = counterColumn(counter);
       const text = `UPDATE ${table} SET ${column} = ${column} + ? WHERE account_id = ? AND id = ? RETURNING ${column}`;
       const row = prepare(text).get(by, accountId, id) as unknown as [number] | undefined;
@@ -103,4 +99,16 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
       return run(`DELETE FROM ${table} WHERE (account_id, id) IN (${selected})`, [nowMs, limit]);
     },
   };
+}
+
+function runAtomically<R>(prepare: Prepare, work: () => R): R {
+  prepare('SAVEPOINT many').run();
+  try {
+    return work();
+  } catch (err) {
+    prepare('ROLLBACK TO many').run();
+    throw err;
+  } finally {
+    prepare('RELEASE many').run();
+  }
 }

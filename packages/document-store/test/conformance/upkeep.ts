@@ -9,7 +9,7 @@ export function describeTenancy({ items, account }: Context): void {
     expect(await items().get(mine, 'a')).toBeNull();
     expect(await items().replace(item(mine, 'a', { version: 2 }))).toBe(false);
     expect(await items().delete(mine, 'a')).toBe(false);
-    expect(await items().add(mine, 'a', 'hits', 1)).toBeNull();
+    expect(await items().add(mine, 'a', { counter: 'hits', by: 1 })).toBeNull();
     expect(await items().find({ accountId: mine, where: { group: 'g' }, limit: 9 })).toEqual([]);
     expect(await items().findSummaries({ accountId: mine, limit: 9 })).toEqual([]);
     expect(await items().deleteMany({ accountId: mine, limit: 9 })).toBe(0);

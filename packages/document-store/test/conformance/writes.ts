@@ -74,7 +74,7 @@ export function describeWrites({ items, account }: Context): void {
     await items().insert(item(accountId, 'a', { hits: 1 }));
     expect(await items().delete(accountId, 'a', { version: 2 })).toBe(false);
     expect(await items().delete(accountId, 'a', { zero: 'hits' })).toBe(false);
-    await items().add(accountId, 'a', 'hits', -1);
+    await items().add(accountId, 'a', { counter: 'hits', by: -1 });
     expect(await items().delete(accountId, 'a', { version: 1, zero: 'hits' })).toBe(true);
     expect(await items().delete(accountId, 'a')).toBe(false);
     expect(await items().get(accountId, 'a')).toBeNull();
@@ -84,14 +84,14 @@ export function describeWrites({ items, account }: Context): void {
     const accountId = account();
     await items().insert(item(accountId, 'a', { hits: 10 }));
     const values = await Promise.all(
-      Array.from({ length: 20 }, () => items().add(accountId, 'a', 'hits', 2)),
+      Array.from({ length: 20 }, () => items().add(accountId, 'a', { counter: 'hits', by: 2 })),
     );
     expect([...values].sort((a, b) => Number(a) - Number(b))).toEqual(
       Array.from({ length: 20 }, (_, i) => 12 + 2 * i),
     );
     expect(await items().replace(item(accountId, 'a', { version: 2, hits: 0 }))).toBe(true);
     expect((await items().get(accountId, 'a'))?.hits).toBe(50);
-    expect(await items().add(accountId, 'missing', 'hits', 1)).toBeNull();
+    expect(await items().add(accountId, 'missing', { counter: 'hits', by: 1 })).toBeNull();
   });
 
   it('keeps a batch in order up to a conflict at most', async () => {

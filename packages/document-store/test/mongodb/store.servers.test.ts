@@ -56,7 +56,7 @@ describe.skipIf(serverUrl === undefined)(reason, { timeout: 240_000 }, () => {
     await old.close();
     const store = await openMongodbStore(url, [{ ...specs[0], name: 'notes', counters: ['stars'] }]);
     expect(await store.collection('notes').count({ accountId: 'a', where: { topic: 't' } })).toBe(1);
-    expect(await store.collection('notes').add('a', 'n', 'stars', 1)).toBe(1);
+    expect(await store.collection('notes').add('a', 'n', { counter: 'stars', by: 1 })).toBe(1);
     await store.close();
     const client = new MongoClient(url);
     await client

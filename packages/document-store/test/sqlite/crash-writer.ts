@@ -35,7 +35,8 @@ async function write(path: string, round: string): Promise<void> {
       say(`inserted ${accountId} ${pair}`);
       if (await entries.replace({ ...first, version: 2, text: 'replaced' }))
         say(`replaced ${accountId} ${pair}`);
-      if ((await entries.add(accountId, first.id, 'hits', 3)) !== null) say(`counted ${accountId} ${pair}`);
+      if ((await entries.add(accountId, first.id, { counter: 'hits', by: 3 })) !== null)
+        say(`counted ${accountId} ${pair}`);
       if (i % 5 === 4 && (await entries.delete(accountId, `${pair}b`))) say(`deleted ${accountId} ${pair}`);
     }
   }

@@ -94,7 +94,7 @@ describe('the embedded store', () => {
       expect(await collection.findSummaries({ accountId: 'a', where: { topic: 'old' }, limit: 5 })).toEqual([
         { id: 'n1', text: 'text' },
       ]);
-      expect(await collection.add('a', 'n1', 'reads', 1)).toBe(1);
+      expect(await collection.add('a', 'n1', { counter: 'reads', by: 1 })).toBe(1);
     });
   });
 

@@ -21,8 +21,8 @@ export interface BootstrapOptions {
 
 export interface Bootstrapped {
   accountId: string;
-  /** A key that was made just now, to be shown once. */
-  madeKey?: string;
+  /** A key that was created by this start. It is shown once. */
+  createdKey?: string;
   /** True when a new key was added to an account that was there. */
   addedKey: boolean;
 }
@@ -40,7 +40,7 @@ export async function bootstrap(store: CatalogStore, options: BootstrapOptions):
   // The file comes first: a key that is only in the store is known to nobody.
   await keep(options.keyFile, secret);
   await store.keys.insert(doc);
-  return { accountId: account.id, madeKey: secret, addedKey: false };
+  return { accountId: account.id, createdKey: secret, addedKey: false };
 }
 
 async function firstAccount(

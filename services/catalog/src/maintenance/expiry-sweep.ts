@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Closable } from '@datahub/service-kit/process/lifecycle';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { CatalogStore } from '../store.ts';
-import { largestAccounts } from './census.ts';
 import type { Leftovers } from './deletion-sweep.ts';
+import { largestAccounts } from './largest-accounts.ts';
 
 /** Uses are counted in intervals of this length; an entry has the time at which its interval began. */
 export const countedMs = 3_600_000;

@@ -13,7 +13,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { isReading } from '@datahub/statement/sql/statement-kind';
 import type { Catalog } from '../catalog.ts';
 import type { AuditDoc, OperationDoc } from '../documents.ts';
-import { recordBytes } from '../kept-bytes.ts';
+import { recordBytes } from '../stored-bytes.ts';
 import { entryIdOf } from './audit.ts';
 
 type OperationCalls = Pick<Calls<typeof CatalogServiceService>, 'beginOperation' | 'finishOperation'>;
@@ -44,7 +44,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
       const doc = newRecord(catalog, accountId, request);
       const found = await operations.get(accountId, doc.id);
       if (found !== null) return repeat(catalog, { request, doc, found });
-      await catalog.keptBytes.requireRoom(accountId);
+      await catalog.storedBytes.requireRoom(accountId);
       try {
         await operations.insert(doc);
         return begun(doc);
@@ -185,7 +185,7 @@ async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext
     await operations.delete(accountId, id, { version: found.version });
     return {};
   }
-  const kept = request.kept && catalog.keptBytes.takes(accountId, body.length);
+  const kept = request.kept && catalog.storedBytes.reserve(accountId, body.length);
   const note =
     request.kept && !kept
       ? 'It was carried out. The account has no room left to store its response.'

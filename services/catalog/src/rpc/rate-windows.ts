@@ -38,7 +38,7 @@ async function take(
   { store: { windows } }: Catalog,
   { accountId, id, endsAt, count }: Take,
 ): Promise<number> {
-  const taken = await windows.add(accountId, id, 'taken', count);
+  const taken = await windows.add(accountId, id, { counter: 'taken', by: count });
   if (taken !== null) return taken;
   try {
     await windows.insert({ id, accountId, version: 1, taken: count, expiresAt: endsAt + minuteMs });
@@ -46,5 +46,5 @@ async function take(
   } catch (err) {
     if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
   }
-  return (await windows.add(accountId, id, 'taken', count)) ?? count;
+  return (await windows.add(accountId, id, { counter: 'taken', by: count })) ?? count;
 }

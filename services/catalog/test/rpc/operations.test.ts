@@ -7,10 +7,10 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import type { QueryDoc } from '../../src/documents.ts';
-import { createKeptBytes, recordBytes } from '../../src/kept-bytes.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
 import { createOperationCalls } from '../../src/rpc/operations.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+import { createStoredBytes, recordBytes } from '../../src/stored-bytes.ts';
 
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const bytesMax = 65_536;
@@ -27,7 +27,7 @@ describe('a record of an operation', () => {
       namespace: 'dh',
       nowMs: () => nowMs,
       createId: createIdFactory({ namespace: 'dh' }),
-      keptBytes: createKeptBytes(store.operations, { bytesMax, nowMs: () => nowMs }),
+      storedBytes: createStoredBytes(store.operations, { bytesMax, nowMs: () => nowMs }),
       quota: { requireRoom: async () => {} },
     } as Partial<Catalog> as Catalog;
   });
@@ -124,7 +124,7 @@ describe('a record of an operation', () => {
     };
     await expect(begin({ idempotencyKey: 'more' })).rejects.toMatchObject(refused);
     // Counted in the store, not in the process.
-    catalog.keptBytes = createKeptBytes(store.operations, { bytesMax, nowMs: () => nowMs });
+    catalog.storedBytes = createStoredBytes(store.operations, { bytesMax, nowMs: () => nowMs });
     await expect(begin({ idempotencyKey: 'more' })).rejects.toMatchObject(refused);
     expect(await begin({ idempotencyKey: 'more' }, 'b')).toMatchObject({ state: State.STATE_NEW });
     expect(3 * (recordBytes + body.length) + recordBytes).toBeLessThan(bytesMax);

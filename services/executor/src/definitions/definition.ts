@@ -1,6 +1,7 @@
 /** What the executor knows of a stored query and its source, and how it reads them from the catalog's messages. */
 
 import { type EngineName, isEngine } from '@datahub/contract/engines';
+import { tlsModes } from '@datahub/contract/source-settings';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type {
   CatalogInternalServiceService,
@@ -39,13 +40,6 @@ export interface QueryDefinition {
   source: SourceDefinition;
 }
 
-const tlsModes: readonly string[] = [
-  'disable',
-  'prefer',
-  'require',
-  'verify-full',
-] satisfies TlsSettings['mode'][];
-
 export function toQueryDefinition({ query, source }: ResolveQueryResponse): QueryDefinition {
   if (query === undefined) throw incomplete('query');
   const { queryId, accountId, hubId, command, context, version } = query;
@@ -65,7 +59,7 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
   if (source?.sealed === undefined) throw incomplete('source');
   const { engine, tls } = source;
   const mode = tls?.mode || 'prefer';
-  if (!isEngine(engine) || !tlsModes.includes(mode)) throw incomplete('engine or TLS mode');
+  if (!isEngine(engine) || !tlsModes.some((known) => known === mode)) throw incomplete('engine or TLS mode');
   return {
     sourceId: source.sourceId,
     accountId: source.accountId,

@@ -1,7 +1,13 @@
 /** The connection settings of a source: how a body names them and how an answer shows them. */
 
 import { sourceLimits as limits } from '@datahub/contract/limits';
-import { poolings, targetSessionAttrs } from '@datahub/contract/source-settings';
+import {
+  authMechanisms,
+  poolings,
+  readPreferences,
+  targetSessionAttrs,
+  tlsModes,
+} from '@datahub/contract/source-settings';
 import type { ConnectionSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import { answer, count, type FromSchema, list, object, orNull, text } from '../http/json-schema.ts';
 
@@ -9,14 +15,6 @@ const host = { type: 'string', minLength: limits.hostLength.min, maxLength: limi
 const port = { type: 'integer', minimum: limits.port.min, maximum: limits.port.max } as const;
 /** Null removes an optional setting. */
 const pem = { type: ['string', 'null'], maxLength: limits.pemLength.max } as const;
-const readPreferences = [
-  'primary',
-  'primaryPreferred',
-  'secondary',
-  'secondaryPreferred',
-  'nearest',
-] as const;
-const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'] as const;
 
 const members = {
   host,
@@ -30,7 +28,7 @@ const members = {
   password: { type: 'string', maxLength: limits.passwordLength.max },
   tls: orNull(
     object({
-      mode: { type: 'string', enum: ['disable', 'prefer', 'require', 'verify-full'] },
+      mode: { type: 'string', enum: tlsModes },
       ca: pem,
       cert: pem,
       key: pem,

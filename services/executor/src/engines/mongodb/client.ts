@@ -1,6 +1,7 @@
 /** The driver's client of one source: it finds the servers, logs in and keeps the sockets; every dial goes by the door. */
 
 import { isIP } from 'node:net';
+import { authMechanisms } from '@datahub/contract/source-settings';
 import { HubError } from '@datahub/service-kit/call/error';
 import { MongoClient, type MongoClientOptions, type TopologyDescription } from 'mongodb';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
@@ -18,8 +19,6 @@ const socketConnectTimeoutMs = 4_500;
 const heartbeatMs = 10_000;
 /** How long its sessions may take to be ended. */
 const farewellMs = 1_000;
-
-const mechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'] as const;
 
 export interface SourceClient {
   readonly client: MongoClient;
@@ -86,7 +85,8 @@ function closeClient(client: MongoClient, ticket: Ticket): void {
 /** What would dial outside of the door, or tell the password to whoever answers, is not there. */
 function requireMechanism({ authMechanism, tls }: ConnectSettings): void {
   if (authMechanism === undefined) return;
-  if (!mechanisms.some((known) => known === authMechanism)) throw logInError(new Error('unknown mechanism'));
+  if (!authMechanisms.some((known) => known === authMechanism))
+    throw logInError(new Error('unknown mechanism'));
   if (authMechanism !== 'PLAIN' || tls.mode === 'verify-full') return;
   throw new HubError('SOURCE_TLS', 'The log-in by PLAIN needs TLS of the mode verify-full.', {
     stage: 'connect',

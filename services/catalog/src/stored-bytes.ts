@@ -7,11 +7,11 @@ import type { OperationDoc } from './documents.ts';
 /** The size of a record without its response. */
 export const recordBytes = 1_024;
 
-export interface KeptBytes {
+export interface StoredBytes {
   /** Call before inserting a record. Rejects with RATE_LIMITED if the account has no room for it. */
   requireRoom(accountId: string): Promise<void>;
   /** Adds the size of a response; false if the account has no room for it. */
-  takes(accountId: string, bytes: number): boolean;
+  reserve(accountId: string, bytes: number): boolean;
 }
 
 interface Options {
@@ -25,7 +25,7 @@ const accountsMax = 1_000;
 const pageSize = 5_000;
 
 /** The sum of one process is exact except for records that expired; records of other processes count within a minute. */
-export function createKeptBytes(operations: Collection<OperationDoc>, options: Options): KeptBytes {
+export function createStoredBytes(operations: Collection<OperationDoc>, options: Options): StoredBytes {
   const { bytesMax, nowMs } = options;
   const accounts = new Map<string, { bytes: number; at: number }>();
 
@@ -65,7 +65,7 @@ export function createKeptBytes(operations: Collection<OperationDoc>, options: O
       }
       sum.bytes += recordBytes;
     },
-    takes: (accountId, bytes) => {
+    reserve: (accountId, bytes) => {
       const sum = accounts.get(accountId);
       if (sum === undefined) return true;
       if (sum.bytes + bytes > bytesMax) return false;
