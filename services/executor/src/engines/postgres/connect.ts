@@ -103,6 +103,7 @@ async function setUp(
   const shares = isPooled || (await findSharing(probe, deps));
   const connection = new PostgresConnection({
     wire,
+    processId: started.processId,
     serverVersion: `PostgreSQL ${version.split(' ')[0]?.slice(0, 32)}`.trim(),
     checksTexts: started.parameters.get('server_encoding') !== 'SQL_ASCII',
     blocks: shares ? await openPooledBlocks(wire) : undefined,

@@ -4,20 +4,33 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
-import { brokenError, isGone, isReadOnlyServer, stalenessOf, toHubError } from './errors.ts';
+import {
+  brokenError,
+  isGone,
+  isReadOnlyServer,
+  RefusedPlan,
+  stalenessOf,
+  toCancelled,
+  toHubError,
+} from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
 import { readSchema } from './schema.ts';
-import { type BlockKind, messagesOf, prepareSession, sessionBlocks, undo } from './session.ts';
+import {
+  type BlockKind,
+  directRead,
+  messagesOf,
+  prepareSession,
+  readServerState,
+  recovery,
+  type ServerState,
+  sessionBlocks,
+  undo,
+} from './session.ts';
 import { type Prepared, Statements } from './statements.ts';
 import { endings, type PooledBlocks } from './transaction-pooling.ts';
 import { typeName } from './values.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
-
-export interface ServerState {
-  isStandby: boolean;
-  isReadOnly: boolean;
-}
 
 export interface Session {
   /** Logged in. */
@@ -25,6 +38,8 @@ export interface Session {
   serverVersion: string;
   /** False where the database takes any bytes for a text and passes them on as they are. */
   checksTexts: boolean;
+  /** As the server named it at the log-in. */
+  processId: number;
   /** Set where a pooler gives each transaction another session. */
   blocks: PooledBlocks | undefined;
   /** Asks the server on a side connection to stop what runs here, if `isRunning` still holds once it is reached. */
@@ -38,6 +53,7 @@ export class PostgresConnection implements Connection {
   readonly #session: Session;
   readonly #statements: Statements;
   #sessionReset = '';
+  #isDirect = false;
   #timeoutMs = -1;
   #broken = false;
   #running = false;
@@ -51,7 +67,8 @@ export class PostgresConnection implements Connection {
     this.serverVersion = session.serverVersion;
     this.#wire = session.wire;
     const { blocks } = session;
-    this.#statements = new Statements(this.#wire, blocks && (() => blocks.block('read', describeTimeoutMs)));
+    const around = blocks && (() => blocks.block('read', describeTimeoutMs));
+    this.#statements = new Statements(this.#wire, around);
   }
 
   get broken(): boolean {
@@ -64,8 +81,10 @@ export class PostgresConnection implements Connection {
 
   /** What every session of the hub is set to. */
   async initialize(): Promise<void> {
-    if (this.#session.blocks === undefined)
-      this.#sessionReset = await prepareSession(this.#wire, this.#statements);
+    if (this.#session.blocks !== undefined) return;
+    const setup = await prepareSession(this.#wire, this.#statements, this.#session);
+    this.#sessionReset = setup.reset;
+    this.#isDirect = setup.isDirect;
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
@@ -105,8 +124,10 @@ export class PostgresConnection implements Connection {
     const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const blockKind: BlockKind = held ? 'held' : kind;
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
-    const block = blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind];
     const before = blocks === undefined ? this.#setTimeout(timeoutMs) : [];
+    // An error of what comes before would need no recovery.
+    const isDirect = this.#isDirect && kind === 'read' && before.length === 0;
+    const block = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
     const reader = new ResultReader({
       prepared,
       sink,
@@ -123,6 +144,8 @@ export class PostgresConnection implements Connection {
     const sent = this.#wire.expect(
       (type, source, start, end) => reader.read(type, source, start, end),
       before.length + 1,
+      // With the ROLLBACK done, the function call itself failed, and was not skipped.
+      isDirect ? () => (reader.isOver ? undefined : recovery) : undefined,
     );
     const messages = [...before, block.before, ...messagesOf(statement, prepared, options), block.after];
     const resets = blocks === undefined && kind !== 'read' && !held;
@@ -158,6 +181,8 @@ export class PostgresConnection implements Connection {
       if (held) await this.#end('ROLLBACK');
       else if (result.status !== 'I') await this.#simple(undo);
       await this.#forgetStale(result.error, statement, run);
+      // The call that releases the locks failed.
+      if (statement.kind === 'read' && run.reader.isOver) this.#broken = true;
       // Another connection finds the server that takes writes now.
       if (statement.kind !== 'read' && isReadOnlyServer(result.error)) this.#broken = true;
       throw toHubError(result.error, statement.text);
@@ -196,10 +221,10 @@ export class PostgresConnection implements Connection {
     const ended = this.#wire.expect((type, source, start, end) => {
       if (type === commandComplete) tag = source.toString('latin1', start, end - 1);
     });
-    const pooled = this.#session.blocks !== undefined;
-    const cleaned = pooled ? undefined : this.#expectReset();
-    const messages = pooled ? [protocol.query(endings[how])] : [protocol.query(how), this.#resetQuery()];
-    this.#wire.send(Buffer.concat(messages));
+    const isPooled = this.#session.blocks !== undefined;
+    const cleaned = isPooled ? undefined : this.#expectReset();
+    const own = protocol.query(isPooled ? endings[how] : how);
+    this.#wire.send(isPooled ? own : Buffer.concat([own, this.#resetQuery()]));
     const [{ error, status }] = await Promise.all([ended, cleaned]);
     if (error !== undefined && status !== 'I') await this.#simple(undo);
     if (error !== undefined) throw toHubError(error, undefined);
@@ -246,11 +271,8 @@ export class PostgresConnection implements Connection {
     };
   }
 
-  async readState(): Promise<ServerState> {
-    const text =
-      "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('default_transaction_read_only')";
-    const [[recovery, readOnly] = []] = await this.#statements.rows(text);
-    return { isStandby: recovery === 't', isReadOnly: readOnly === 'on' };
+  readState(): Promise<ServerState> {
+    return readServerState(this.#statements);
   }
 
   readSchema(): Promise<Schema> {
@@ -279,17 +301,3 @@ interface Settled {
 const commandComplete = 'C'.charCodeAt(0);
 /** For a statement that is parsed and not run. */
 const describeTimeoutMs = 30_000;
-
-/** The prepared statement of a read was sent back before it ran. */
-class RefusedPlan extends Error {
-  readonly body: Buffer;
-  constructor(body: Buffer) {
-    super('The prepared statement is stale.');
-    this.body = body;
-  }
-}
-
-function toCancelled(err: unknown): unknown {
-  if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
-  return new HubError('CANCELLED', 'The statement was stopped.', { cause: err });
-}

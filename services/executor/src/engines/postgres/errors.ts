@@ -169,3 +169,17 @@ export function brokenError(cause?: unknown, { unanswered = false } = {}): HubEr
   if (unanswered) return new NeverAnswered(cause);
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
 }
+
+/** The prepared statement of a read was sent back before it ran. */
+export class RefusedPlan extends Error {
+  readonly body: Buffer;
+  constructor(body: Buffer) {
+    super('The prepared statement is stale.');
+    this.body = body;
+  }
+}
+
+export function toCancelled(err: unknown): unknown {
+  if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
+  return new HubError('CANCELLED', 'The statement was stopped.', { cause: err });
+}

@@ -3,8 +3,9 @@
 import type { TargetSessionAttrs } from '@datahub/contract/source-settings';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
-import type { PostgresConnection, ServerState } from './connection.ts';
+import type { PostgresConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
+import type { ServerState } from './session.ts';
 
 type Server = Pick<ConnectSettings, 'host' | 'port'>;
 

@@ -34,6 +34,13 @@ export function execute(rowsMax: number): Buffer {
 
 export const executeAll = execute(0);
 
+/** Calls a function without arguments, by its number; the server answers with a ReadyForQuery of its own. */
+export function callFunction(id: number): Buffer {
+  const call = Buffer.alloc(10);
+  call.writeUInt32BE(id, 0);
+  return message('F', [call]);
+}
+
 /** Binds values as text to the unnamed portal; results come as text. Written in place, for it is sent with every execution. */
 export function bind(name: string, params: readonly Param[]): Buffer {
   const texts: (string | null)[] = [];

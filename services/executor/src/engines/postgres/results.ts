@@ -49,14 +49,22 @@ export class ResultReader {
   #offsets: Int32Array;
   readonly #rowsMax: number;
   #completed: number;
+  readonly #lastTag: number;
 
   constructor(options: ResultOptions) {
     this.#options = options;
     this.#prepared = options.prepared;
-    this.tagsMissing = Object.keys(options.tags).length;
+    const places = Object.keys(options.tags);
+    this.tagsMissing = places.length;
+    this.#lastTag = Number(places[0] ?? 0);
     this.#offsets = new Int32Array((options.prepared.fields?.length ?? 0) * 2);
     this.#rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
     this.#completed = -options.commandsBefore;
+  }
+
+  /** True once the last of the commands with a tag completed. */
+  get isOver(): boolean {
+    return this.#completed > this.#lastTag;
   }
 
   read(type: number, source: Buffer, start: number, end: number): void {

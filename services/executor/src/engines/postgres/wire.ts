@@ -21,10 +21,13 @@ interface Exchange {
   /** ReadyForQuery messages still to come. */
   readies: number;
   error: Buffer | undefined;
+  /** What an error is answered with; undefined when the server needs no answer. */
+  recover: (() => Buffer | undefined) | undefined;
   resolve: (result: ExchangeResult) => void;
   reject: (err: unknown) => void;
 }
 
+const ignore = () => {};
 const readyForQuery = 0x5a;
 const errorResponse = 0x45;
 const copyIn = 0x47;
@@ -50,6 +53,11 @@ export class Wire {
     readInPlace(socket, (bytes) => this.#read(bytes));
   }
 
+  /** Of TCP; undefined once the socket is closed. */
+  get localPort(): number | undefined {
+    return this.#socket.localPort;
+  }
+
   /** From here on rows of this size are taken. */
   widen(rowBytesMax: number): void {
     this.#reader.bytesMax = rowBytesMax;
@@ -66,13 +74,16 @@ export class Wire {
     return result;
   }
 
-  /** The result of what is sent next; for several in one write, in the order in which they stand in it. */
-  expect(onMessage: OnMessage, readies = 1): Promise<ExchangeResult> {
+  /**
+   * The result of what is sent next; for several in one write, in the order in which they stand in it. The bytes of
+   * `recover` bring one ReadyForQuery more.
+   */
+  expect(onMessage: OnMessage, readies = 1, recover?: () => Buffer | undefined): Promise<ExchangeResult> {
     return new Promise((resolve, reject) => {
       if (this.closed) reject(brokenError());
       else {
         if (this.#exchanges.length === 0) this.#answered = false;
-        this.#exchanges.push({ onMessage, readies, error: undefined, resolve, reject });
+        this.#exchanges.push({ onMessage, readies, error: undefined, recover, resolve, reject });
       }
     });
   }
@@ -113,6 +124,17 @@ export class Wire {
     if (this.#unaskedBytes > unaskedBytesMax) this.close();
   }
 
+  #fail(exchange: Exchange, body: Buffer): void {
+    if (exchange.error !== undefined) return;
+    exchange.error = Buffer.from(body);
+    const answer = exchange.recover?.();
+    if (answer === undefined) return;
+    exchange.readies++;
+    // What follows answers the recovery.
+    exchange.onMessage = ignore;
+    this.send(answer);
+  }
+
   #take(type: number, source: Buffer, start: number, end: number): void {
     const [exchange] = this.#exchanges;
     if (exchange === undefined) {
@@ -121,7 +143,7 @@ export class Wire {
     }
     this.#unaskedBytes = 0;
     if (type !== errorResponse) this.#answered = true;
-    if (type === errorResponse) exchange.error ??= Buffer.from(source.subarray(start, end));
+    if (type === errorResponse) this.#fail(exchange, source.subarray(start, end));
     else if (type === copyIn) this.#socket.write(copyFail);
     else if (type !== readyForQuery) exchange.onMessage(type, source, start, end);
     else if (--exchange.readies === 0) {
