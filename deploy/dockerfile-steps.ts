@@ -13,6 +13,8 @@ export interface Stage {
   /** As written in the Dockerfile; empty if the stage has no USER. */
   user: string;
   entrypoint: string[];
+  /** Empty if the stage has no HEALTHCHECK. */
+  healthCheck: string[];
 }
 
 /** Throws on an unknown instruction: everything in the Dockerfile must be tested. */
@@ -42,6 +44,7 @@ function openStage([base = '', , name = base]: string[], earlier: Stage[]): Stag
     env: { ...parent?.env },
     user: parent?.user ?? '',
     entrypoint: parent?.entrypoint ?? [],
+    healthCheck: parent?.healthCheck ?? [],
   };
 }
 
@@ -66,6 +69,10 @@ function apply(stage: Stage, line: { instruction: string; words: string[]; rest:
     case 'ENTRYPOINT':
       stage.entrypoint = JSON.parse(rest) as string[];
       return;
+    case 'HEALTHCHECK':
+      stage.healthCheck = JSON.parse(rest.slice(rest.indexOf('['))) as string[];
+      return;
+    case 'VOLUME':
     case 'WORKDIR':
     case 'EXPOSE':
       return;

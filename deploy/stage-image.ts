@@ -1,7 +1,7 @@
 /**
  * Tests the images without a container engine: runs the steps of deploy/Dockerfile into directories, starts the four
- * services from them as a user that owns no files, and makes calls. The executor has no database here, so only its health
- * is tested.
+ * services, and then the hub in one process, from them as a user that owns no files, and makes calls. The executor has no
+ * database here, so only its health is tested.
  *
  *     node deploy/stage-image.ts
  *
@@ -15,10 +15,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join, matchesGlob, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseDockerfile, readIgnore, type Stage, type Step } from './dockerfile-steps.ts';
-import { type StagedImage, tryServices } from './try-services.ts';
+import { type StagedImage, tryHub, tryServices } from './try-services.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 export const services = ['gateway', 'catalog', 'executor', 'ml'] as const;
+/** The last is all services in one process. */
+export const targets = [...services, 'hub'] as const;
 
 /** Builds every target under `out`, which must be empty. */
 export async function stageImages(out: string): Promise<StagedImage[]> {
@@ -26,7 +28,7 @@ export async function stageImages(out: string): Promise<StagedImage[]> {
   const kept = readIgnore(await readFile(join(root, '.dockerignore'), 'utf8'), matchesGlob);
   for (const stage of stages) await buildStage(stage, out, kept);
   return Promise.all(
-    services.map(async (service) => {
+    targets.map(async (service) => {
       const stage = stages.find(({ name }) => name === service);
       if (stage === undefined) throw new Error(`deploy/Dockerfile has no target ${service}.`);
       const dir = join(out, service);
@@ -34,6 +36,7 @@ export async function stageImages(out: string): Promise<StagedImage[]> {
         service,
         dir,
         entrypoint: stage.entrypoint,
+        healthCheck: stage.healthCheck,
         env: stage.env,
         packages: await countPackages(dir),
       };
@@ -61,6 +64,8 @@ async function runStep(
     execFileSync(command, args, { cwd: dir, stdio: ['ignore', 'ignore', 'inherit'] });
     return;
   }
+  // Outside of /app there is only the empty directory for the volume.
+  if (step.target.startsWith('/')) return;
   if (step.from !== undefined) {
     await cp(join(out, step.from), dir, { recursive: true, verbatimSymlinks: true });
     return;
@@ -102,7 +107,12 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       if (testCode.length > 0) throw new Error(`${service} contains test code: ${testCode.join(', ')}.`);
       process.stdout.write(`${service}: ${packages} packages, no test code\n`);
     }
-    await tryServices(images, (line) => process.stdout.write(`${line}\n`));
+    const log = (line: string) => process.stdout.write(`${line}\n`);
+    await tryServices(
+      images.filter(({ service }) => service !== 'hub'),
+      log,
+    );
+    await tryHub(images.find(({ service }) => service === 'hub') as StagedImage, log);
   } finally {
     await rm(out, { recursive: true, force: true });
   }

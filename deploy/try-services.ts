@@ -3,7 +3,7 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,7 @@ export interface StagedImage {
   /** The directory that is `/app` in the image. */
   dir: string;
   entrypoint: string[];
+  healthCheck: string[];
   env: Record<string, string>;
   /** How many third-party packages it contains, nested ones included. */
   packages: number;
@@ -48,6 +49,38 @@ export async function tryServices(images: StagedImage[], log: (line: string) => 
     for (const child of children) child.kill('SIGKILL');
     await rm(data, { recursive: true, force: true });
   }
+}
+
+/** Starts the hub as its image does, over a data directory that stands for the volume. */
+export async function tryHub(image: StagedImage, log: (line: string) => void): Promise<void> {
+  const data = await mkdtemp(join(tmpdir(), 'data-hub-volume-'));
+  const port = await freePort();
+  const own = { HOST: '127.0.0.1', PORT: String(port), DATAHUB_METRICS_PORT: '0', DATAHUB_DATA_DIR: data };
+  let hub: ChildProcess | undefined;
+  try {
+    await chown(data, unknownUserId, unknownUserId);
+    if ((await checkHealth(image, own)) === 0) throw new Error('The health check passed without a hub.');
+    hub = start(image, own);
+    const gatewayUrl = `http://127.0.0.1:${port}`;
+    await untilReady(gatewayUrl);
+    const apiKey = (await readFile(join(data, 'api-key'), 'utf8')).trim();
+    await callThrough({ gatewayUrl, apiKey }, log);
+    if ((await checkHealth(image, own)) !== 0) throw new Error('The health check failed.');
+    await stop(hub);
+    const stray = strayFiles(data);
+    if (stray.length > 0) throw new Error(`The hub wrote outside of its volume: ${stray.join(', ')}.`);
+    log('the hub in one process answers, is healthy, and wrote to its volume only');
+  } finally {
+    hub?.kill('SIGKILL');
+    await rm(data, { recursive: true, force: true });
+  }
+}
+
+/** The exit code of the image's HEALTHCHECK. */
+async function checkHealth(image: StagedImage, env: Record<string, string>): Promise<number | null> {
+  const child = start({ ...image, entrypoint: image.healthCheck }, env);
+  await once(child, 'close');
+  return child.exitCode;
 }
 
 function imageOf(images: StagedImage[], name: string): StagedImage {
@@ -131,10 +164,13 @@ async function refuseWithoutSecrets(images: StagedImage[], log: (line: string) =
   }
 }
 
-async function callThrough(settings: Settings, log: (line: string) => void): Promise<void> {
+async function callThrough(
+  settings: Pick<Settings, 'gatewayUrl' | 'apiKey'>,
+  log: (line: string) => void,
+): Promise<void> {
   const startedMs = performance.now();
   await untilReady(settings.gatewayUrl);
-  log(`all four ready after ${Math.round(performance.now() - startedMs)} ms`);
+  log(`ready after ${Math.round(performance.now() - startedMs)} ms`);
   const call = (path: string, body: object) =>
     fetch(`${settings.gatewayUrl}${path}`, {
       method: 'POST',
@@ -190,7 +226,9 @@ async function untilReady(url: string): Promise<void> {
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) throw new Error(`A service exited early with ${child.exitCode}.`);
+  const { exitCode, signalCode } = child;
+  if (exitCode !== null || signalCode !== null)
+    throw new Error(`A service exited early with ${exitCode ?? signalCode}.`);
   const closed = once(child, 'close');
   child.kill('SIGTERM');
   await closed;
@@ -199,7 +237,19 @@ async function stop(child: ChildProcess): Promise<void> {
 
 /** The user id owns no other files on this machine, so every file it owns was written by the services. */
 function strayFiles(data: string): string[] {
-  const args = ['/', '-xdev', '-path', '/proc', '-prune', '-o', '-uid', String(unknownUserId), '-print'];
+  // Other programs may delete files during the search.
+  const args = [
+    '/',
+    '-ignore_readdir_race',
+    '-xdev',
+    '-path',
+    '/proc',
+    '-prune',
+    '-o',
+    '-uid',
+    String(unknownUserId),
+    '-print',
+  ];
   const found = execFileSync('find', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
   return found.split('\n').filter((path) => path !== '' && !path.startsWith(data));
 }

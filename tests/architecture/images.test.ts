@@ -3,7 +3,7 @@ import { join, matchesGlob } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parseDockerfile, readIgnore } from '../../deploy/dockerfile-steps.ts';
-import { services } from '../../deploy/stage-image.ts';
+import { services, targets } from '../../deploy/stage-image.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
@@ -26,11 +26,21 @@ describe('deploy/Dockerfile', () => {
     expect(new Set(images)).toEqual(new Set([`node:${major}.${minor}-bookworm-slim`]));
   });
 
-  it.each(services)('runs %s as a numeric user that is not root, without a shell', (service) => {
-    expect(stageOf(service)?.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
-    const [program, ...words] = stageOf(service)?.entrypoint ?? [];
-    expect([program, words.at(-1)]).toEqual(['node', `services/${service}/src/main.ts`]);
-    expect(stageOf(service)?.env.HOST).toBe('0.0.0.0');
+  it.each(targets)('runs %s as a numeric user that is not root, without a shell', (target) => {
+    expect(stageOf(target)?.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    const [program, ...words] = stageOf(target)?.entrypoint ?? [];
+    const folder = target === 'hub' ? 'packages' : 'services';
+    expect([program, words.at(-1)]).toEqual(['node', `${folder}/${target}/src/main.ts`]);
+    expect(stageOf(target)?.env.HOST).toBe('0.0.0.0');
+  });
+
+  it('starts hub as `npm start` does, without the demo, over a volume and with a health check', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(scripts.start).toBe(`exec ${stageOf('hub')?.entrypoint.join(' ')}`);
+    expect(stageOf('hub')?.env).toMatchObject({ DATAHUB_DATA_DIR: '/data', DATAHUB_DEMO: '0' });
+    expect(text).toMatch(/^VOLUME \/data$/m);
+    expect(stageOf('hub')?.healthCheck).toEqual(['node', 'packages/hub/src/health-check.ts']);
+    expect(services.filter((service) => stageOf(service)?.healthCheck.length !== 0)).toEqual([]);
   });
 
   it.each(services)(
@@ -43,11 +53,11 @@ describe('deploy/Dockerfile', () => {
     },
   );
 
-  it.each(services)('installs the runtime dependencies of %s and runs no install script', (service) => {
-    const step = stageOf(`${service}-packages`)?.steps.at(-1);
+  it.each(targets)('installs the runtime dependencies of %s and runs no install script', (target) => {
+    const step = stageOf(`${target}-packages`)?.steps.at(-1);
     const command = step?.kind === 'run' ? step.command.join(' ') : '';
     expect(command).toMatch(/^npm ci --omit=dev .*--ignore-scripts/);
-    expect(command).toContain(`--workspace services/${service}`);
+    expect(command).toContain(`--workspace ${target === 'hub' ? 'packages' : 'services'}/${target}`);
   });
 
   it('contains only instructions that deploy/stage-image.ts can run', () => {

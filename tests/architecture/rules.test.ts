@@ -18,7 +18,9 @@ const fileOf = (name: string) => tree.get(name.split('#')[0] ?? '');
 /** Programs that are started. */
 const programs = [
   ...['gateway', 'catalog', 'executor', 'ml'].map((name) => `services/${name}/src/main.ts`),
-  ...['main', 'cli', 'distributed', 'demo-database'].map((name) => `packages/hub/src/${name}.ts`),
+  ...['main', 'cli', 'distributed', 'demo-database', 'health-check'].map(
+    (name) => `packages/hub/src/${name}.ts`,
+  ),
 ];
 
 /** What a browser runs: bundled, so an image holds the bundle and not these. */

@@ -9,10 +9,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '@datahub/service-kit/process/free-port';
+import { chromium } from 'playwright-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findChromium } from '../../tools/databases/chromium.ts';
 
 const source = (name: string) => fileURLToPath(new URL(`../../packages/hub/src/${name}`, import.meta.url));
 const run = promisify(execFile);
+const executablePath = await findChromium({ say: (line) => console.log(line) });
 
 let dir: string;
 let port: string;
@@ -117,6 +120,117 @@ describe('a first start', () => {
     await hub.stop();
     expect(hub.text.out).toContain('did you mean DATAHUB_METRICS_PORT?');
     expect(hub.text.out + hub.text.err).not.toContain('a-secret');
+  });
+});
+
+describe('the sign-in link', () => {
+  const exchange = (code: string, headers: Record<string, string> = {}, path = '/console/sign-in') =>
+    run('curl', [
+      ...['-s', '-i', '-X', 'POST', `http://127.0.0.1:${port}${path}`, '-H', `x-sign-in-code: ${code}`],
+      ...Object.entries({ origin: `http://127.0.0.1:${port}`, ...headers }).flatMap(([name, value]) => [
+        '-H',
+        `${name}: ${value}`,
+      ]),
+    ]).then(({ stdout }) => {
+      const [head = '', body = ''] = stdout.split('\r\n\r\n');
+      return { status: Number(head.split(' ')[1]), head, body: JSON.parse(body) };
+    });
+  const codeIn = (text: string) => /#sign-in=([\w-]{43}) /.exec(text)?.[1] as string;
+
+  it('yields one key for 12 hours, to a page of this machine only, without CORS', async () => {
+    const hub = start();
+    await hub.welcomed();
+    const code = codeIn(hub.text.err);
+    const strangers: Record<string, string>[] = [
+      { origin: 'https://evil.example' },
+      { origin: '' },
+      { origin: 'null' },
+      { origin: 'http://127.0.0.1:1' },
+      { host: 'evil.example', origin: 'http://evil.example' },
+      { host: `localhost.evil.example:${port}`, origin: `http://localhost.evil.example:${port}` },
+      { 'x-forwarded-for': '127.0.0.1' },
+      { forwarded: 'for=127.0.0.1' },
+      { via: '1.1 proxy' },
+      { 'x-real-ip': '127.0.0.1' },
+    ];
+    for (const headers of strangers) expect(await exchange(code, headers)).toMatchObject({ status: 403 });
+    expect(await exchange(`${code}x`)).toMatchObject({ status: 401, body: { code: 'KEY_INVALID' } });
+
+    const answers = await Promise.all([exchange(code), exchange(code)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401]);
+    const { head, body } = answers.find(({ status }) => status === 200) as (typeof answers)[0];
+    expect(head).not.toMatch(/access-control/i);
+    expect(head).toMatch(/cache-control: no-store/i);
+    expect(body.key).not.toBe(await readKey());
+    const hours = (Date.parse(body.expiresAt) - Date.now()) / 3_600_000;
+    expect(hours).toBeGreaterThan(11.9);
+    expect(hours).toBeLessThanOrEqual(12);
+
+    // As signing out does.
+    const call = (method: string, path: string) =>
+      fetch(`http://127.0.0.1:${port}/v1/${path}`, { method, headers: { 'x-service-api-key': body.key } });
+    expect((await call('GET', 'hubs')).status).toBe(200);
+    expect((await call('DELETE', `keys/${body.keyId}`)).status).toBe(200);
+    await expect.poll(async () => (await call('GET', 'hubs')).status, { timeout: 10_000 }).toBe(401);
+    const preflight = await fetch(`http://127.0.0.1:${port}/console/sign-in`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
+    });
+    expect(preflight.headers.get('access-control-allow-origin')).toBeNull();
+
+    await hub.stop();
+    expect(hub.text.out).not.toContain(code);
+    expect(hub.text.out).not.toContain(body.key);
+  });
+
+  it.skipIf(executablePath === undefined)(
+    'signs a browser in, leaves no code in its address, and signing out revokes the key',
+    async () => {
+      const hub = start();
+      await hub.welcomed();
+      const browser = await chromium.launch({
+        executablePath: executablePath as string,
+        args: ['--no-sandbox', '--disable-gpu'],
+      });
+      closing.push(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${port}/#sign-in=${codeIn(hub.text.err)}`);
+      await page.locator('.frame').waitFor({ timeout: 20_000 });
+      expect(page.url()).not.toContain('sign-in');
+      const key = await page.evaluate(() => globalThis.sessionStorage.getItem('datahub.key') ?? '');
+      const status = async () => {
+        const headers = { 'x-service-api-key': key };
+        return (await fetch(`http://127.0.0.1:${port}/v1/hubs`, { headers })).status;
+      };
+      expect([key === (await readKey()), await status()]).toEqual([false, 200]);
+      await page.reload();
+      await page.locator('.frame').waitFor({ timeout: 20_000 });
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByLabel('API key').waitFor({ timeout: 20_000 });
+      await expect.poll(status, { timeout: 10_000 }).toBe(401);
+      expect(await page.evaluate(() => globalThis.sessionStorage.length)).toBe(0);
+    },
+  );
+
+  it('is rate-limited', async () => {
+    const hub = start({ DATAHUB_UNKNOWN_KEYS_PER_MINUTE: '2' });
+    await hub.welcomed();
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await exchange('x'.repeat(43))).status);
+    expect(statuses).toEqual([401, 401, 429, 429]);
+    expect((await exchange(codeIn(hub.text.err))).status).toBe(429);
+  });
+
+  it.each([
+    ['HOST', '0.0.0.0'],
+    ['DATAHUB_TRUSTED_PROXIES', '10.0.0.0/8'],
+    ['DATAHUB_CONSOLE', '0'],
+  ])('does not exist with %s=%s', async (name, value) => {
+    const hub = start({ [name]: value });
+    await hub.welcomed();
+    expect(hub.text.err).not.toContain('sign-in');
+    expect((await exchange('x'.repeat(43))).status).not.toBe(200);
+    await hub.stop();
   });
 });
 

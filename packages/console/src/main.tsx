@@ -2,5 +2,8 @@
 
 import { render } from 'preact';
 import { App } from './shell/app.tsx';
+import { signInByLink } from './shell/sign-in-link.ts';
+
+await signInByLink();
 
 render(<App />, document.getElementById('app') as HTMLElement);

@@ -13,6 +13,7 @@ import { createEngines } from '@datahub/executor/engines/index';
 import { compileQuery } from '@datahub/executor/execution/prepare';
 import { createResponseWriters } from '@datahub/executor/result/response-writer';
 import { openExecutor } from '@datahub/executor/service';
+import { allowsSignIn } from '@datahub/gateway/access/sign-in';
 import { readGatewayConfig } from '@datahub/gateway/config';
 import { openGateway } from '@datahub/gateway/service';
 import { readMlConfig } from '@datahub/ml/config';
@@ -27,6 +28,7 @@ import { isAwaited, openWithStore } from '@datahub/service-kit/process/store-wai
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
+import { createSignInLinks } from './sign-in-link.ts';
 
 export interface Hub {
   /** The URL on this machine. */
@@ -38,6 +40,8 @@ export interface Hub {
   createdKey: string | undefined;
   /** Whether the URL serves the console. */
   console: boolean;
+  /** For a link that signs in with a new key that may do what the given one may; undefined if others may reach the hub. */
+  createSignInCode: ((apiKey: string) => string) | undefined;
   /** Whether to start the demo. */
   demo: boolean;
   stopLog: StopLog;
@@ -105,7 +109,9 @@ async function open(
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.internal, logger }));
   const ml = await openWithStore(() => openMl(settings.ml, { logger }), waiting);
   closers.add(ml);
+  const links = createSignInLinks({ catalog: catalog.calls, nowMs: Date.now });
   const gateway = await openGateway(settings.gateway, {
+    signIn: links,
     logger,
     upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
     readiness: { parts: ['catalog', 'ml'], missing: () => unhealthy({ catalog, ml }) },
@@ -120,6 +126,7 @@ async function open(
     dataDir,
     createdKey: catalog.bootstrapped.createdKey,
     console: settings.gateway.console,
+    createSignInCode: allowsSignIn(settings.gateway) ? links.createCode : undefined,
     demo: settings.demo,
     stopLog: gateway.stopLog,
     close: async () => closers.close(),

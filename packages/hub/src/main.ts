@@ -45,8 +45,11 @@ async function addDemo(hub: Hub, access: KeyAccess & { key: string }): Promise<P
 }
 
 /** Printed last, below what the start logs, so that it is still on the screen. */
-function welcome(hub: Hub, { keyPlace, keyInShell }: KeyAccess, demo?: DemoContent): void {
+function welcome(hub: Hub, { key, keyPlace, keyInShell }: KeyAccess, demo?: DemoContent): void {
   if (hub.console) say(`Console:  ${hub.url}/`);
+  if (key !== undefined && hub.createSignInCode !== undefined) {
+    say(`Sign in:  ${hub.url}/#sign-in=${hub.createSignInCode(key)} (works once, within five minutes)`);
+  }
   say(`API key:  in ${keyPlace}; "npm run datahub -- whoami" says what it may do`);
   if (hub.createdKey !== undefined) say(`          ${hub.createdKey} (shown only at this start)`);
   say('Try it:\n');

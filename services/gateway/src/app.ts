@@ -7,6 +7,7 @@ import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type AccessDeps, authenticate, requireScope } from './access/authenticate.ts';
+import { allowsSignIn, registerSignIn, type SignIn } from './access/sign-in.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { refuseUnknown, sendProblem } from './http/error-handler.ts';
@@ -30,6 +31,8 @@ export interface AppDeps extends AccessDeps {
   usage: UsageCounter;
   tracing?: Tracing | undefined;
   readiness: Readiness;
+  /** Absent if the gateway is a process of its own. */
+  signIn?: SignIn | undefined;
   /** The edge, which handles requests before the app. */
   inFront?: ((app: RequestListener) => RequestListener) | undefined;
 }
@@ -81,6 +84,8 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   const routes = listRoutes(deps.upstreams, { stallTimeoutMs: config.stallTimeoutMs, idempotency });
   registerHealth(app, deps.readiness, () => buildOpenApi(routes));
   registerConsole(app, { enabled: config.console });
+  if (deps.signIn !== undefined && allowsSignIn(config))
+    registerSignIn(app, { ...deps, signIn: deps.signIn });
   await app.register(async (v1) => registerV1(v1, { routes, idempotency, config, deps }));
   return app;
 }

@@ -8,6 +8,7 @@ import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { createKeyCache } from './access/authenticate.ts';
 import { createRateLimiter } from './access/rate-limiter.ts';
 import { createSharedRateLimiter } from './access/shared-rate-limiter.ts';
+import type { SignIn } from './access/sign-in.ts';
 import { createApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Edge } from './edge/edge.ts';
@@ -26,6 +27,8 @@ export interface GatewayDeps {
   sharesLimits?: boolean;
   /** Metrics of the services in the same process, in Prometheus' text format. */
   otherMetrics?: () => string;
+  /** For links that sign in at a hub in one process. */
+  signIn?: SignIn;
 }
 
 export interface Gateway {
