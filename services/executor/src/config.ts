@@ -99,11 +99,12 @@ function readPool(reader: SettingsReader): PoolSettings {
       'DATAHUB_CONNECT_TIMEOUT_MS must be below DATAHUB_POOL_WAIT_MS, so that waiting executions receive the reason.',
     );
   }
-  return { ...settings, queueMax: settings.sizeMax * 5 };
+  return settings;
 }
 
 function readConnections(reader: SettingsReader): ConnectionLimits {
-  const { connectionsMax, connectionsPerAccountMax, waitingPerAccountMax } = defaultConnectionLimits;
+  const { connectionsMax, connectionsPerAccountMax, waitingPerAccountMax, waitingMax, waitingBytesMax } =
+    defaultConnectionLimits;
   return {
     connectionsMax: reader.integer('DATAHUB_CONNECTIONS_MAX', {
       fallback: connectionsMax,
@@ -119,6 +120,12 @@ function readConnections(reader: SettingsReader): ConnectionLimits {
       fallback: waitingPerAccountMax,
       min: 1,
       max: 100_000,
+    }),
+    waitingMax: reader.integer('DATAHUB_WAITING_MAX', { fallback: waitingMax, min: 2, max: 100_000 }),
+    waitingBytesMax: reader.integer('DATAHUB_WAITING_BYTES_MAX', {
+      fallback: waitingBytesMax,
+      min: 1_048_576,
+      max: 64 * 1_073_741_824,
     }),
   };
 }

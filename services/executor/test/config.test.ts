@@ -40,10 +40,12 @@ test('every fault is named at once', () => {
   for (const name of Object.keys(env)) expect(faulty).toThrow(name);
 });
 
-test('the line grows with the pool', () => {
-  expect(read({ DATAHUB_POOL_MAX: '20' }, true).pool).toMatchObject({
-    sizeMax: 20,
-    queueMax: 100,
+test('reads the limits of waiting executions', () => {
+  const env = { DATAHUB_WAITING_MAX: '300', DATAHUB_WAITING_BYTES_MAX: '2097152' };
+  expect(read(env, true).connections).toMatchObject({
+    waitingPerAccountMax: 5_000,
+    waitingMax: 300,
+    waitingBytesMax: 2_097_152,
   });
 });
 

@@ -198,7 +198,14 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       });
       run.statement = statement;
       const pool = pools.pool(query.source);
-      await runOn(run, { pool, statement, options, key: principal.keyId, deps });
+      await runOn(run, {
+        pool,
+        statement,
+        options,
+        key: principal.keyId,
+        bytes: request.contextJson.length,
+        deps,
+      });
       deps.events.executed(run);
     } catch (err) {
       const failure = toFailure(run.causeOf(err), run.stage, run);
@@ -213,6 +220,8 @@ interface Work {
   statement: Statement;
   options: RunOptions;
   key: string;
+  /** Of the values. */
+  bytes: number;
   deps: ExecuteDeps;
 }
 
@@ -228,11 +237,11 @@ async function runOn(run: Execution, work: Work): Promise<void> {
 }
 
 /** One function on purpose: each further await costs every execution half a microsecond. */
-async function runOnce(run: Execution, { pool, statement, options, key, deps }: Work): Promise<void> {
+async function runOnce(run: Execution, { pool, statement, options, key, bytes, deps }: Work): Promise<void> {
   run.stage = 'queue';
   const { deadlineAt, now } = run;
   const { signal } = run.ctx;
-  const lease = pool.tryAcquire() ?? (await pool.acquire({ key, deadlineAt, signal }));
+  const lease = pool.tryAcquire() ?? (await pool.acquire({ key, bytes, deadlineAt, signal }));
   run.onConnection(lease);
   const { connection } = lease;
   const writer = deps.createWriter(run.responseOptions);

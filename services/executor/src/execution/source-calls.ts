@@ -101,7 +101,7 @@ async function withConnection<T>(
   const pool = pools.pool(source);
   let lease: Lease | undefined;
   try {
-    lease = await pool.acquire({ key: ctx.principal?.keyId ?? '', deadlineAt, signal });
+    lease = await pool.acquire({ key: ctx.principal?.keyId ?? '', bytes: 0, deadlineAt, signal });
     const { connection } = lease;
     return await withCancellation(use(connection), { connection, signal, deadlineAt, now, deadlines });
   } catch (err) {

@@ -44,6 +44,8 @@ interface Entry {
 }
 
 const sweepEveryMs = 1_000;
+/** What a waiting execution counts as, besides its values: its request, its statement, its deadline. */
+const waitingBytes = 8_192;
 
 export function createPoolRegistry<S extends PooledSource>(options: PoolRegistryOptions<S>): PoolRegistry<S> {
   const entries = new Map<string, Entry>();
@@ -117,7 +119,6 @@ function createPool<S extends PooledSource>(
   const settings: PoolSettings = {
     ...pool,
     sizeMax,
-    queueMax: Math.max(pool.queueMax, sizeMax * 5),
     idleTimeoutMs: source.pool.idleTimeoutMs ?? pool.idleTimeoutMs,
   };
   return new Pool(settings, {
@@ -151,14 +152,16 @@ function sumOfStats(pools: readonly Pool[]): PoolStats & { pools: number } {
 }
 
 /**
- * Shares the connections of the process fairly among accounts: an account may open another one only while it has fewer
- * busy connections than are left unused. Alone it gets half of all, beside one other such account a third, and some
- * are always left for the next account. (Dynamic thresholds, Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998.)
+ * Shares the connections and the waiting places of the process fairly among accounts: an account may have another one
+ * only while it has fewer of them than are left unused. Alone it gets half of all, beside one other such account a third,
+ * and some are always left for the next account. (Dynamic thresholds, Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998.)
  */
 export class FairBudget implements ConnectionBudget {
   readonly limits: ConnectionLimits;
   open = 0;
   busy = 0;
+  private waitingCount = 0;
+  private waitingBytes = 0;
   private readonly usages = new Map<string, AccountUsage>();
   private readonly waiting = new Set<GrowingPool>();
   private readonly closeIdlest: (accountId?: string) => boolean;
@@ -172,7 +175,7 @@ export class FairBudget implements ConnectionBudget {
   usage(accountId: string): AccountUsage {
     let usage = this.usages.get(accountId);
     if (usage === undefined) {
-      usage = { accountId, open: 0, busy: 0, waiting: 0 };
+      usage = { accountId, open: 0, busy: 0, waiting: 0, waitingBytes: 0 };
       this.usages.set(accountId, usage);
     }
     return usage;
@@ -208,6 +211,30 @@ export class FairBudget implements ConnectionBudget {
 
   waitForRoom(pool: GrowingPool): void {
     this.waiting.add(pool);
+  }
+
+  isWaitingForRoom(pool: GrowingPool): boolean {
+    return this.waiting.has(pool);
+  }
+
+  reserveWaiting(usage: AccountUsage, bytes: number): boolean {
+    const { waitingPerAccountMax, waitingMax, waitingBytesMax } = this.limits;
+    const countMax = Math.min(waitingPerAccountMax, waitingMax - this.waitingCount);
+    if (usage.waiting >= countMax) return false;
+    if (usage.waitingBytes + waitingBytes + bytes > waitingBytesMax - this.waitingBytes) return false;
+    this.countWaiting(usage, 1, waitingBytes + bytes);
+    return true;
+  }
+
+  stopWaiting(usage: AccountUsage, bytes: number): void {
+    this.countWaiting(usage, -1, -waitingBytes - bytes);
+  }
+
+  private countWaiting(usage: AccountUsage, count: number, bytes: number): void {
+    usage.waiting += count;
+    usage.waitingBytes += bytes;
+    this.waitingCount += count;
+    this.waitingBytes += bytes;
   }
 
   mustYield(usage: AccountUsage): boolean {

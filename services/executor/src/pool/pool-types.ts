@@ -17,8 +17,7 @@ export interface PooledSource {
 
 export interface PoolSettings {
   sizeMax: number;
-  /** Executions that may wait. More may wait only if the queue moves so fast that it empties in an instant. */
-  queueMax: number;
+  /** An execution waits only if it is expected to have a connection within this time, and no longer than this. */
   waitMs: number;
   /** For name resolution, dialling, TLS and log-in together. Below `waitMs`, so that waiting executions receive the error. */
   connectTimeoutMs: number;
@@ -31,7 +30,6 @@ export interface PoolSettings {
 
 export const defaultPoolSettings: PoolSettings = {
   sizeMax: 10,
-  queueMax: 50,
   waitMs: 5_000,
   connectTimeoutMs: 4_500,
   idleTimeoutMs: 60_000,
@@ -46,12 +44,18 @@ export interface ConnectionLimits {
   connectionsPerAccountMax: number;
   /** Executions of one account that may wait for a connection at the same time, over all its sources. */
   waitingPerAccountMax: number;
+  /** Executions of all accounts that may wait at the same time. */
+  waitingMax: number;
+  /** What those may occupy in memory: 8 KiB each, and the bytes of their values. */
+  waitingBytesMax: number;
 }
 
 export const defaultConnectionLimits: ConnectionLimits = {
   connectionsMax: 200,
   connectionsPerAccountMax: 100,
-  waitingPerAccountMax: 500,
+  waitingPerAccountMax: 5_000,
+  waitingMax: 10_000,
+  waitingBytesMax: 128 * 1_048_576,
 };
 
 /** The connections and waiting executions of one account. */
@@ -62,6 +66,7 @@ export interface AccountUsage {
   /** Of those, not idle. */
   busy: number;
   waiting: number;
+  waitingBytes: number;
 }
 
 /** A pool that may open a further connection once the budget has room. */
@@ -81,6 +86,10 @@ export interface ConnectionBudget {
   markClosed(usage: AccountUsage): void;
   /** Calls `grow` of the pool once there may be room. */
   waitForRoom(pool: GrowingPool): void;
+  isWaitingForRoom(pool: GrowingPool): boolean;
+  /** Counts one more waiting execution; false if the account has its share of them already. */
+  reserveWaiting(usage: AccountUsage, bytes: number): boolean;
+  stopWaiting(usage: AccountUsage, bytes: number): void;
   /** True if this account should close a connection instead of handing it to its own next execution. */
   mustYield(usage: AccountUsage): boolean;
 }
@@ -114,6 +123,8 @@ export interface Member extends Lease {
 export interface AcquireOptions {
   /** The queue is served round-robin by key. */
   key: string;
+  /** Of the values that stay in memory while the execution waits. */
+  bytes: number;
   deadlineAt: number;
   signal: CallSignal;
 }

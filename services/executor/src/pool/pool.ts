@@ -16,7 +16,8 @@ import type {
   PoolStats,
 } from './pool-types.ts';
 import { isAlive, openWithin } from './timeouts.ts';
-import { callerLeft, RetryEstimator, stopping, WaitQueue } from './wait-queue.ts';
+import { WaitEstimator } from './wait-estimator.ts';
+import { callerLeft, stopping, WaitQueue } from './wait-queue.ts';
 
 const pingTimeoutMs = 1_000;
 /** Before the next attempt after a connection failed to open: if others work, the source is probably full. */
@@ -36,7 +37,7 @@ export class Pool implements GrowingPool {
   private validating = 0;
   /** No further connection is opened before. */
   private growAt = 0;
-  private readonly retries: RetryEstimator;
+  private readonly estimator: WaitEstimator;
   private state: 'open' | 'draining' | 'closed' = 'open';
   private readonly drained = Promise.withResolvers<void>();
 
@@ -44,7 +45,7 @@ export class Pool implements GrowingPool {
     this.settings = settings;
     this.deps = deps;
     this.usage = deps.usage;
-    this.retries = new RetryEstimator(this.members, settings.sizeMax, deps.random);
+    this.estimator = new WaitEstimator(this.members, settings.sizeMax, deps.random);
     this.usedAt = deps.now();
   }
 
@@ -70,23 +71,28 @@ export class Pool implements GrowingPool {
     if (warm) return Promise.resolve(warm);
     if (options.signal.aborted) return Promise.reject(callerLeft());
     if (this.state === 'closed') return Promise.reject(stopping());
-    if (this.usage.waiting >= this.deps.budget.limits.waitingPerAccountMax || this.isQueueFull()) {
+    const waitMs = Math.min(this.settings.waitMs, options.deadlineAt - this.deps.now());
+    if (this.isQueueFull(waitMs) || !this.deps.budget.reserveWaiting(this.usage, options.bytes)) {
       return Promise.reject(this.busyError('Too many executions are waiting for this source.'));
     }
-    const waitMs = Math.min(this.settings.waitMs, options.deadlineAt - this.deps.now());
-    this.usage.waiting++;
     const lease = this.queue.wait(options, {
       waitMs,
       timeoutError: () => this.busyError('No connection to the source became free in time.'),
-      onSettled: () => this.usage.waiting--,
+      onSettled: () => this.deps.budget.stopWaiting(this.usage, options.bytes),
     });
     this.grow();
     return lease;
   }
 
-  private isQueueFull(): boolean {
+  /** True if one more execution is not expected to have a connection within `waitMs`. */
+  private isQueueFull(waitMs: number): boolean {
     const { size } = this.queue;
-    return size >= this.settings.queueMax && !this.retries.isBurst(size + 1, this.deps.now());
+    // One for each connection waits in any case, so that none is idle between two executions of a slow source.
+    if (size < this.settings.sizeMax) return false;
+    const now = this.deps.now();
+    const mayGrow = now >= this.growAt && !this.deps.budget.isWaitingForRoom(this);
+    const further = mayGrow ? this.settings.sizeMax - this.members.size : this.opening.size;
+    return size >= this.estimator.servedWithin(waitMs, further, now);
   }
 
   /** Returns a connection to the pool, which closes it if it is broken or expired. */
@@ -94,7 +100,7 @@ export class Pool implements GrowingPool {
     const member = lease as Member;
     if (!member.busy) return;
     const now = this.deps.now();
-    this.retries.released(now - member.leasedAt);
+    this.estimator.released(now - member.leasedAt);
     if (member.connection.broken || now >= member.expiresAt || this.state === 'closed') {
       this.remove(member);
       this.grow();
@@ -213,15 +219,8 @@ export class Pool implements GrowingPool {
   private add(connection: Connection): void {
     const now = this.deps.now();
     const expiresAt = now + this.settings.lifetimeMs * (1 - this.deps.random() / 10);
-    const member: Member = {
-      connection,
-      uses: 0,
-      busy: true,
-      removed: false,
-      leasedAt: now,
-      idleAt: now,
-      expiresAt,
-    };
+    const unused = { uses: 0, busy: true, removed: false, leasedAt: now, idleAt: now };
+    const member: Member = { ...unused, connection, expiresAt };
     this.members.add(member);
     connection.onClose(() => {
       if (!member.busy) this.remove(member);
@@ -237,6 +236,7 @@ export class Pool implements GrowingPool {
     this.idle.pop();
     this.deps.budget.markBusy(this.usage);
     member.busy = true;
+    member.leasedAt = this.deps.now();
     this.validating++;
     const alive = await isAlive(member.connection, pingTimeoutMs);
     this.validating--;
@@ -290,7 +290,7 @@ export class Pool implements GrowingPool {
     return new HubError('SOURCE_BUSY', message, {
       stage: 'queue',
       retryable: true,
-      retryAfterMs: this.retries.retryAfterMs(this.queue.size + 1, this.deps.now()),
+      retryAfterMs: this.estimator.retryAfterMs(this.queue.size + 1, this.deps.now()),
     });
   }
 

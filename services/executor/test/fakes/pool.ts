@@ -60,6 +60,6 @@ export function setupPool(settings: Partial<PoolSettings> = {}, limits = default
     },
   );
   const acquire = (key = 'k', signal = never, waitMs = 60_000) =>
-    pool.acquire({ key, signal, deadlineAt: performance.now() + waitMs });
+    pool.acquire({ key, bytes: 0, signal, deadlineAt: performance.now() + waitMs });
   return { pool, opened, source, acquire, budget };
 }

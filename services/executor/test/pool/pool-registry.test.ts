@@ -60,8 +60,9 @@ const from = (sourceId: string, more: Partial<PooledSource> = {}): PooledSource 
   pool: {},
   ...more,
 });
-const ask = () => ({
+const ask = (bytes = 0) => ({
   key: 'k',
+  bytes,
   deadlineAt: performance.now() + 60_000,
   signal: new AbortController().signal,
 });
@@ -180,6 +181,26 @@ test('one account cannot fill the memory with those who wait', async () => {
   await registry.close(0);
   const codes = (await results).map((result) => (result.status === 'rejected' ? result.reason.code : 'ran'));
   expect(codes.filter((code) => code === 'SOURCE_BUSY')).toHaveLength(20);
+});
+
+test.each([
+  ['number', { waitingMax: 20 }],
+  ['bytes', { waitingBytesMax: 20 * (8_192 + 1_000) }],
+])('one account cannot take the waiting places of all, in %s', async (_, limits) => {
+  const { registry } = setup({ connectionsPerAccountMax: 1, ...limits });
+  const admitted = async (accountId: string) => {
+    const pool = registry.pool(from(`of ${accountId}`, { accountId }));
+    void Promise.allSettled(Array.from({ length: 30 }, () => pool.acquire(ask(1_000))));
+    await vi.advanceTimersByTimeAsync(0);
+    const { waiting, busy } = pool.stats;
+    return waiting + busy;
+  };
+  // Each takes half of what the accounts before it have left. Its first execution then has the connection.
+  expect([await admitted('a'), await admitted('b'), await admitted('c')]).toEqual([10, 6, 3]);
+  const closing = registry.close(0);
+  await vi.advanceTimersByTimeAsync(1);
+  await closing;
+  expect(registry.stats.waiting).toBe(0);
 });
 
 test('after closing nothing is opened, for new sources either', async () => {

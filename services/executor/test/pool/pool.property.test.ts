@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Lease } from '../../src/pool/pool-types.ts';
+import { defaultConnectionLimits, type Lease } from '../../src/pool/pool-types.ts';
 import { type FakeConnection, setupPool as setup, tick } from '../fakes/pool.ts';
 
 beforeEach(() => {
@@ -14,12 +14,10 @@ test('whatever happens, connections stay in bounds and none is lost', async () =
   const step = fc.constantFrom('acquire', 'release', 'break', 'leave', 'time', 'down', 'up', 'die');
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      const { pool, opened, source, acquire, budget } = setup({
-        sizeMax: 3,
-        queueMax: 4,
-        waitMs: 50,
-        lifetimeMs: 500,
-      });
+      const { pool, opened, source, acquire, budget } = setup(
+        { sizeMax: 3, waitMs: 50, lifetimeMs: 500 },
+        { ...defaultConnectionLimits, waitingPerAccountMax: 4 },
+      );
       const held: Lease[] = [];
       const callers: AbortController[] = [];
       const actions: Record<string, () => unknown> = {
@@ -50,6 +48,7 @@ test('whatever happens, connections stay in bounds and none is lost', async () =
         const { waiting, busy, idle, connecting } = pool.stats;
         expect(busy + idle + connecting).toBeLessThanOrEqual(3);
         expect(waiting).toBeLessThanOrEqual(4);
+        expect(budget.usage('a').waiting).toBe(waiting);
         expect([budget.open, budget.busy]).toEqual([busy + idle + connecting, busy + connecting]);
         expect(new Set(held).size).toBe(held.length);
       }

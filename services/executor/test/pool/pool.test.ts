@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Lease } from '../../src/pool/pool-types.ts';
-import { RetryEstimator } from '../../src/pool/wait-queue.ts';
+import { defaultConnectionLimits, type Lease } from '../../src/pool/pool-types.ts';
+import { WaitEstimator } from '../../src/pool/wait-estimator.ts';
 import { type FakeConnection, never, setupPool as setup, tick } from '../fakes/pool.ts';
 
 beforeEach(() => {
@@ -82,8 +82,8 @@ describe('growing', () => {
 });
 
 describe('waiting', () => {
-  test('is bounded in number', async () => {
-    const { acquire, pool } = setup({ sizeMax: 1, queueMax: 2 });
+  test('is limited to what the account may have', async () => {
+    const { acquire, pool } = setup({ sizeMax: 1 }, { ...defaultConnectionLimits, waitingPerAccountMax: 2 });
     await acquire();
     const waiting = [acquire(), acquire()];
     await expect(acquire()).rejects.toMatchObject({ code: 'SOURCE_BUSY', stage: 'queue', retryable: true });
@@ -91,21 +91,76 @@ describe('waiting', () => {
     void Promise.allSettled(waiting);
   });
 
-  test('lets a burst wait where connections come free fast, up to what the account may have', async () => {
-    const { acquire, pool } = setup({ sizeMax: 1, queueMax: 2 });
-    const lease = await acquire();
-    await vi.advanceTimersByTimeAsync(2);
-    pool.release(lease);
+  /** A pool of two connections, both leased, that has served `count` leases of `leaseMs`. */
+  async function setupBusy(leaseMs: number, count: number) {
+    const { acquire, pool } = setup({ sizeMax: 2, waitMs: 5_000 });
+    const serve = async (n: number, ms: number) => {
+      for (let i = 0; i < n; i++) {
+        const leases = [await acquire(), await acquire()];
+        await vi.advanceTimersByTimeAsync(ms);
+        for (const lease of leases) pool.release(lease);
+      }
+    };
+    await serve(count / 2, leaseMs);
+    /** How many of 2,000 executions the queue takes. */
+    const admitted = () => {
+      for (let i = 0; i < 2_000; i++) acquire().catch(() => {});
+      return pool.stats.waiting;
+    };
+    return { acquire, pool, serve, admitted };
+  }
+
+  test('admits those who are expected to have a connection in time, judging by past leases', async () => {
+    const { acquire, admitted } = await setupBusy(50, 40);
     await acquire();
-    for (let i = 0; i < 600; i++) acquire().catch(() => {});
-    expect(pool.stats.waiting).toBe(500);
-    // As soon as the one that runs turns out to be slow, the line is what it always is.
-    await vi.advanceTimersByTimeAsync(100);
-    await expect(acquire()).rejects.toMatchObject({ code: 'SOURCE_BUSY' });
+    await acquire();
+    expect(admitted()).toBe(200);
+  });
+
+  test('admits as many after a pause as before, while it lasts and once it is over', async () => {
+    for (const isOver of [false, true]) {
+      const { acquire, pool, admitted } = await setupBusy(2, 2_000);
+      const leases = [await acquire(), await acquire()];
+      await vi.advanceTimersByTimeAsync(500);
+      if (isOver) for (const lease of leases) pool.release(lease);
+      if (isOver) await Promise.all([acquire(), acquire()]);
+      expect(admitted()).toBe(2_000);
+    }
+  });
+
+  test('admits one for each connection once the source has stood still for the wait', async () => {
+    const { acquire, admitted } = await setupBusy(2, 2_000);
+    await acquire();
+    await acquire();
+    await vi.advanceTimersByTimeAsync(5_100);
+    expect(admitted()).toBe(2);
+  });
+
+  test('learns within seconds of use that a source has become slow, and fast again', async () => {
+    const { acquire, serve, admitted } = await setupBusy(2, 2_000);
+    await serve(8, 1_000);
+    await acquire();
+    await acquire();
+    expect(admitted()).toBeLessThan(20);
+    const recovered = await setupBusy(30_000, 4);
+    await recovered.serve(50, 2);
+    await recovered.acquire();
+    await recovered.acquire();
+    expect(recovered.admitted()).toBeGreaterThan(250);
+  });
+
+  test('admits any number before the first release, up to what the account may have', async () => {
+    const { acquire, pool } = setup(
+      { sizeMax: 1 },
+      { ...defaultConnectionLimits, waitingPerAccountMax: 600 },
+    );
+    await acquire();
+    for (let i = 0; i < 700; i++) acquire().catch(() => {});
+    expect(pool.stats.waiting).toBe(600);
   });
 
   test('sends callers away who come back one after the other', async () => {
-    const { acquire } = setup({ sizeMax: 2, queueMax: 1 });
+    const { acquire } = setup({ sizeMax: 2 }, { ...defaultConnectionLimits, waitingPerAccountMax: 1 });
     await acquire();
     await acquire();
     acquire().catch(() => {});
@@ -122,7 +177,7 @@ describe('waiting', () => {
 
   test('spreads who would be sent away for more than half a minute over half of it', () => {
     const shares = [0, 0.5, 0.999];
-    const retries = new RetryEstimator([], 1, () => shares.shift() as number);
+    const retries = new WaitEstimator([], 1, () => shares.shift() as number);
     retries.released(8 * 60_000);
     const told = [1, 1, 1].map((waiting) => retries.retryAfterMs(waiting, 0));
     expect(told).toEqual([30_000, 22_500, 15_015]);
