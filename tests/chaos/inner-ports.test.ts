@@ -3,7 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRemoteExecutor } from '@datahub/executor-session/remote-executor';
-import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import {
+  type BeginOperationRequest,
+  BeginOperationRequest_Settling,
+  CatalogServiceService,
+} from '@datahub/proto/catalog/v1/catalog';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
@@ -241,7 +245,13 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
   });
 
   it('tell and end nothing of another account where an unknown id is no fault', async () => {
-    const begin = { idempotencyKey: 'k', operation: 'POST /v1/hubs', bodyMac: Buffer.alloc(32) };
+    const begin: BeginOperationRequest = {
+      idempotencyKey: 'k',
+      operation: 'POST /v1/hubs',
+      bodyMac: Buffer.alloc(32),
+      settling: BeginOperationRequest_Settling.SETTLING_UNSPECIFIED,
+      queryId: '',
+    };
     const recordId = (await ask('catalog', 'beginOperation', begin, ours)).responses[0].recordId;
     const finish = (id: string) =>
       ask('catalog', 'finishOperation', { recordId: id, status: 0, body: Buffer.alloc(0) }, theirs);

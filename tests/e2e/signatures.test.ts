@@ -98,7 +98,7 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
   it.runIf(isPostgres)('advises to declare the type that the statement does not tell', async () => {
     const text = 'SELECT id FROM sales WHERE :least IS NULL OR id > :least';
     const { problem } = await signature(await store(text));
-    expect(problem.detail).toContain('type of :least. Declare it');
+    expect(problem.detail).toMatch(/type of :least .*\. Declare it/);
     const queryId = await store(text, { context: [{ key: 'least', type: 'integer' }] });
     expect(await signature(queryId)).toMatchObject({ variables: [{ key: 'least', type: 'integer' }] });
   });
