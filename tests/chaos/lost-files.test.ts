@@ -34,7 +34,9 @@ describe('a hub whose files were lost in part', () => {
   it('does not start without the sealing keys, nor with others, and starts with its own', async () => {
     const [path, away] = [join(dir, 'sealing-keys'), join(dir, 'away')];
     await rename(path, away);
-    await expect(start()).rejects.toThrow(/sealing-keys is missing, but the store has credentials that are sealed/);
+    await expect(start()).rejects.toThrow(
+      /sealing-keys is missing, but the store has credentials that are sealed/,
+    );
     const other = await generateKeyPair();
     await writeFile(path, `${other.privateKey}\n`);
     await expect(start()).rejects.toThrow(
