@@ -20,6 +20,8 @@ export interface ExecutionReply {
   truncated?(): void;
   /** Called before the first chunk with the names in the context that are no variables of the query, percent-encoded and bounded. */
   unknownContext?(names: string): void;
+  /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */
+  timings?(metrics: string): void;
 }
 
 export interface Executor

@@ -171,9 +171,10 @@ class ClientSession implements Session {
     this.#onEnd(err);
   }
 
-  #take({ sequence, chunk, done, error, truncated, unknownContext }: SessionReply): void {
+  #take({ sequence, chunk, done, error, truncated, unknownContext, serverTiming }: SessionReply): void {
     const call = this.#calls.get(sequence);
     if (call === undefined) return;
+    if (serverTiming !== undefined) call.reply.timings?.(serverTiming);
     if (unknownContext !== undefined) call.reply.unknownContext?.(unknownContext);
     if (chunk.length > 0) this.#deliver(call, chunk, done);
     if (truncated) call.reply.truncated?.();

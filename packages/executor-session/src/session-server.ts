@@ -141,7 +141,14 @@ function startCall(session: Session, call: SessionCall): void {
   running.add(own);
   const writer = new SessionWriter(own, replies);
   session.executor.execute(request, contextOf(call, stop), writer).then(
-    () => finish({ sequence, chunk: writer.takeLast(), done: true, ...writer.truncation }),
+    () =>
+      finish({
+        sequence,
+        chunk: writer.takeLast(),
+        done: true,
+        serverTiming: writer.takeTimings(),
+        ...writer.truncation,
+      }),
     (err) => {
       if (!(err instanceof HubError)) options.onFailure(err, requestId);
       finish(failed(sequence, toHubError(err)));
@@ -173,6 +180,7 @@ class SessionWriter implements ExecutionReply {
   readonly #call: Running;
   readonly #replies: BatchQueue<SessionReply>;
   #last: Buffer = nothing;
+  #timings: string | undefined;
   truncation: Pick<SessionReply, 'truncated'> | undefined;
 
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
@@ -185,7 +193,10 @@ class SessionWriter implements ExecutionReply {
     // Twice: the chunk and its copy in a message.
     noteBuffers(2 * bytes.length);
     if (last) this.#last = bytes;
-    else this.#replies.push({ sequence: this.#call.sequence, chunk: bytes, done: false });
+    else {
+      const { sequence } = this.#call;
+      this.#replies.push({ sequence, chunk: bytes, done: false, serverTiming: this.takeTimings() });
+    }
     return this.#call.outstanding < windowBytes;
   }
 
@@ -197,8 +208,19 @@ class SessionWriter implements ExecutionReply {
     this.#replies.push({ sequence: this.#call.sequence, chunk: nothing, done: false, unknownContext });
   }
 
+  timings(metrics: string): void {
+    this.#timings = metrics;
+  }
+
   truncated(): void {
     this.truncation = { truncated: true };
+  }
+
+  /** The times to send with the next reply; undefined if they were sent. */
+  takeTimings(): string | undefined {
+    const timings = this.#timings;
+    this.#timings = undefined;
+    return timings;
   }
 
   /** The chunk to send with `done`; empty if no chunk was marked as the last. */
@@ -229,6 +251,7 @@ export async function* serveExecute(
       onDrain = listener;
     },
     unknownContext: (unknownContext) => messages.push({ chunk: nothing, unknownContext }),
+    timings: (serverTiming) => messages.push({ chunk: nothing, serverTiming }),
     truncated: () => {
       truncated = true;
     },

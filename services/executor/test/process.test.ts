@@ -87,6 +87,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
   }),
   compile: () => ({
     kind: 'read',
+    names: [],
     uncounted: false,
     bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),

@@ -104,6 +104,7 @@ async function setup(env: Record<string, string> = {}) {
       engines: forEachEngine(createLineEngine(seen, learnt)),
       compile: ({ text }) => ({
         kind: 'read',
+        names: [],
         uncounted: false,
         bind: () => ({ key: text, text, params: [], kind: 'read' }),
         describable: () => ({ key: text, text, params: [], kind: 'read' }),

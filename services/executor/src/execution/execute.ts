@@ -15,6 +15,7 @@ import type { Lease } from '../pool/pool-types.ts';
 import type { RowFormat, RowSink } from '../row-sink.ts';
 import { CancelUnconfirmed, cancelReason, withCancellation } from './cancellation.ts';
 import { type ErrorMapping, toFailure, withoutValues } from './execution-error.ts';
+import { contextOfForm, requireRead } from './form.ts';
 import { keyLimits } from './key-limits.ts';
 import {
   type CompileQuery,
@@ -25,6 +26,7 @@ import {
   runOptionsOf,
   timeoutMsOf,
 } from './prepare.ts';
+import { toServerTiming } from './server-timing.ts';
 import { toHeaderText } from './unknown-context.ts';
 
 export type Timing = Pick<Execution, 'queueMs' | 'durationMs'>;
@@ -125,9 +127,12 @@ export class Execution implements ExecutionReply, ErrorMapping {
     this.outcome = outcome;
     if (outcome.truncated) this.reply.truncated?.();
     this.durationMs = this.now() - this.runAt;
+    if (this.bytes === 0) this.reply.timings?.(toServerTiming(this, 'db', this.durationMs));
   }
 
   chunk(bytes: Buffer, last?: boolean): boolean {
+    if (this.bytes === 0 && this.outcome === undefined)
+      this.reply.timings?.(toServerTiming(this, 'first-row', this.now() - this.runAt));
     this.stage = 'stream';
     this.bytes += bytes.length;
     return this.reply.chunk(bytes, last);
@@ -185,18 +190,23 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       run.stage = 'prepare';
       const prepared = compile(query);
       run.onPrepared(query, prepared, timeoutMsOf(query, request.options, limits));
-      requireAllowed(principal, query, prepared.kind);
+      const { form } = request;
+      requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
+      if (form !== undefined) requireRead(prepared);
       const options = runOptionsOf(request.options, prepared, {
         timeoutMs: run.timeoutMs,
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
+      const pinnedJson = keyLimits.context(principal.limits);
       const statement = prepared.bind({
-        pinnedJson: keyLimits.context(principal.limits),
-        contextJson: request.contextJson,
+        pinnedJson,
+        contextJson:
+          form === undefined ? request.contextJson : contextOfForm(form, { query, prepared, pinnedJson }),
         strict: request.options?.strict || keyLimits.strict(principal.limits),
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
       run.statement = statement;
+      if (form?.checkOnly) return run.span?.end({});
       const pool = pools.pool(query.source);
       await runOn(run, {
         pool,

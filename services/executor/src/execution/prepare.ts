@@ -31,6 +31,8 @@ export interface DescribedVariable {
 /** A compiled query. */
 export interface PreparedQuery {
   readonly kind: Statement['kind'];
+  /** Of the variables in the text. */
+  readonly names: readonly string[];
   /** It changes rows that the database does not include in its count. */
   readonly uncounted: boolean;
   /** Throws CONTEXT_INVALID with all faults at once. */
@@ -72,6 +74,7 @@ export const compileQuery: CompileQuery = (definition) => {
 
 class CompiledQuery implements PreparedQuery {
   readonly kind: PreparedQuery['kind'];
+  readonly names: readonly string[];
   readonly uncounted: boolean;
   readonly #compiled: CompiledStatement;
   readonly #types: Map<string, string | undefined>;
@@ -80,6 +83,7 @@ class CompiledQuery implements PreparedQuery {
 
   constructor(compiled: CompiledStatement, { queryId, version, variables }: QueryDefinition) {
     this.kind = compiled.kind;
+    this.names = compiled.variables;
     this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
     this.#key = `${queryId}.${version}`;

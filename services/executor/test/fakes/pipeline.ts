@@ -123,6 +123,7 @@ export function setupExecute({
   });
   const prepared: PreparedQuery = {
     kind,
+    names: [],
     uncounted: false,
     bind: (values) => {
       bound.push(values);

@@ -52,6 +52,23 @@ export interface ExecuteRequest {
   contextJson: string;
   options?: ExecuteOptions | undefined;
   format: Format;
+  /** For a read over GET: takes the place of `context_json`. */
+  form?: QueryForm | undefined;
+}
+
+/**
+ * The values of a URL's query string. The executor parses them by the declared types of the variables, and refuses
+ * unknown names and queries that write.
+ */
+export interface QueryForm {
+  values: FormValue[];
+  /** Only checks the call, as for HEAD: the query does not run and the answer is empty. */
+  checkOnly: boolean;
+}
+
+export interface FormValue {
+  name: string;
+  value: string;
 }
 
 export interface ExecuteResponse {
@@ -64,7 +81,11 @@ export interface ExecuteResponse {
    * In the first message, which has no chunk: names in the context that the query does not know, as in the header
    * `x-datahub-unknown-context`.
    */
-  unknownContext?: string | undefined;
+  unknownContext?:
+    | string
+    | undefined;
+  /** In a message without a chunk, before the first one with a chunk: see `SessionReply.server_timing`. */
+  serverTiming?: string | undefined;
 }
 
 /** Envelopes of one event-loop turn, or of a few. */
@@ -112,7 +133,14 @@ export interface SessionReply {
     | boolean
     | undefined;
   /** Before the first chunk: names in the context that the query does not know. */
-  unknownContext?: string | undefined;
+  unknownContext?:
+    | string
+    | undefined;
+  /**
+   * Once, with the first chunk or before it: the times of the execution so far, as metrics of the header
+   * `Server-Timing`.
+   */
+  serverTiming?: string | undefined;
 }
 
 export interface TestSourceRequest {
@@ -285,7 +313,7 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
 };
 
 function createBaseExecuteRequest(): ExecuteRequest {
-  return { queryId: "", contextJson: "", options: undefined, format: 0 };
+  return { queryId: "", contextJson: "", options: undefined, format: 0, form: undefined };
 }
 
 export const ExecuteRequest: MessageFns<ExecuteRequest> = {
@@ -301,6 +329,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.format !== 0) {
       writer.uint32(32).int32(message.format);
+    }
+    if (message.form !== undefined) {
+      QueryForm.encode(message.form, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -350,6 +381,128 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             message.format = reader.int32() as any;
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.form = QueryForm.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseQueryForm(): QueryForm {
+  return { values: [], checkOnly: false };
+}
+
+export const QueryForm: MessageFns<QueryForm> = {
+  encode(message: QueryForm, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.values) {
+      FormValue.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.checkOnly !== false) {
+      writer.uint32(16).bool(message.checkOnly);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryForm {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryForm();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.values.push(FormValue.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.checkOnly = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFormValue(): FormValue {
+  return { name: "", value: "" };
+}
+
+export const FormValue: MessageFns<FormValue> = {
+  encode(message: FormValue, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FormValue {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFormValue();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -364,7 +517,7 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
 };
 
 function createBaseExecuteResponse(): ExecuteResponse {
-  return { chunk: Buffer.alloc(0), truncated: undefined, unknownContext: undefined };
+  return { chunk: Buffer.alloc(0), truncated: undefined, unknownContext: undefined, serverTiming: undefined };
 }
 
 export const ExecuteResponse: MessageFns<ExecuteResponse> = {
@@ -377,6 +530,9 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
     }
     if (message.unknownContext !== undefined) {
       writer.uint32(26).string(message.unknownContext);
+    }
+    if (message.serverTiming !== undefined) {
+      writer.uint32(34).string(message.serverTiming);
     }
     return writer;
   },
@@ -416,6 +572,14 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
             }
 
             message.unknownContext = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.serverTiming = reader.string();
             continue;
           }
         }
@@ -736,6 +900,7 @@ function createBaseSessionReply(): SessionReply {
     error: undefined,
     truncated: undefined,
     unknownContext: undefined,
+    serverTiming: undefined,
   };
 }
 
@@ -758,6 +923,9 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.unknownContext !== undefined) {
       writer.uint32(50).string(message.unknownContext);
+    }
+    if (message.serverTiming !== undefined) {
+      writer.uint32(58).string(message.serverTiming);
     }
     return writer;
   },
@@ -821,6 +989,14 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.unknownContext = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.serverTiming = reader.string();
             continue;
           }
         }

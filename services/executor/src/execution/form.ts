@@ -1,0 +1,135 @@
+/** Reads over GET: the values of a URL's query string, parsed by the declared types of the variables alone. */
+
+import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
+import type { QueryForm } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { QueryDefinition } from '../definitions/definition.ts';
+import type { PreparedQuery } from './prepare.ts';
+
+export interface FormOf {
+  query: Pick<QueryDefinition, 'variables'>;
+  prepared: Pick<PreparedQuery, 'names'>;
+  /** JSON of the variables that the key sets. They are accepted and ignored, and no message lists them. */
+  pinnedJson: string;
+}
+
+/** Throws METHOD_NOT_ALLOWED for a query that writes. */
+export function requireRead({ kind }: Pick<PreparedQuery, 'kind'>): void {
+  if (kind === 'read') return;
+  throw new HubError(
+    'METHOD_NOT_ALLOWED',
+    'This query writes, so it does not run over GET. Send POST /v1/queries/execute.',
+    { stage: 'prepare', retryable: false },
+  );
+}
+
+const faultsMax = 50;
+const namesMax = 50;
+const nameCharactersMax = 100;
+
+/**
+ * The context of the call as JSON. A value that does not fit its type stays text, and binding refuses it. Throws
+ * VALIDATION for unknown names and for a second value of a variable that is no list, and CONTEXT_INVALID for a value that
+ * is not JSON.
+ */
+export function contextOfForm({ values }: QueryForm, { query, prepared, pinnedJson }: FormOf): string {
+  const types = new Map<string, string | undefined>(prepared.names.map((name) => [name, undefined]));
+  for (const { key, type } of query.variables) types.set(key, type);
+  const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson)));
+  const given = new Map<string, string[]>();
+  for (const { name, value } of values) {
+    if (pinned.has(name)) continue;
+    const known = given.get(name);
+    if (known === undefined) given.set(name, [value]);
+    else known.push(value);
+  }
+  requireKnown(given, { types, pinned });
+  const members = [...given].map(
+    ([name, texts]) => `${JSON.stringify(name)}:${toJson(name, texts, types.get(name))}`,
+  );
+  return `{${members.join(',')}}`;
+}
+
+function requireKnown(
+  given: Map<string, string[]>,
+  { types, pinned }: { types: Map<string, string | undefined>; pinned: Set<string> },
+): void {
+  const faults: FieldFault[] = [];
+  let unknown = false;
+  for (const [name, texts] of given) {
+    if (faults.length === faultsMax) break;
+    const path = ['context', name.slice(0, nameCharactersMax)];
+    const isKnown = types.has(name);
+    unknown ||= !isKnown;
+    if (!isKnown) faults.push({ path, detail: 'is not a variable of this query' });
+    else if (texts.length > 1 && !isList(types.get(name)))
+      faults.push({ path, detail: 'must be sent once, because it is not declared as a list' });
+  }
+  if (faults.length === 0) return;
+  const names = [...types.keys()].filter((name) => !pinned.has(name));
+  const message = describeFaults(faults, ({ path }) => fieldName(path));
+  throw new HubError('VALIDATION', unknown ? `${message} ${describeNames(names)}` : message, {
+    errors: faults,
+    stage: 'prepare',
+    retryable: false,
+  });
+}
+
+function describeNames(names: string[]): string {
+  if (names.length === 0) return 'The query takes no variables.';
+  const more = names.length - namesMax;
+  return `The query takes ${names.slice(0, namesMax).join(', ')}${more > 0 ? ` and ${more} more` : ''}.`;
+}
+
+const isList = (type: string | undefined): boolean => type?.endsWith('[]') === true;
+
+function toJson(name: string, texts: string[], type: string | undefined): string {
+  const one = isList(type) ? type?.slice(0, -2) : type;
+  const parsed = texts.map((text) => parse(text, one));
+  if (parsed.includes(undefined)) {
+    throw new HubError('CONTEXT_INVALID', `context.${name} must be JSON.`, {
+      errors: [{ path: ['context', name], detail: 'must be JSON' }],
+      stage: 'prepare',
+      retryable: false,
+    });
+  }
+  return isList(type) ? `[${parsed.join(',')}]` : (parsed[0] as string);
+}
+
+const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/** JSON of one value, with every digit; undefined for an invalid value of type `json`. */
+function parse(text: string, type: string | undefined): string | undefined {
+  switch (type) {
+    case 'integer':
+    case 'bigint':
+    case 'number':
+    case 'decimal':
+      return number.test(text) ? text : JSON.stringify(text);
+    case 'boolean':
+      return text === 'true' || text === 'false' ? text : JSON.stringify(text);
+    case 'json':
+      return isJson(text) ? text : undefined;
+    default:
+      return JSON.stringify(text);
+  }
+}
+
+/** As in a body. */
+const depthMax = 64;
+
+function isJson(text: string): boolean {
+  try {
+    return depthOf(JSON.parse(text)) <= depthMax;
+  } catch {
+    return false;
+  }
+}
+
+/** Stops below `depthMax`, so that a deep value does not exhaust the stack. */
+function depthOf(value: unknown, above = 0): number {
+  if (typeof value !== 'object' || value === null || above > depthMax) return above;
+  let deepest = above + 1;
+  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member, above + 1));
+  return deepest;
+}
