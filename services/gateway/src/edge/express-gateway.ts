@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
-import { withoutSecrets } from './log-secrets.ts';
+import { withoutQuery, withoutSecrets } from './log-secrets.ts';
 import type { Condition, EdgeContext, PipelineConfig, Policy, RequestHandler } from './pipeline-types.ts';
 
 const require = createRequire(import.meta.url);
@@ -115,15 +115,16 @@ function redirectLogs(
   }
 }
 
-/** Express Gateway's log policy, with the secrets of the request's headers removed. */
+/** Express Gateway's log policy, without the secrets of the request's headers and the values in its URL. */
 function logPolicy(schema: object, logger: Logger): Policy {
   return {
     name: 'log',
     schema,
     policy: (params) => (request, _response, next) => {
       const { egContext } = request as typeof request & { egContext: EdgeContext };
+      const { message } = params as { message: string };
       try {
-        const text = egContext.evaluateAsTemplateString((params as { message: string }).message);
+        const text = withoutQuery(request, () => egContext.evaluateAsTemplateString(message));
         logger.info({ event: 'edge.log' }, withoutSecrets(text, request.headers));
       } catch (err) {
         const why = withoutSecrets((err as Error).message, request.headers);

@@ -1,6 +1,6 @@
-/** Removes the secrets of a request's headers from a text that an operator's template made of the request. */
+/** Keeps the secrets of a request's headers and the values in its URL out of a text that an operator's template makes of it. */
 
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 const secretHeaders = ['x-service-api-key', 'authorization', 'proxy-authorization', 'cookie'] as const;
 /** Shorter parts, such as `Bearer`, occur in many texts. */
@@ -18,3 +18,28 @@ export function withoutSecrets(text: string, headers: IncomingHttpHeaders): stri
   const written = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);
   return written.reduce((left, value) => left.replaceAll(value, '[hidden]'), text);
 }
+
+/** What Express derives from the URL, or caches of it. */
+type Routed = IncomingMessage &
+  Partial<Record<'originalUrl' | 'query' | '_parsedUrl' | '_parsedOriginalUrl', unknown>>;
+
+/**
+ * Calls `read`, which must not keep the request, while the request has no query string. Values in it can be as short as
+ * one digit, so they cannot be searched for in the text.
+ */
+export function withoutQuery<T>(request: IncomingMessage, read: () => T): T {
+  const routed = request as Routed;
+  const { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl } = routed;
+  routed.url = pathOf(url);
+  routed.originalUrl = pathOf(originalUrl);
+  routed.query = {};
+  routed._parsedUrl = undefined;
+  routed._parsedOriginalUrl = undefined;
+  try {
+    return read();
+  } finally {
+    Object.assign(routed, { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl });
+  }
+}
+
+const pathOf = (url: unknown): string => String(url ?? '').split('?', 1)[0] as string;

@@ -228,6 +228,18 @@ describe('the edge', () => {
     socket.destroy();
   });
 
+  it('never logs the query string of a request, and passes it on', async () => {
+    const all = `\${req.url} \${req.originalUrl} \${JSON.stringify(req.query)} \${req._parsedUrl && req._parsedUrl.search} \${req.path} \${egContext.req.url}`;
+    const { url } = await start(pipeline(`      - log: { action: { message: ${JSON.stringify(all)} } }`));
+    const response = await fetch(`${url}/v1/queries/q/data?region=s%65cret-region&n=4711`);
+    expect(((await response.json()) as { url: string }).url).toBe(
+      '/v1/queries/q/data?region=s%65cret-region&n=4711',
+    );
+    const written = lines.join('');
+    expect(written).toContain('/v1/queries/q/data /v1/queries/q/data');
+    for (const value of ['region', 's%65cret', '4711']) expect(written).not.toContain(value);
+  });
+
   it('never logs the secrets of a request, however its log is asked for them', async () => {
     const all = `\${JSON.stringify(req.headers)} \${req.rawHeaders} \${res.req.headers.cookie}`;
     const token = `\${req.headers.authorization.split(' ')[1]} \${req.body}`;
