@@ -10,7 +10,11 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const api = read('docs/api.md');
 
 describe('docs/api.md', () => {
-  const routes = listRoutes({} as never, { stallTimeoutMs: 1, idempotency: {} as never });
+  const routes = listRoutes({} as never, {
+    stallTimeoutMs: 1,
+    idempotency: {} as never,
+    compression: {} as never,
+  });
 
   it.each(routes.map(({ method, url, scope }) => [`${method} ${url}`, scope]))(
     'names %s and %s',

@@ -27,6 +27,7 @@ export const exceptions: Record<Rule, Record<string, string>> = {
       'A row of a table of values: its cells are the arguments.',
     'services/gateway/src/edge/edge.ts#anonymous':
       'Express recognizes an error handler by its four parameters.',
+    'services/gateway/src/answers/compression.ts#onSend': 'Fastify gives an onSend hook four arguments.',
     'services/gateway/src/app.ts#anonymous': 'Fastify gives a preSerialization hook four arguments.',
   },
   moduleState: {

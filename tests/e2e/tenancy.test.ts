@@ -88,7 +88,11 @@ function idsOf({ method, url, query }: Pick<Route, 'method' | 'url' | 'query'>):
   return [...inPath, ...inSearch, ...Object.keys(mine).filter((name) => name in (inBody ?? {}))];
 }
 
-const routes = listRoutes({} as never, { stallTimeoutMs: 1, idempotency: {} as never }).filter(
+const routes = listRoutes({} as never, {
+  stallTimeoutMs: 1,
+  idempotency: {} as never,
+  compression: {} as never,
+}).filter(
   ({ url, body, query }) =>
     url.includes(':') || query?.includes('hubId') || JSON.stringify(body ?? {}).includes('Id"'),
 );

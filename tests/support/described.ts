@@ -31,7 +31,7 @@ export async function createCheck(url: string): Promise<Check> {
   return (method, path, { status, headers, body }) => {
     const [pathname = ''] = path.split('?');
     const isJson = headers.get('content-type')?.startsWith('application/json');
-    if (status !== 200 || !isJson || !pathname.startsWith('/v1/')) return;
+    if (method === 'HEAD' || status !== 200 || !isJson || !pathname.startsWith('/v1/')) return;
     const [found] = described.filter(({ pattern, answers }) => pattern.test(pathname) && answers.has(method));
     const validate = found?.answers.get(method);
     if (validate === undefined) throw new Error(`${method} ${pathname} is not described.`);

@@ -8,12 +8,14 @@ import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type AccessDeps, authenticate, requireScope } from './access/authenticate.ts';
 import { allowsSignIn, registerSignIn, type SignIn } from './access/sign-in.ts';
+import { createCompression } from './answers/compression.ts';
+import type { AnswerSettings } from './answers/streamed-answer.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { refuseUnknown, sendProblem } from './http/error-handler.ts';
-import { createIdempotency, type Idempotency } from './http/idempotency.ts';
+import { createIdempotency } from './http/idempotency.ts';
 import { answerMalformed, createListener, listenerOptions } from './http/listener.ts';
-import { unstoredHeaders } from './http/problem-details.ts';
+import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
 import { createBodyValidators } from './http/validation.ts';
@@ -80,13 +82,17 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     return sendProblem(err, reply, deps.events);
   });
 
-  const idempotency = createIdempotency(deps.upstreams.catalog);
-  const routes = listRoutes(deps.upstreams, { stallTimeoutMs: config.stallTimeoutMs, idempotency });
-  registerHealth(app, deps.readiness, () => buildOpenApi(routes));
+  const settings: AnswerSettings = {
+    stallTimeoutMs: config.stallTimeoutMs,
+    idempotency: createIdempotency(deps.upstreams.catalog),
+    compression: createCompression({ enabled: config.compresses }),
+  };
+  const routes = listRoutes(deps.upstreams, settings);
+  registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), ...settings });
   registerConsole(app, { enabled: config.console });
   if (deps.signIn !== undefined && allowsSignIn(config))
     registerSignIn(app, { ...deps, signIn: deps.signIn });
-  await app.register(async (v1) => registerV1(v1, { routes, idempotency, config, deps }));
+  await app.register(async (v1) => registerV1(v1, { routes, settings, config, deps }));
   return app;
 }
 
@@ -140,15 +146,15 @@ function registerV1(
   app: FastifyInstance,
   {
     routes,
-    idempotency,
+    settings: { idempotency, compression },
     config,
     deps,
-  }: { routes: Route[]; idempotency: Idempotency; config: GatewayConfig; deps: AppDeps },
+  }: { routes: Route[]; settings: AnswerSettings; config: GatewayConfig; deps: AppDeps },
 ): void {
   // The hooks are not async: most checks do not wait, and a promise would cost more than the check.
   app.addHook('onRequest', (request, reply, done) => {
     // Answers belong to one account, and caches on the way ignore the header with the key.
-    reply.headers(unstoredHeaders);
+    reply.headers(request.method === 'POST' ? unstoredHeaders : readHeaders);
     const pending = authenticate(request, reply, deps);
     if (pending instanceof Promise) pending.then(() => done(), done);
     else done();
@@ -186,6 +192,7 @@ function registerV1(
       ...described,
       method: route.method,
       handler: route.handler,
+      ...(route.compressed === true ? { onSend: compression.onSend } : {}),
       onRequest: (request, _reply, done) => {
         request.context.route = described;
         done();

@@ -19,6 +19,10 @@ export interface GatewayConfig {
   console: boolean;
   /** `*`, or the origins that browsers may call from. */
   corsOrigins: string[];
+  /** The origin that browsers load the hub from, if it is configured. */
+  publicOrigin: string | undefined;
+  /** Whether answers are compressed for clients that ask for it. */
+  compresses: boolean;
   bodyBytesMax: number;
   /** For summaries and training. */
   largeBodyBytesMax: number;
@@ -58,6 +62,9 @@ export function readGatewayConfig(
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', edgeConfigPath),
     console: reader.flag('DATAHUB_CONSOLE', true),
     corsOrigins: readOrigins(reader),
+    publicOrigin: readPublicOrigin(reader),
+    compresses:
+      reader.oneOf('DATAHUB_COMPRESSION', { values: ['on', 'off'] as const, fallback: 'on' }) === 'on',
     ...readBodyBounds(reader),
     requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS', {
       fallback: 60_000,
@@ -114,6 +121,13 @@ function readTrustedProxies(reader: SettingsReader): string[] {
     );
   }
   return entries;
+}
+
+function readPublicOrigin(reader: SettingsReader): string | undefined {
+  const origin = reader.text('DATAHUB_PUBLIC_ORIGIN', '');
+  if (origin !== '' && !isOrigin(origin))
+    reader.fault(`DATAHUB_PUBLIC_ORIGIN: ${origin} is not an origin. Write it as https://hub.example.`);
+  return origin === '' ? undefined : origin;
 }
 
 /** Refuses an origin that no browser sends: they send it with its scheme and without a path. */

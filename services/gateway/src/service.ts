@@ -62,6 +62,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     ...deps,
     keyCache,
     rateLimiter,
+    publicOrigin: config.publicOrigin,
     events,
     usage,
     readiness,

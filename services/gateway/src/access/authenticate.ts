@@ -20,6 +20,8 @@ import type { RateLimiter } from './rate-limiter.ts';
 export interface AccessDeps {
   keyCache: KeyCache;
   rateLimiter: RateLimiter;
+  /** The origin that browsers load the hub from, if it is configured. */
+  publicOrigin?: string | undefined;
 }
 
 /** Returns a promise only if there is something to wait for. */
@@ -60,8 +62,14 @@ function admit(
   { principal, deps }: { principal: Principal; deps: AccessDeps },
 ): void | Promise<void> {
   request.context.principal = principal;
-  keyLimits.origins(principal.limits, request.headers.origin);
+  keyLimits.origins(principal.limits, request.headers.origin ?? originOfRead(request, deps));
   return deps.rateLimiter.admit(principal, reply);
+}
+
+/** Browsers send no `Origin` with a GET to the origin of the page itself. */
+function originOfRead({ method, headers }: FastifyRequest, { publicOrigin }: AccessDeps): string | undefined {
+  if (publicOrigin === undefined || (method !== 'GET' && method !== 'HEAD')) return undefined;
+  return headers['sec-fetch-site'] === 'same-origin' ? publicOrigin : undefined;
 }
 
 /** Throws SCOPE_DENIED. */

@@ -19,13 +19,15 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
     pointers: hubError.errors && request.context.route.config.pointers?.(request.body),
   });
   const { allow } = hubError as HubError & { allow?: string };
+  // RFC 9110 requires `Allow`. It is empty if the resource takes no method now, as a query that writes under `/data`.
+  const isEmpty = allow === undefined && hubError.code === 'METHOD_NOT_ALLOWED';
   if (reply.hasHeader('connection')) keepConnection(reply);
   return reply
     .code(problem.status)
     .headers({
       'x-request-id': request.id,
       ...problemHeaders(hubError),
-      ...(allow === undefined ? {} : { allow }),
+      ...(isEmpty ? { allow: '' } : allow === undefined ? {} : { allow }),
     })
     .send(JSON.stringify(problem));
 }

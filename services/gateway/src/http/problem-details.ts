@@ -87,6 +87,9 @@ export function toProblem(
 /** For every answer about an account: caches must not store it, and browsers must not guess its type. */
 export const unstoredHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
+/** For reads: their URLs can hold values, which browsers must not send to other sites. */
+export const readHeaders = { ...unstoredHeaders, 'referrer-policy': 'no-referrer' };
+
 /** The headers of a problem. */
 export function problemHeaders(err: HubError): Record<string, string> {
   const { status } = kinds[err.code];

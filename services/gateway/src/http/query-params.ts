@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify';
 import { validationError } from './request-error.ts';
 
-const flagValues = new Map<unknown, boolean>([
+export const flagValues = new Map<unknown, boolean>([
   [undefined, false],
   ['0', false],
   ['false', false],

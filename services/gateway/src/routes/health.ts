@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Compression } from '../answers/compression.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 
 export interface Readiness {
@@ -15,7 +16,11 @@ export interface Readiness {
 
 export const openPaths = ['/healthz', '/readyz', '/openapi.json'];
 
-export function registerHealth(app: FastifyInstance, readiness: Readiness, openApi: () => object): void {
+export function registerHealth(
+  app: FastifyInstance,
+  readiness: Readiness,
+  { openApi, compression }: { openApi: () => object; compression: Compression },
+): void {
   let document: { text: string; etag: string } | undefined;
   let wasReady = false;
   const unstored = {
@@ -38,7 +43,7 @@ export function registerHealth(app: FastifyInstance, readiness: Readiness, openA
     if (wasReady && reachesSome && !readiness.draining?.()) return { status: 'ready', missing };
     return reply.code(503).header('retry-after', '1').send({ status: 'not ready', missing });
   });
-  app.get('/openapi.json', async (request, reply) => {
+  app.get('/openapi.json', { onSend: compression.onSend }, async (request, reply) => {
     document ??= withETag(JSON.stringify(openApi()));
     const { text, etag } = document;
     reply.headers({ etag, 'cache-control': 'no-cache' });
@@ -49,8 +54,10 @@ export function registerHealth(app: FastifyInstance, readiness: Readiness, openA
 
 const withETag = (text: string) => ({ text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` });
 
-/** Compares weakly (RFC 9110, 13.1.2). */
+/** Compares weakly (RFC 9110, 13.1.2), and the document regardless of its coding. */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  const known = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+  const known = (ifNoneMatch ?? '')
+    .split(',')
+    .map((one) => one.trim().replace(/^W\/|-(zstd|br|gzip)(?="$)/g, ''));
   return known.includes(etag) || known.includes('*');
 }

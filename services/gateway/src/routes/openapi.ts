@@ -52,7 +52,11 @@ function operation(route: Route): object {
     responses: {
       200: {
         description: 'Done',
-        headers: refer([...everywhere, 'ETag', ...(isList(route) ? listed : [])]),
+        headers: refer([
+          ...everywhere,
+          ...(route.answer === execution ? executed : (['ETag'] as const)),
+          ...(isList(route) ? listed : []),
+        ]),
         content: contentOf(route),
       },
       default: {
@@ -93,10 +97,26 @@ const schemas = new Map<string, object>([
   ['archived', flag],
   ['recursive', flag],
   ['signature', flag],
+  ['options.maxRows', { ...count, maximum: 4_294_967_295 }],
+  ['options.numbers', { type: 'string', enum: ['auto', 'string'] }],
+  ['options.meta', flag],
   ['hubId', { type: 'string', minLength: 1 }],
 ]);
 
+/** Parameters with any name. */
+const variables = {
+  name: 'variables',
+  in: 'query',
+  required: false,
+  description:
+    'Values of the variables of the query by name, as in `region=north&ids=1&ids=2`. A name that is declared as a list can be repeated.',
+  style: 'form',
+  explode: true,
+  schema: { type: 'object', additionalProperties: { anyOf: [text, { type: 'array', items: text }] } },
+};
+
 function queryParameter(name: string): object {
+  if (name === variables.name) return variables;
   const schema = schemas.get(name) ?? text;
   return { name, in: 'query', required: name === 'hubId', schema };
 }
@@ -125,6 +145,14 @@ function headerParameters(route: Route): object[] {
 const answerHeaders = {
   'X-Request-Id': { description: 'The id of the request in the log.', schema: text },
   ETag: { description: 'The version of the document, for `If-Match`.', schema: text },
+  'Server-Timing': {
+    description: 'The times of the execution in milliseconds: queue, connect, db and total, or first-row.',
+    schema: text,
+  },
+  'X-Datahub-Unknown-Context': {
+    description: 'Names in `context` that the query does not know.',
+    schema: text,
+  },
   'X-Total-Count': {
     description: 'The number of entries on all pages.',
     schema: count,
@@ -142,6 +170,7 @@ const answerHeaders = {
 };
 type AnswerHeader = keyof typeof answerHeaders;
 const everywhere: AnswerHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
+const executed: AnswerHeader[] = ['Server-Timing', 'X-Datahub-Unknown-Context'];
 const listed: AnswerHeader[] = ['X-Total-Count', 'Link'];
 
 const refer = (names: AnswerHeader[]) =>

@@ -2,8 +2,9 @@
 
 import type { AuditAction } from '@datahub/contract/audit-actions';
 import type { Scope } from '@datahub/contract/scopes';
-import type { Idempotency } from '../http/idempotency.ts';
+import type { AnswerSettings } from '../answers/streamed-answer.ts';
 import { nothing, object } from '../http/json-schema.ts';
+import { dataOptions } from '../http/query-form.ts';
 import type { Handler } from '../http/request-context.ts';
 import type { FieldPointers } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -48,14 +49,12 @@ type RouteScope = Exclude<
  * the change, or not at all. It must be said of each.
  */
 type Audited =
-  | { method: 'GET' }
+  | { method: 'GET'; audit?: AuditAction }
   | { method: 'POST' | 'PUT' | 'DELETE'; audit: AuditAction | 'by catalog' | 'not audited' };
 
 /** The action that the gateway counts a route as. */
 export function countedAs(route: Route): AuditAction | undefined {
-  if (route.method === 'GET' || route.audit === 'by catalog' || route.audit === 'not audited')
-    return undefined;
-  return route.audit;
+  return route.audit === 'by catalog' || route.audit === 'not audited' ? undefined : route.audit;
 }
 
 export type Route = Audited & RouteMembers;
@@ -78,6 +77,8 @@ interface RouteMembers {
   versioned?: boolean;
   /** The larger limit on bodies applies. */
   largeBody?: boolean;
+  /** The answer is compressed for clients that ask for it. It has no secret, and no ETag for `If-Match`. */
+  compressed?: boolean;
   /** A POST that changes nothing. */
   reads?: boolean;
   /** How a lost outcome is found out; see `BeginOperationRequest.settling`. */
@@ -93,17 +94,15 @@ interface RouteMembers {
 /** Every POST takes an idempotency key. It has no effect if the route only reads. */
 export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
 
-export function listRoutes(
-  upstreams: Upstreams,
-  options: { stallTimeoutMs: number; idempotency: Idempotency },
-): Route[] {
+export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Route[] {
   const hub = hubs.createHubHandlers(upstreams);
   const folder = folders.createFolderHandlers(upstreams);
   const source = sources.createSourceHandlers(upstreams);
   const query = queries.createQueryHandlers(upstreams);
   const key = keys.createKeyHandlers(upstreams);
   const classifier = classifiers.createClassifierHandlers(upstreams);
-  const executeQuery = execute.createExecuteHandler(upstreams, options);
+  const executeQuery = execute.createExecuteHandler(upstreams, settings);
+  const readData = execute.createDataHandler(upstreams, settings);
   const summarizeTexts = summarize.createSummarizeHandler(upstreams);
   const listAudit = audit.createAuditHandler(upstreams);
   const paged = ['offset', 'limit'];
@@ -115,7 +114,7 @@ export function listRoutes(
     { method: 'GET', url: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: hubs.hub, handler: hub.get },
     { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', audit: 'by catalog', body: hubs.hubBody, versioned: true, answer: nothing, handler: hub.update },
     { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', audit: 'by catalog', query: ['recursive'], versioned: true, answer: nothing, handler: hub.remove },
-    { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', answer: hubs.node, handler: hub.contents },
+    { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', compressed: true, answer: hubs.node, handler: hub.contents },
     { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.archive },
     { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.unarchive },
 
@@ -129,11 +128,12 @@ export function listRoutes(
     { method: 'PUT', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Update a source', audit: 'by catalog', body: sources.updateSourceBody, versioned: true, answer: sources.source, handler: source.update },
     { method: 'DELETE', url: '/v1/sources/:sourceId', scope: 'sources:write', summary: 'Delete a source', audit: 'by catalog', versioned: true, answer: nothing, handler: source.remove },
     { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, answer: sources.sourceTest, handler: source.test },
-    { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', answer: sources.sourceSchema, handler: source.schema },
+    { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', compressed: true, answer: sources.sourceSchema, handler: source.schema },
 
     { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', body: queries.createQueryBody, settledBy: 'audit', answer: queries.createdQuery, handler: query.create },
     { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], answer: queries.queries, handler: query.list },
-    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', audit: 'query.execute', body: execute.executeBody, executes: true, answer: execute.execution, handler: executeQuery },
+    { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', audit: 'query.execute', body: execute.executeBody, executes: true, compressed: true, answer: execute.execution, handler: executeQuery },
+    { method: 'GET', url: '/v1/queries/:queryId/data', scope: 'queries:execute', summary: 'Execute a query that reads', audit: 'query.execute', query: [...dataOptions, 'variables'], pointers: execute.dataPointers, compressed: true, answer: execute.execution, handler: readData },
     { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: queries.query, handler: query.get },
     { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: nothing, handler: query.update },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: query.remove },

@@ -82,9 +82,9 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
-      const { classifierId } = request.params as { classifierId?: string };
-      const { queryId } = (request.body ?? {}) as { queryId?: string };
-      const resourceId = request.createdId ?? classifierId ?? queryId ?? '';
+      const { classifierId, queryId } = request.params as { classifierId?: string; queryId?: string };
+      const { queryId: executed } = (request.body ?? {}) as { queryId?: string };
+      const resourceId = request.createdId ?? classifierId ?? queryId ?? executed ?? '';
       const failed = status >= 400 || !reply.raw.writableFinished;
       counts.add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0 });
       if (counts.size >= entriesMax) void flush();

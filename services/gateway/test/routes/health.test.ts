@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, expect, it } from 'vitest';
+import { createCompression } from '../../src/answers/compression.ts';
 import { registerHealth } from '../../src/routes/health.ts';
 
 let app: FastifyInstance;
@@ -13,7 +14,11 @@ function open() {
   missing = [];
   draining = false;
   app = Fastify();
-  registerHealth(app, { parts, missing: async () => missing, draining: () => draining }, () => ({}));
+  registerHealth(
+    app,
+    { parts, missing: async () => missing, draining: () => draining },
+    { openApi: () => ({}), compression: createCompression({ enabled: true }) },
+  );
   return async (absent: string[]) => {
     missing = absent;
     const { statusCode, body } = await app.inject('/readyz');

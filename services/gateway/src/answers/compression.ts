@@ -1,0 +1,136 @@
+/**
+ * Compresses answers for clients that ask for it. Each chunk of a stream is flushed, so that the first rows leave at once.
+ * Compressors work in threads that look-ups of names need too, so their number is bounded; further answers go out
+ * uncompressed.
+ */
+
+import type { ServerResponse } from 'node:http';
+import type { Transform, Writable } from 'node:stream';
+import {
+  brotliCompress,
+  constants,
+  createBrotliCompress,
+  createGzip,
+  createZstdCompress,
+  gzip,
+  zstdCompress,
+} from 'node:zlib';
+import type { FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
+
+export interface Compressor {
+  pipeTo(response: ServerResponse): Writable;
+}
+
+export interface Compression {
+  /** Compresses a complete answer. Hooks that store the answer come before it. */
+  onSend: onSendHookHandler;
+  /** For a stream, whose headers are sent after this. Undefined if it is to be sent as it is. */
+  open(request: FastifyRequest, reply: FastifyReply, bytes?: number): Compressor | undefined;
+}
+
+type Coding = 'zstd' | 'br' | 'gzip';
+
+/** A smaller answer fits into one packet in any case. */
+const plainBytesMax = 1_024;
+/** Each needs up to 5 MB and one of libuv's four threads for some milliseconds a chunk. */
+export const compressorsMax = 32;
+
+const zstd = {
+  params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_windowLog]: 20 },
+};
+const brotli = {
+  params: {
+    [constants.BROTLI_PARAM_QUALITY]: 4,
+    [constants.BROTLI_PARAM_LGWIN]: 20,
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+  },
+};
+const level = { level: 5 };
+
+type Done = (err: Error | null, bytes: Buffer) => void;
+const compress: Record<Coding, (bytes: string | Buffer, done: Done) => void> = {
+  zstd: (bytes, done) => zstdCompress(bytes, zstd, done),
+  br: (bytes, done) => brotliCompress(bytes, brotli, done),
+  gzip: (bytes, done) => gzip(bytes, level, done),
+};
+const createStream: Record<Coding, () => Transform> = {
+  zstd: () => createZstdCompress({ ...zstd, flush: constants.ZSTD_e_flush }),
+  br: () => createBrotliCompress({ ...brotli, flush: constants.BROTLI_OPERATION_FLUSH }),
+  gzip: () => createGzip({ ...level, flush: constants.Z_SYNC_FLUSH }),
+};
+
+export function createCompression({ enabled }: { enabled: boolean }): Compression {
+  let running = 0;
+  const codingFor = (request: FastifyRequest, reply: FastifyReply): Coding | undefined => {
+    const accepted = request.headers['accept-encoding'];
+    // Nothing caches answers to POST, so those need the header only if it had an effect.
+    if (accepted !== undefined || request.method !== 'POST') addVary(reply, 'accept-encoding');
+    if (accepted === undefined || running >= compressorsMax || request.method === 'HEAD') return undefined;
+    return chooseCoding(String(accepted));
+  };
+  return {
+    onSend: (request, reply, payload, done) => {
+      const coding = enabled && reply.statusCode === 200 ? codingFor(request, reply) : undefined;
+      if (coding === undefined || !isText(payload) || Buffer.byteLength(payload) <= plainBytesMax)
+        return done();
+      running++;
+      compress[coding](payload, (err, bytes) => {
+        running--;
+        if (err) return done();
+        const etag = reply.getHeader('etag');
+        if (typeof etag === 'string') reply.header('etag', etag.replace(/"$/, `-${coding}"`));
+        reply.header('content-encoding', coding);
+        done(null, bytes);
+      });
+    },
+
+    open: (request, reply, bytes = Number.POSITIVE_INFINITY) => {
+      const coding = enabled ? codingFor(request, reply) : undefined;
+      if (coding === undefined || bytes <= plainBytesMax) return undefined;
+      reply.header('content-encoding', coding);
+      running++;
+      const stream = createStream[coding]();
+      stream.on('close', () => running--);
+      return {
+        pipeTo: (response) => {
+          stream.on('error', () => response.destroy());
+          response.on('close', () => stream.destroy());
+          stream.pipe(response);
+          return stream;
+        },
+      };
+    },
+  };
+}
+
+const isText = (payload: unknown): payload is string | Buffer =>
+  typeof payload === 'string' || payload instanceof Buffer;
+
+/** Adds a name to the header `Vary`, which the CORS plugin may have set. */
+export function addVary(reply: FastifyReply, name: string): void {
+  const names = reply.getHeader('vary');
+  reply.header('vary', names === undefined ? name : `${names}, ${name}`);
+}
+
+/** In the order of preference: the one that needs the least CPU comes first. */
+const codings: readonly Coding[] = ['zstd', 'br', 'gzip'];
+
+/** The accepted coding with the most weight (RFC 9110, 12.5.3); undefined for none, or if `identity` has more. */
+export function chooseCoding(accepted: string): Coding | undefined {
+  const weights = new Map<string, number>();
+  for (const part of accepted.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = part.trim().split(/\s*;\s*/);
+    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
+    if (!weights.has(name)) weights.set(name, Number(weight ?? 1));
+  }
+  let best: Coding | undefined;
+  let most = weights.get('identity') ?? 0;
+  for (const coding of codings) {
+    const weight = weights.get(coding) ?? weights.get('*') ?? 0;
+    if (weight > most || (weight === most && weight > 0 && best === undefined)) {
+      best = coding;
+      most = weight;
+    }
+  }
+  return best;
+}

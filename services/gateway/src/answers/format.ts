@@ -1,0 +1,50 @@
+/** The formats of rows, and the choice of one by the header `Accept`. */
+
+import { Format } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/call/error';
+
+export interface OutputFormat {
+  format: Format;
+  contentType: string;
+}
+
+/** The first is preferred if the caller has no preference. */
+const formats = new Map<string, OutputFormat>([
+  ['application/json', { format: Format.FORMAT_JSON, contentType: 'application/json; charset=utf-8' }],
+  [
+    'application/x-ndjson',
+    { format: Format.FORMAT_NDJSON, contentType: 'application/x-ndjson; charset=utf-8' },
+  ],
+  ['text/csv', { format: Format.FORMAT_CSV, contentType: 'text/csv; charset=utf-8; header=present' }],
+]);
+const json = formats.get('application/json') as OutputFormat;
+
+/** What a range of `Accept` says of the types in it. */
+interface Wish {
+  weight: number;
+  place: number;
+}
+
+/** The format that `Accept` gives the most weight, then the first; of the ranges it is in, the narrowest counts. */
+export function chooseFormat(accept: string | undefined): OutputFormat {
+  if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
+  const wishes = new Map<string, Wish>();
+  for (const [place, part] of accept.toLowerCase().split(',').entries()) {
+    const [range = '', ...parameters] = part.trim().split(/\s*;\s*/);
+    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
+    if (!wishes.has(range)) wishes.set(range, { weight: Number(weight ?? 1), place });
+  }
+  const wishOf = (type: string) =>
+    wishes.get(type) ?? wishes.get(`${type.split('/', 1)[0]}/*`) ?? wishes.get('*/*');
+  let best: (Wish & { written: OutputFormat }) | undefined;
+  for (const [type, written] of formats) {
+    const wish = wishOf(type);
+    if (wish === undefined || !(wish.weight > (best?.weight ?? 0) || isSooner(wish, best))) continue;
+    best = { ...wish, written };
+  }
+  if (best !== undefined) return best.written;
+  throw new HubError('NOT_ACCEPTABLE', 'Answers come as application/json, application/x-ndjson or text/csv.');
+}
+
+const isSooner = (wish: Wish, best: Wish | undefined): boolean =>
+  best !== undefined && wish.weight === best.weight && wish.place < best.place;

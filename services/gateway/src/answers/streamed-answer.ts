@@ -1,0 +1,182 @@
+/** Passes the bytes of an execution's answer from the executor to the client. */
+
+import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { Format } from '@datahub/proto/executor/v1/executor';
+import { toHubError } from '@datahub/service-kit/call/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerBytesMax, type Idempotency } from '../http/idempotency.ts';
+import type { Compression } from './compression.ts';
+import type { OutputFormat } from './format.ts';
+
+const textBytesMax = 8_192;
+/** Says that a limit cut the rows of a CSV answer. */
+const truncatedTrailer = 'x-truncated';
+
+export interface AnswerSettings {
+  stallTimeoutMs: number;
+  idempotency: Idempotency;
+  compression: Compression;
+}
+
+interface AnswerOptions {
+  settings: AnswerSettings;
+  format: OutputFormat;
+}
+
+/**
+ * Sends a small answer, which is one chunk, in one piece with its length, and streams a larger one. When a failure comes
+ * after the first chunk was sent, it destroys the connection, so that the client cannot take the answer for complete.
+ */
+export class StreamedAnswer implements ExecutionReply {
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  readonly #response: ServerResponse;
+  /** What the bytes are written to: the response, or a compressor before it. */
+  #sink: Writable;
+  readonly #options: AnswerOptions;
+  #truncated = false;
+  #timings: string | undefined;
+  /** The whole answer, where it is one chunk. */
+  #whole: Buffer | undefined;
+  #streaming = false;
+  #onDrain: () => void = () => {};
+  #stall: NodeJS.Timeout | undefined;
+  /** What was streamed so far, for an idempotency key. Undefined without a key, or if it is too large to store. */
+  #sent: Buffer[] | undefined;
+  #sentBytes = 0;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, options: AnswerOptions) {
+    this.#request = request;
+    this.#reply = reply;
+    this.#response = reply.raw;
+    this.#sink = reply.raw;
+    this.#options = options;
+    if (request.operationId !== undefined) this.#sent = [];
+  }
+
+  chunk(bytes: Buffer, last = false): boolean {
+    if (last && !this.#streaming) {
+      this.#whole = bytes;
+      return true;
+    }
+    this.#startStream();
+    return this.#write(bytes);
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  unknownContext(names: string): void {
+    this.#reply.header('x-datahub-unknown-context', names);
+  }
+
+  timings(metrics: string): void {
+    this.#timings = metrics;
+  }
+
+  truncated(): void {
+    this.#truncated = true;
+  }
+
+  /** Before the first byte the failure is the answer. After it the connection is destroyed. */
+  async fail(err: unknown): Promise<FastifyReply> {
+    clearTimeout(this.#stall);
+    if (!this.#streaming) throw err;
+    this.#request.failedWith = toHubError(err).code;
+    this.#response.destroy();
+    await this.#settle(undefined);
+    return this.#reply;
+  }
+
+  /** Returns a small answer for Fastify to send, or ends a streamed one. */
+  finish(): string | Buffer | Promise<FastifyReply> {
+    clearTimeout(this.#stall);
+    const cut = this.#truncated && this.#trailer;
+    const whole = this.#whole;
+    if (cut) {
+      // Only a streamed answer can have a trailer.
+      this.#startStream(whole?.length);
+      if (whole !== undefined) this.#write(whole);
+    }
+    if (this.#streaming) return this.#end(cut);
+    this.#reply.header('content-type', this.#options.format.contentType);
+    if (this.#timings !== undefined) {
+      const totalMs = performance.now() - this.#request.context.startedAt;
+      this.#reply.header(
+        'server-timing',
+        `${this.#timings}, total;dur=${Math.round(totalMs * 1_000) / 1_000}`,
+      );
+    }
+    // Node sends a string together with the head, in one write.
+    return whole === undefined ? '' : whole.length <= textBytesMax ? whole.toString() : whole;
+  }
+
+  /** Answers HEAD: the headers that are known without running the query. */
+  headers(): FastifyReply {
+    this.#sendHeaders();
+    this.#response.end();
+    return this.#reply;
+  }
+
+  /** HTTP/1.0 has neither chunks nor trailers. */
+  get #trailer(): boolean {
+    return this.#options.format.format === Format.FORMAT_CSV && this.#request.raw.httpVersion !== '1.0';
+  }
+
+  async #end(cut: boolean): Promise<FastifyReply> {
+    await this.#settle(cut);
+    if (cut) this.#response.addTrailers({ [truncatedTrailer]: 'true' });
+    this.#sink.end();
+    return this.#reply;
+  }
+
+  /** Streamed answers do not pass the hook that stores other answers for idempotency keys. */
+  async #settle(cut: boolean | undefined): Promise<void> {
+    const { idempotency } = this.#options.settings;
+    if (this.#request.operationId === undefined) return;
+    const whole = cut === false && this.#sent !== undefined ? Buffer.concat(this.#sent) : undefined;
+    const unstored = cut ? 'The answer was truncated CSV, which cannot be sent again correctly.' : undefined;
+    // The answer stays valid. The record stays open, and a repeat is told that the outcome is unknown.
+    await idempotency.finish(this.#request, this.#reply, { payload: whole, unstored }).catch(() => {});
+  }
+
+  /** `bytes`: the length of the answer, if it is known. */
+  #startStream(bytes?: number): void {
+    if (this.#streaming) return;
+    this.#streaming = true;
+    if (this.#timings !== undefined) this.#reply.header('server-timing', this.#timings);
+    if (this.#trailer) this.#reply.header('trailer', truncatedTrailer);
+    const compressor = this.#options.settings.compression.open(this.#request, this.#reply, bytes);
+    this.#sendHeaders();
+    this.#sink = compressor?.pipeTo(this.#response) ?? this.#response;
+    this.#sink.on('drain', () => {
+      clearTimeout(this.#stall);
+      this.#onDrain();
+    });
+  }
+
+  #sendHeaders(): void {
+    this.#reply.header('content-type', this.#options.format.contentType).hijack();
+    for (const [name, value] of Object.entries(this.#reply.getHeaders())) {
+      if (value !== undefined) this.#response.setHeader(name, value);
+    }
+    this.#response.writeHead(200);
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#sentBytes += bytes.length;
+    if (this.#sentBytes > answerBytesMax) this.#sent = undefined;
+    else this.#sent?.push(bytes);
+  }
+
+  #write(bytes: Buffer): boolean {
+    this.#keep(bytes);
+    if (this.#response.destroyed || this.#sink.write(bytes)) return true;
+    clearTimeout(this.#stall);
+    this.#stall = setTimeout(() => this.#response.destroy(), this.#options.settings.stallTimeoutMs);
+    return false;
+  }
+}

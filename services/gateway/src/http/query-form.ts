@@ -1,0 +1,81 @@
+/** The query string of `GET /v1/queries/:queryId/data`: values of variables, and options of the execution. */
+
+import type { FormValue } from '@datahub/proto/executor/v1/executor';
+import type { FastifyRequest } from 'fastify';
+import { flagValues } from './query-params.ts';
+import { type Fault, validationError } from './request-error.ts';
+
+export interface DataOptions {
+  maxRows?: number;
+  numbers?: 'auto' | 'string';
+  meta?: boolean;
+}
+
+const optionPrefix = 'options.';
+const rowsMax = 4_294_967_295;
+
+const rules: Record<string, { must: string; read(text: string): DataOptions | undefined }> = {
+  'options.maxRows': {
+    must: `must be a whole number from 0 to ${rowsMax}`,
+    read: (text) =>
+      /^\d{1,10}$/.test(text) && Number(text) <= rowsMax ? { maxRows: Number(text) } : undefined,
+  },
+  'options.numbers': {
+    must: 'must be auto or string',
+    read: (text) => (text === 'auto' || text === 'string' ? { numbers: text } : undefined),
+  },
+  'options.meta': {
+    must: 'must be 1 or 0',
+    read: (text) => {
+      const meta = flagValues.get(text);
+      return meta === undefined ? undefined : { meta };
+    },
+  },
+};
+export const dataOptions = Object.keys(rules);
+
+/** Names of variables have no dot, so options never hide one. Throws VALIDATION. */
+export function readDataQuery({ url }: FastifyRequest): { values: FormValue[]; options: DataOptions } {
+  const values: FormValue[] = [];
+  const faults: Fault[] = [];
+  const seen = new Set<string>();
+  let options: DataOptions = {};
+  for (const { name, value } of decodeForm(url)) {
+    if (!name.startsWith(optionPrefix)) {
+      values.push({ name, value });
+      continue;
+    }
+    const option = Object.hasOwn(rules, name) ? rules[name]?.read(value) : undefined;
+    const detail = seen.has(name) ? 'must be sent once' : option === undefined ? faultOf(name) : undefined;
+    seen.add(name);
+    if (detail === undefined) options = { ...options, ...option };
+    else faults.push({ pointer: `query/${name.slice(0, 100)}`, detail });
+  }
+  if (faults.length > 0) throw validationError(faults);
+  return { values, options };
+}
+
+const faultOf = (name: string): string =>
+  (Object.hasOwn(rules, name) ? rules[name]?.must : undefined) ??
+  `is unknown; the options are ${dataOptions.join(', ')}`;
+
+/** As in `application/x-www-form-urlencoded`, but malformed UTF-8 is refused instead of replaced. */
+function decodeForm(url: string): FormValue[] {
+  const start = url.indexOf('?');
+  if (start === -1) return [];
+  try {
+    return url
+      .slice(start + 1)
+      .split('&')
+      .filter((part) => part !== '')
+      .map((part) => {
+        const equals = part.indexOf('=');
+        if (equals === -1) return { name: decode(part), value: '' };
+        return { name: decode(part.slice(0, equals)), value: decode(part.slice(equals + 1)) };
+      });
+  } catch {
+    throw validationError([{ pointer: 'query', detail: 'must be UTF-8 in valid percent-encoding' }]);
+  }
+}
+
+const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));
