@@ -24,6 +24,7 @@ import {
   readServerState,
   recovery,
   type ServerState,
+  type SessionSetup,
   sessionBlocks,
   undo,
 } from './session.ts';
@@ -52,8 +53,7 @@ export class PostgresConnection implements Connection {
   readonly #wire: Wire;
   readonly #session: Session;
   readonly #statements: Statements;
-  #sessionReset = '';
-  #isDirect = false;
+  #setup: SessionSetup = { reset: '', isDirect: false };
   #timeoutMs = -1;
   #broken = false;
   #running = false;
@@ -67,8 +67,7 @@ export class PostgresConnection implements Connection {
     this.serverVersion = session.serverVersion;
     this.#wire = session.wire;
     const { blocks } = session;
-    const around = blocks && (() => blocks.block('read', describeTimeoutMs));
-    this.#statements = new Statements(this.#wire, around);
+    this.#statements = new Statements(this.#wire, blocks && (() => blocks.block('read', describeTimeoutMs)));
   }
 
   get broken(): boolean {
@@ -82,9 +81,7 @@ export class PostgresConnection implements Connection {
   /** What every session of the hub is set to. */
   async initialize(): Promise<void> {
     if (this.#session.blocks !== undefined) return;
-    const setup = await prepareSession(this.#wire, this.#statements, this.#session);
-    this.#sessionReset = setup.reset;
-    this.#isDirect = setup.isDirect;
+    this.#setup = await prepareSession(this.#wire, this.#statements, this.#session);
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
@@ -126,7 +123,7 @@ export class PostgresConnection implements Connection {
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
     const before = blocks === undefined ? this.#setTimeout(timeoutMs) : [];
     // An error of what comes before would need no recovery.
-    const isDirect = this.#isDirect && kind === 'read' && before.length === 0;
+    const isDirect = this.#setup.isDirect && kind === 'read' && before.length === 0;
     const block = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
     const reader = new ResultReader({
       prepared,
@@ -165,7 +162,7 @@ export class PostgresConnection implements Connection {
    * own unseen by its text: it is forgotten after every write, in the same trip.
    */
   #resetQuery(): Buffer {
-    return protocol.query(`${this.#sessionReset};SET statement_timeout = ${this.#timeoutMs}`);
+    return protocol.query(`${this.#setup.reset};SET statement_timeout = ${this.#timeoutMs}`);
   }
 
   /** A session that cannot be reset is not used again. */
