@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, matchesGlob } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { parseDockerfile, readIgnore } from '../../deploy/dockerfile-steps.ts';
 import { services, targets } from '../../deploy/stage-image.ts';
 
@@ -62,6 +63,27 @@ describe('deploy/Dockerfile', () => {
 
   it('contains only instructions that deploy/stage-image.ts can run', () => {
     expect(() => parseDockerfile('FROM a\nADD b c')).toThrow('ADD is not supported');
+  });
+});
+
+describe('deploy/compose.yaml', () => {
+  const { services: containers, volumes } = parse(readFileSync(join(root, 'deploy/compose.yaml'), 'utf8'));
+
+  it('builds the target hub, reachable from this machine only', () => {
+    expect(containers.hub.build).toEqual({ context: '..', dockerfile: 'deploy/Dockerfile', target: 'hub' });
+    expect(containers.hub.ports).toEqual(['127.0.0.1:8080:8080']);
+  });
+
+  it('has a health check, a volume and no password for each', () => {
+    expect(Object.keys(containers)).toEqual(['hub', 'postgres', 'mongodb']);
+    for (const [name, { healthcheck, volumes: mounted, environment }] of Object.entries<any>(containers)) {
+      // The check of the hub is in its image.
+      expect([name, healthcheck !== undefined]).toEqual([name, name !== 'hub']);
+      expect(Object.keys(volumes)).toContain(mounted[0].split(':')[0]);
+      expect(JSON.stringify(environment)).toMatch(/\$\{(POSTGRES|MONGODB)_PASSWORD:\?/);
+    }
+    const healthy = { condition: 'service_healthy' };
+    expect(containers.hub.depends_on).toEqual({ mongodb: healthy, postgres: healthy });
   });
 });
 
