@@ -56,7 +56,7 @@ test('services that run apart need a sealing key, and say so without showing one
     'secret-without-form',
   );
   expect(() => sealing({ DATAHUB_SEALING_PRIVATE_KEYS: 'secret-without-form' })).toThrow(
-    'sealing key has the form',
+    'must have the form',
   );
   expect(sealing({ DATAHUB_SEALING_KEY_FILE: '/keys' })).toEqual({ privateKeys: [], keyFile: '/keys' });
 });
