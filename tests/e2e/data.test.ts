@@ -133,6 +133,22 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     await expect.poll(count, { timeout: 12_000, interval: 250 }).toBe(2);
   });
 
+  it('takes a key of the hub’s own pages from their GETs, which have no Origin', async () => {
+    const keyFor = async (origin: string) =>
+      (await api.ok(api.post('/v1/keys', { name: 'page', limits: { origins: [origin] } }))).key;
+    const [own, other] = [await keyFor('https://hub.example'), await keyFor('https://shop.example')];
+    const from = async (key: string, headers: Record<string, string>) =>
+      (await read('?region=x', { key, headers })).status;
+    const sameOrigin = { 'sec-fetch-site': 'same-origin' };
+    expect(await from(own, sameOrigin)).toBe(200);
+    expect(await from(own, { 'sec-fetch-site': 'same-site' })).toBe(403);
+    expect(await from(own, {})).toBe(403);
+    expect(await from(own, { ...sameOrigin, origin: 'https://shop.example' })).toBe(403);
+    expect(await from(other, sameOrigin)).toBe(403);
+    const posted = await api.post('/v1/queries/execute', { queryId }, { key: own, headers: sameOrigin });
+    expect(posted.status).toBe(403);
+  });
+
   it('says how long it took', async () => {
     const shape = /^queue;dur=[\d.e-]+, connect;dur=[\d.e-]+, db;dur=[\d.e-]+, total;dur=[\d.e-]+$/;
     expect((await read('?region=x')).headers.get('server-timing')).toMatch(shape);

@@ -25,6 +25,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     DATAHUB_DATA_DIR: dataDir,
     DATAHUB_API_KEY: key,
     DATAHUB_DEMO: '0',
+    DATAHUB_PUBLIC_ORIGIN: 'https://hub.example',
     DATAHUB_LOG_LEVEL: env.DATAHUB_LOG_LEVEL ?? 'error',
     ...(env.HUB_STORE === 'mongodb' ? { DATAHUB_STORE_URL: mongoUrl(env.MONGODB_URL, storeName) } : {}),
     ...(env.HUB_EDGE === undefined ? {} : { DATAHUB_EDGE: env.HUB_EDGE }),
