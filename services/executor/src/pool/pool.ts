@@ -86,13 +86,13 @@ export class Pool implements GrowingPool {
 
   /** True if one more execution is not expected to have a connection within `waitMs`. */
   private isQueueFull(waitMs: number): boolean {
-    const { size } = this.queue;
     // One for each connection waits in any case, so that none is idle between two executions of a slow source.
-    if (size < this.settings.sizeMax) return false;
+    if (this.queue.size < this.settings.sizeMax) return false;
     const now = this.deps.now();
-    const mayGrow = now >= this.growAt && !this.deps.budget.isWaitingForRoom(this);
+    const isHeldBack = now < this.growAt || this.deps.budget.isWaitingForRoom(this);
+    const mayGrow = this.members.size === 0 || !isHeldBack;
     const further = mayGrow ? this.settings.sizeMax - this.members.size : this.opening.size;
-    return size >= this.estimator.servedWithin(waitMs, further, now);
+    return this.queue.size >= this.estimator.servedWithin(waitMs, further, now);
   }
 
   /** Returns a connection to the pool, which closes it if it is broken or expired. */

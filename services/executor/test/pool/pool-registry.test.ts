@@ -203,6 +203,16 @@ test.each([
   expect(registry.stats.waiting).toBe(0);
 });
 
+test('executions wait for a source without a connection while the other sources of the account use all', async () => {
+  const { registry } = setup({ connectionsPerAccountMax: 1 });
+  const running = await registry.pool(from('s1')).acquire(ask());
+  const waiting = Array.from({ length: 20 }, () => registry.pool(from('s2')).acquire(ask()));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(registry.stats).toMatchObject({ waiting: 20, busy: 1 });
+  registry.pool(from('s1')).release(running);
+  for (const lease of waiting) registry.pool(from('s2')).release(await lease);
+});
+
 test('after closing nothing is opened, for new sources either', async () => {
   const { registry, opened } = setup();
   await registry.close(0);
