@@ -1,4 +1,4 @@
-/** MongoDB's messages as far as a log-in and a find, with whatever harm may come in between. */
+/** Hostile MongoDB servers: they speak the protocol up to a log-in and a find, and misbehave on the way. */
 
 import type { Socket } from 'node:net';
 import { Binary, BSON, type Document } from 'mongodb';
@@ -9,14 +9,14 @@ const opReply = 1;
 const opQuery = 2_004;
 const opMsg = 2_013;
 const beforeBodyBytes = 21;
-/** Of a greeting in the old form: flags, `admin.$cmd` with its end, and two numbers. */
+/** Before the document of an OP_QUERY greeting: flags, `admin.$cmd` with its zero, and two numbers. */
 const beforeQueryBytes = 16 + 4 + 11 + 8;
 const beforeReplyBytes = 36;
 const gibibyte = 1_073_741_824;
 
 export const messageLength = (bytes: Buffer) => (bytes.length < 16 ? 0 : bytes.readInt32LE(0));
 
-/** The id of a greeting in the old form, which is answered in that form, is negative. */
+/** `requestId` is negative for a request in OP_QUERY, which is answered by OP_REPLY. */
 export function toReply(body: Uint8Array, requestId: number): Buffer {
   const isOld = requestId < 0;
   const head = Buffer.alloc(isOld ? beforeReplyBytes : beforeBodyBytes);
@@ -27,7 +27,7 @@ export function toReply(body: Uint8Array, requestId: number): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** By the name of a command, what answers it: a document, or what is done with the socket. */
+/** The reply to each command by its name: a document, or a function that writes to the socket. */
 export type Replies = Record<string, Document | ((socket: Socket, command: Document, id: number) => void)>;
 
 export const hello: Document = {
@@ -49,7 +49,7 @@ const friendly: Replies = {
   find: { ok: 1, cursor: { id: 0n, ns: 'd.c', firstBatch: [{ a: 1 }] } },
 };
 
-/** Closes on what it knows no answer to, as it does on the TLS that it has not. */
+/** Closes the connection at an unknown command and at a TLS handshake. */
 export function converse(replies: Replies): (socket: Socket) => void {
   const known: Replies = { ...friendly, ...replies };
   return (socket) => {
@@ -67,12 +67,12 @@ export function converse(replies: Replies): (socket: Socket) => void {
   };
 }
 
-/** The log-in is left out of, where a play is about what comes after it. */
+/** Ends the log-in at once, for plays about what follows it. */
 const proven = {
   saslStart: { ok: 1, conversationId: 1, done: true, payload: new Binary(Buffer.from('')) },
 };
 
-/** A reply whose document says one length and has another. */
+/** A reply whose document has another length than it states. */
 function crooked(change: (body: Buffer) => void) {
   return (socket: Socket, _command: Document, id: number) => {
     const body = Buffer.from(BSON.serialize({ ok: 1, cursor: { id: 0n, firstBatch: [{ a: 'text' }] } }));
@@ -88,14 +88,13 @@ const announced = (bytes: number) => (socket: Socket, _command: Document, id: nu
   flood(socket, noise);
 };
 
-const play = (name: string, codes: string[], replies: Replies, lasts = false): Play => ({
+const play = (name: string, codes: string[], replies: Replies): Play => ({
   name,
   play: converse(replies),
   codes,
-  ...(lasts ? { lasts } : {}),
 });
 
-/** Every source of these logs in, and none of these servers can prove that it knows the password: nothing is run there. */
+/** None of these servers can prove that it knows the password, so the hub sends no statement to them. */
 export const mongodbPlays: Play[] = [
   { name: 'says nothing', play: () => {}, codes: ['SOURCE_UNREACHABLE'], lasts: true },
   {
@@ -113,12 +112,12 @@ export const mongodbPlays: Play[] = [
   }),
   play('announces a negative length', ['SOURCE_UNREACHABLE'], { hello: announced(-2) }),
   play('announces 16 MB at the greeting', ['SOURCE_UNREACHABLE'], { hello: announced(16_000_000) }),
-  play(
-    'drips its greeting',
-    ['SOURCE_UNREACHABLE'],
-    { hello: (socket) => drip(socket, Buffer.alloc(64, 1), 20) },
-    true,
-  ),
+  {
+    ...play('sends its greeting byte by byte', ['SOURCE_UNREACHABLE'], {
+      hello: (socket) => drip(socket, Buffer.alloc(64, 1), 20),
+    }),
+    lasts: true,
+  },
   play('is older than its protocol', ['SOURCE_UNREACHABLE'], { hello: { ...hello, maxWireVersion: 2 } }),
   play('answers with a document that is shorter than it says', ['SOURCE_UNREACHABLE'], {
     hello: crooked((body) => body.writeInt32LE(1_000, 0)),

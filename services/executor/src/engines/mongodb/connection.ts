@@ -1,4 +1,4 @@
-/** One session at MongoDB: commands, and what their cursors give, straight into the sink. */
+/** One session at MongoDB. It runs commands and writes the documents of their cursors directly into the sink. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import {
@@ -30,18 +30,18 @@ export interface Session {
   session: ClientSession;
   database: string;
   readPreference: ReadPreference;
-  /** False where the hub logs in nowhere. */
+  /** False if the source has no authentication. */
   hasUser: boolean;
   rowBytesMax: number;
 }
 
-/** Documents a reply: few at first, so that the first bytes come soon. */
+/** Documents per reply. The first reply has few, so that the first bytes arrive early. */
 const batchSizes = { first: 101, next: 1_000 };
 
 export class MongodbConnection implements Connection {
   readonly serverVersion: string;
   readonly #session: Session;
-  /** Aborted when this is closed: the driver then cuts the socket that a command waits at. */
+  /** Aborted on close. The driver then closes the socket of the pending command. */
   readonly #open = new AbortController();
   readonly #onLost: () => void;
   #broken = false;
@@ -112,13 +112,13 @@ export class MongodbConnection implements Connection {
         await this.#untilTaken(sink);
       }
     } finally {
-      // What was stopped, or lost its connection, has no cursor any more.
+      // A cancelled command and a lost connection leave no cursor.
       if (!this.#cancelling && !this.#broken) await cursor.close();
     }
     return rows.end();
   }
 
-  /** Resolves when the receiver has caught up, or when the execution is stopped. */
+  /** Resolves when the sink has drained, or when the execution is cancelled. */
   async #untilTaken(sink: RowSink): Promise<void> {
     if (sink.full) {
       await new Promise<void>((resolve) => {
@@ -133,7 +133,7 @@ export class MongodbConnection implements Connection {
     const insertId = named(command);
     const timed = { ...command, maxTimeMS: Math.ceil(statementTimeoutMs) };
     const reply = await this.#ask(timed, ReadPreference.primary).then(BSON.deserialize, (err) => {
-      // The driver takes a write that could not be confirmed for one that failed, whatever it did.
+      // The driver reports an unconfirmed write as failed, although it may have taken effect.
       if (err instanceof MongoWriteConcernError) return err.result;
       throw err;
     });
@@ -157,13 +157,13 @@ export class MongodbConnection implements Connection {
     return lease.source.client.db(database);
   }
 
-  /** The whole reply of a command that went well. */
+  /** The whole reply of a successful command. */
   #ask(command: Document, readPreference: ReadPreference): Promise<Buffer> {
     const { session } = this.#session;
     return rawReply(this.#db, command, { session, readPreference, signal: this.#open.signal });
   }
 
-  /** What is left of a reply that is not what it says cannot be trusted. */
+  /** After a malformed reply the rest of the stream cannot be trusted. */
   #told(caught: unknown): unknown {
     if (isMisread(caught)) this.close();
     const err = toRunError(caught, this.#session);
@@ -171,7 +171,7 @@ export class MongodbConnection implements Connection {
     return err;
   }
 
-  /** On another socket of the client. Where that may not reach the same server, the caller has the connection cut. */
+  /** Runs on another socket of the client. If that may reach another server, the caller closes the connection instead. */
   async cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
     const { lease, session } = this.#session;
@@ -188,12 +188,16 @@ export class MongodbConnection implements Connection {
     }
   }
 
-  /** Documents have no columns until they are there. */
+  /** MongoDB has no result columns before a command runs. */
   describe(): Promise<Signature> {
     return Promise.reject(
-      new HubError('OPTION_REFUSED', 'MongoDB does not tell the fields of an answer before it is there.', {
-        retryable: false,
-      }),
+      new HubError(
+        'OPTION_REFUSED',
+        'MongoDB cannot describe the fields of a result before the command runs.',
+        {
+          retryable: false,
+        },
+      ),
     );
   }
 

@@ -1,4 +1,4 @@
-/** What MongoDB says → our errors. Its own words pass only where the command's text caused them, without values. */
+/** Converts errors of MongoDB. The server's message is passed on only if the command's text caused it, and without values. */
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import {
@@ -17,7 +17,7 @@ import { logInRefused } from '../shared/login-guard.ts';
 interface Rule {
   code: ErrorCode;
   retryable: boolean;
-  /** Undefined: the server's words, masked. */
+  /** Undefined: the server's message, redacted. */
   text?: string;
 }
 
@@ -25,18 +25,18 @@ const stopped: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The c
 const tryAgain: Rule = {
   code: 'SQL_REJECTED',
   retryable: true,
-  text: 'The database could not finish the command beside others. Try again.',
+  text: 'The command conflicted with a concurrent one. Try again.',
 };
 const otherServer: Rule = {
   code: 'SOURCE_UNREACHABLE',
   retryable: true,
-  text: 'This server of the source takes no such command now: it is not the primary of its replica set. Name the set in replicaSet, or give the host of the primary or of a mongos.',
+  text: 'This server cannot run the command because it is not the primary of its replica set. Set replicaSet, or use the host of the primary or of a mongos.',
 };
 const logIn: Rule = { code: 'SOURCE_AUTH', retryable: false, text: logInRefused };
 const duplicate: Rule = {
   code: 'CONSTRAINT',
   retryable: false,
-  text: 'The database refuses the command: a document with the same value of a unique index is there already.',
+  text: 'The database rejected the command: a document with the same value of a unique index already exists.',
 };
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
@@ -45,7 +45,7 @@ const rules: Record<number, Rule> = {
   13: {
     code: 'SQL_REJECTED',
     retryable: false,
-    text: 'The database refuses the command: the user of the source may not do that.',
+    text: 'The database rejected the command: the user of the source lacks the permission.',
   },
   18: logIn,
   43: stopped,
@@ -56,7 +56,7 @@ const rules: Record<number, Rule> = {
   121: {
     code: 'CONSTRAINT',
     retryable: false,
-    text: 'The database refuses the command: a document does not fit the rules of its collection.',
+    text: 'The database rejected the command: a document failed the validation of its collection.',
   },
   189: otherServer,
   202: stopped,
@@ -77,7 +77,7 @@ export interface ServerError {
   message: string;
 }
 
-/** The error of a reply, or the first of a write's documents; undefined when all went well. */
+/** The error of a reply, or of the first document of a write that failed; undefined if there is none. */
 export function errorOf(reply: Document): ServerError | undefined {
   const { ok, code, errmsg, writeErrors, writeConcernError } = reply;
   const found = Number(ok) === 1 ? (writeErrors?.[0] ?? writeConcernError) : { code, errmsg };
@@ -93,22 +93,22 @@ export function toHubError({ code, message }: ServerError, written = 0): HubErro
   });
 }
 
-/** A write that its server could not pass on to the others it should be on. */
+/** The error of a write that was not replicated to enough servers. */
 export function unknownOutcome(): HubError {
   return new HubError(
     'SOURCE_BROKEN',
-    'The source carried the command out, but could not confirm that it is on enough of its servers: its outcome is unknown. Look at the source before you repeat it.',
+    'The source ran the command, but could not confirm that it was replicated to enough servers, so its outcome is unknown. Check the data before you repeat it.',
     { retryable: false },
   );
 }
 
-/** Messages are shorter; a server that sends more wants to see how long it is looked at. */
+/** Real messages are shorter. The limit bounds the time of the regular expressions on a hostile server's message. */
 const messageCharactersMax = 2_000;
 
-/** From the first mark to the last, for a value holds marks of its own; to the end where a line break is in the value. */
+/** From the first quote to the last, because a value can contain quotes, or to the end if the value contains a line break. */
 const marked = /\{(?:.*\}|.*$)|\[(?:.*\]|.*$)|"(?:.*"|.*$)|(?<![a-z])'(?:.*'|.*$)/gi;
 
-/** Values stand in braces, in quotes, or as numbers after a colon. */
+/** Values are in braces, in quotes, or numbers after a colon. */
 function mask(message: string): string {
   const [line = ''] = message.slice(0, messageCharactersMax).split('\n');
   const words = line
@@ -116,12 +116,12 @@ function mask(message: string): string {
     .replace(/: -?\d[\d.]*/g, ': …')
     .replace(/\.$/, '')
     .slice(0, 300);
-  return `The database refuses the command: ${words}.`;
+  return `The database rejected the command: ${words}.`;
 }
 
-/** A failure while connecting, by what it is. */
+/** The error of a failed connection. */
 export function toConnectError(err: unknown): HubError {
-  // Before the log-in is done nothing can have run.
+  // Before the log-in has finished, no command can have run.
   if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
   return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', {
     cause: err,
@@ -130,12 +130,12 @@ export function toConnectError(err: unknown): HubError {
   });
 }
 
-/** What a server says that wants a user and has none, or another one. */
+/** Error codes of a server that requires authentication, or rejects it. */
 const wantsUser = new Set([13, 18]);
 
 /**
- * What the driver says while it connects. What is no server's refusal and no lost connection is about the log-in: a
- * proof that does not hold, a mechanism that the server has not.
+ * Converts an error that the driver reports while it connects. Unless the server rejected a command or the connection
+ * was lost, the log-in failed: the server's proof is wrong, or it does not support the mechanism.
  */
 export function toLogInError(err: unknown, { user, authMechanism }: LogIn): HubError {
   if (err instanceof HubError || err instanceof MongoCompatibilityError) return toConnectError(err);
@@ -152,7 +152,7 @@ interface LogIn {
   authMechanism?: string;
 }
 
-/** Servers put users and hosts into their texts. */
+/** The server's message is left out, because it can contain users and hosts. */
 const hidden = (err: MongoServerError) => new Error(`code ${String(err.code)}`);
 
 const isLost = (err: MongoError) =>
@@ -160,7 +160,7 @@ const isLost = (err: MongoError) =>
   err instanceof MongoServerSelectionError ||
   err instanceof MongoUnexpectedServerResponseError;
 
-/** What the driver says of a command. */
+/** Converts an error that the driver reports for a command. */
 export function toRunError(err: unknown, { hasUser }: { hasUser: boolean }): HubError {
   if (err instanceof HubError) return err;
   if (err instanceof MongoServerError) {
@@ -168,21 +168,21 @@ export function toRunError(err: unknown, { hasUser }: { hasUser: boolean }): Hub
     return toHubError({ code: Number(err.code), message: String(err.errorResponse.errmsg ?? '') });
   }
   if (err instanceof MongoServerSelectionError) return noServerError(err);
-  // The command itself, before it was sent; what comes back is read by others.
+  // The driver could not encode the command. Replies are decoded elsewhere.
   if (err instanceof BSON.BSONError && !isMisread(err)) return unfitError(err);
   return brokenError(err);
 }
 
-/** Nothing was sent. */
+/** No server could be selected, so nothing was sent. */
 function noServerError(cause: MongoServerSelectionError): HubError {
   return new HubError(
     'SOURCE_UNREACHABLE',
-    'No server of the source takes this command now: its replica set has no member for it. Try again.',
+    'No member of the replica set can run this command now. Try again.',
     { cause, retryable: true },
   );
 }
 
-/** A reply that is not what it says it is. */
+/** The error of a malformed reply. */
 export function isMisread(err: unknown): boolean {
   return (
     err instanceof RangeError ||
@@ -195,7 +195,7 @@ export function isMisread(err: unknown): boolean {
 export function unfitError(cause: unknown): HubError {
   return new HubError(
     'SQL_REJECTED',
-    'The command holds a value that BSON cannot, such as an $oid that is none.',
+    'The command contains a value that BSON cannot encode, such as an invalid $oid.',
     { cause, retryable: false },
   );
 }
@@ -208,7 +208,7 @@ export function logInError(cause: unknown): HubError {
   });
 }
 
-/** What a connection died of: what is said of it already, else that it broke. */
+/** Why a connection was closed: `cause` if it is an error for users, else SOURCE_BROKEN. */
 export function brokenError(cause?: unknown): HubError {
   if (cause instanceof HubError) return cause;
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });

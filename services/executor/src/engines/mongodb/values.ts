@@ -17,7 +17,7 @@ import {
 } from '../../result/json-encoder.ts';
 import { documentEnd, textEnd, types, valueEnd } from './bson-reader.ts';
 
-/** MongoDB itself stops at less. */
+/** MongoDB's own limit is lower. */
 const depthMax = 250;
 const comma = 0x2c;
 const colon = 0x3a;
@@ -25,23 +25,28 @@ const colon = 0x3a;
 export class DocumentWriter {
   readonly #quoted: boolean;
   #depth = 0;
+  /** Where the current document or element is written. */
+  #out!: ByteWriter;
 
   constructor(numbers: 'auto' | 'string') {
     this.#quoted = numbers === 'string';
   }
 
-  /** A whole document as an object. */
+  /** Writes a document as a JSON object. */
   readonly document = (out: ByteWriter, source: Buffer, start: number): void => {
-    this.#members(out, source, start, true);
+    this.#out = out;
+    this.#members(source, start, true);
   };
 
-  /** One member's value, found from the byte of its type on; a field of a row of CSV. */
+  /** Writes the value of one element, whose type byte is at `start`; used for the fields of CSV rows. */
   readonly element = (out: ByteWriter, source: Buffer, start: number, end: number): void => {
+    this.#out = out;
     const at = textEnd(source, start + 1, end) + 1;
-    this.#value(out, source, source[start] as number, at, end);
+    this.#value(source, source[start] as number, at, end);
   };
 
-  #members(out: ByteWriter, source: Buffer, start: number, named: boolean): void {
+  #members(source: Buffer, start: number, named: boolean): void {
+    const out = this.#out;
     if (++this.#depth > depthMax) throw new RangeError('A document is nested too deep.');
     const end = documentEnd(source, start, source.length) - 1;
     writeAscii(out, named ? '{' : '[');
@@ -56,13 +61,14 @@ export class DocumentWriter {
         out.buffer[out.position++] = colon;
       }
       at = valueEnd(type, source, nameEnd + 1, end);
-      this.#value(out, source, type, nameEnd + 1, at);
+      this.#value(source, type, nameEnd + 1, at);
     }
     writeAscii(out, named ? '}' : ']');
     this.#depth--;
   }
 
-  #value(out: ByteWriter, source: Buffer, type: number, at: number, end: number): void {
+  #value(source: Buffer, type: number, at: number, end: number): void {
+    const out = this.#out;
     switch (type) {
       case types.string:
       case types.symbol:
@@ -76,10 +82,10 @@ export class DocumentWriter {
         writeDouble(out, source.readDoubleLE(at));
         break;
       case types.document:
-        this.#members(out, source, at, true);
+        this.#members(source, at, true);
         break;
       case types.array:
-        this.#members(out, source, at, false);
+        this.#members(source, at, false);
         break;
       case types.boolean:
         writeBoolean(out, source[at] !== 0);
@@ -95,37 +101,41 @@ export class DocumentWriter {
         writeAscii(out, dateText(source.readBigInt64LE(at)));
         break;
       case types.int64:
-        this.#digits(out, String(source.readBigInt64LE(at)));
+        this.#digits(String(source.readBigInt64LE(at)));
         break;
       case types.decimal:
-        this.#digits(out, new Decimal128(source.subarray(at, end)).toString());
+        this.#digits(new Decimal128(source.subarray(at, end)).toString());
         break;
       case types.binary:
         writeBinary(out, source, at, end);
         break;
       default:
-        writeText(out, otherText(type, source, at, end));
+        writeText(out, shellText(type, source, at, end));
     }
   }
 
-  #digits(out: ByteWriter, text: string): void {
+  #digits(text: string): void {
     const bytes = Buffer.from(text, 'latin1');
-    if (this.#quoted) writeQuoted(out, bytes, 0, bytes.length);
-    else writeDecimal(out, bytes, 0, bytes.length);
+    if (this.#quoted) writeQuoted(this.#out, bytes, 0, bytes.length);
+    else writeDecimal(this.#out, bytes, 0, bytes.length);
   }
 }
 
-/** JSON is UTF-8, and MongoDB keeps what it is given: other bytes fail the answer, rather than being changed in silence. */
+/** MongoDB may store strings that are not UTF-8. JSON cannot hold them, so they fail the answer instead of being altered. */
 function writeChecked(out: ByteWriter, source: Buffer, start: number, end: number): void {
   if (end - start > 0 && !isUtf8(source.subarray(start, end))) {
-    throw new HubError('SQL_REJECTED', 'A text of the answer is not UTF-8. Leave its field out.', {
-      retryable: false,
-    });
+    throw new HubError(
+      'SQL_REJECTED',
+      'A string of the answer is not UTF-8. Exclude its field from the projection.',
+      {
+        retryable: false,
+      },
+    );
   }
   writeString(out, source, start, end);
 }
 
-/** NaN and the infinities are no JSON numbers. */
+/** JSON has no numbers for NaN and the infinities, so they become strings. */
 function writeDouble(out: ByteWriter, value: number): void {
   const text = Object.is(value, -0) ? '-0' : String(value);
   writeAscii(out, Number.isFinite(value) ? text : `"${text}"`);
@@ -133,7 +143,7 @@ function writeDouble(out: ByteWriter, value: number): void {
 
 const daysMs = 8_640_000_000_000_000n;
 
-/** Milliseconds since 1970, where a calendar has no date for them. */
+/** An ISO date, or milliseconds since 1970 outside of the range of JavaScript's Date. */
 function dateText(ms: bigint): string {
   if (ms > daysMs || ms < -daysMs) return `"${ms}"`;
   return `"${new Date(Number(ms)).toISOString()}"`;
@@ -151,8 +161,8 @@ function writeBinary(out: ByteWriter, source: Buffer, at: number, end: number): 
   } else writeBase64(out, source, subtype === oldBinarySubtype ? start + 4 : start, end);
 }
 
-/** What only MongoDB knows, as its shell writes it. */
-function otherText(type: number, source: Buffer, at: number, end: number): string {
+/** Types that only MongoDB has, in the notation of its shell. */
+function shellText(type: number, source: Buffer, at: number, end: number): string {
   switch (type) {
     case types.timestamp:
       return `Timestamp(${source.readUInt32LE(at + 4)}, ${source.readUInt32LE(at)})`;

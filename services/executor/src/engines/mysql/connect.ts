@@ -7,10 +7,10 @@ import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { plainBytesError, startTls } from '../../network/tls.ts';
 import { guardLogIn } from '../shared/login-guard.ts';
 import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
+import type { SideSession } from './cancel.ts';
 import { limitCapabilities, type Negotiating } from './capabilities.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
-import type { SideSession } from './kill.ts';
 
 /** What the driver keeps of a session that its types do not tell. */
 interface Driver extends Negotiating {

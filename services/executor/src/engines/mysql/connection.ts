@@ -1,8 +1,9 @@
-/** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows straight into the sink. */
+/** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows written directly into the sink. */
 
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
+import { Canceller } from './cancel.ts';
 import {
   brokenError,
   ConnectionEnds,
@@ -11,70 +12,68 @@ import {
   toCancelled,
   tooLargeError,
 } from './errors.ts';
-import { Stopper } from './kill.ts';
-import * as packets from './protocol.ts';
-import { createResultReader } from './results.ts';
+import * as protocol from './protocol.ts';
+import { createTextReader, ResultReader } from './results.ts';
 import {
   createWarningsReader,
   failedIncompleteError,
-  type HeldSession,
   requireTransactional,
-  runHeld,
+  runInTransaction,
   showWarnings,
+  type TransactionSession,
 } from './rollback.ts';
 import { readSchema } from './schema.ts';
 import {
   begin,
   Controls,
+  cleanUp,
   commit,
   rollback,
   type Session,
   settings,
-  tidy,
   track,
   usesSession,
 } from './session.ts';
 import { createPrepareReader, type Prepared } from './statements.ts';
-import { createTextReader } from './texts.ts';
 import { typeName } from './values.ts';
 import { beganReadOnly, ok, type Response, Wire } from './wire.ts';
 
-/** Statements kept prepared on one connection; the server's own bound is for all connections together. */
+/** Prepared statements of one connection. The server's own limit is for all connections together. */
 const preparedMax = 50;
 
 interface Run {
   sink: RowSink;
   options: RunOptions;
-  /** It runs in a transaction that was begun before. */
-  held: boolean;
+  /** The statement runs in a transaction that is already open. */
+  inOpenTransaction: boolean;
 }
 
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
   readonly #wire: Wire;
   readonly #session: Session;
-  readonly #stopper: Stopper;
+  readonly #canceller: Canceller;
   readonly #prepared = new Map<string, Prepared>();
   readonly #controls: Controls;
-  #tidy: Buffer[] = [];
-  /** True once anything ran in the session since it was fresh. */
+  #cleanUp: Buffer[] = [];
+  /** True if a statement has run since the session was opened or reset. */
   #used = false;
-  /** True once a statement changed something that lasts as long as the session. */
+  /** True if a statement changed state that lasts as long as the session. */
   #changed = false;
   #broken = false;
-  /** The OK of a command after the statement: MySQL reports there what a read changed, MariaDB in the end of its rows. */
+  /** Checks the OK of a command after the statement. MySQL reports there what a read changed; MariaDB does at the end of its rows. */
   readonly #followUp: Response = (source, start, end) => {
-    if (ok(source, start, end) && packets.readOk(source, start, end).sessionChanged) this.#changed = true;
+    if (ok(source, start, end) && protocol.readOk(source, start, end).sessionChanged) this.#changed = true;
     return true;
   };
   #cancelling = false;
-  /** Rows of a statement that is being stopped go nowhere. */
+  /** Rows of a statement that is being cancelled are dropped. */
   #discarding = false;
   #hasDiscarded = false;
 
   constructor(session: Session) {
     this.#session = session;
-    this.#stopper = new Stopper(session.openSide);
+    this.#canceller = new Canceller(session.openSide);
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session.rowBytesMax);
     this.#controls = new Controls(session.isMariadb);
@@ -89,17 +88,17 @@ export class MysqlConnection implements Connection {
   }
 
   async initialize(): Promise<void> {
-    const required = [...settings.map(packets.query), this.#controls.readOnly];
-    const [tidies] = await Promise.all([
-      this.#takes(tidy),
-      this.#takes(track),
+    const required = [...settings.map(protocol.query), this.#controls.readOnly];
+    const [cleansUp] = await Promise.all([
+      this.#isSupported(cleanUp),
+      this.#isSupported(track),
       ...required.map((command) => this.#command(command, ok)),
     ]);
-    this.#tidy = tidies ? [tidy] : [];
+    this.#cleanUp = cleansUp ? [cleanUp] : [];
   }
 
-  /** False on a server too old for it, where the text of a statement alone tells what it leaves. */
-  #takes(command: Buffer): Promise<boolean> {
+  /** False if the server is too old for the command. The hub then decides by a statement's text alone whether to reset. */
+  #isSupported(command: Buffer): Promise<boolean> {
     return this.#command(command, ok).then(
       () => true,
       (err) => (this.broken ? Promise.reject(err) : false),
@@ -108,67 +107,68 @@ export class MysqlConnection implements Connection {
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = this.#discarding = this.#hasDiscarded = false;
-    const exposed = !this.#prepared.has(statement.key) && usesSession(statement.text);
+    const usesState = !this.#prepared.has(statement.key) && usesSession(statement.text);
     try {
-      if (exposed && this.#used) await this.#reset();
+      if (usesState && this.#used) await this.#reset();
       this.#used = true;
       const prepared = await this.#prepare(statement);
       if (this.#cancelling) throw stoppedError();
-      const held =
+      const inOpenTransaction =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
-      const run = { sink, options, held };
-      const outcome = await (held
-        ? this.#runHeld(prepared, statement, run)
+      const run = { sink, options, inOpenTransaction };
+      const outcome = await (inOpenTransaction
+        ? this.#runInTransaction(prepared, statement, run)
         : this.#execute(prepared, statement, run));
       if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
-      // MySQL ends a stopped SLEEP() as if it had slept its time.
+      // MySQL reports success for a SLEEP() that was killed.
       if (this.#cancelling && statement.kind === 'read') throw stoppedError();
       return outcome;
     } catch (err) {
       if (err instanceof ConnectionEnds && this.#wire.closed) throw this.#wire.broken(err);
       throw this.#cancelling ? toCancelled(err) : err;
     } finally {
-      // An error in the middle of rows may have found the socket paused for a reader who never says that he caught up.
+      // After an error in the middle of rows the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
-      // A cancellation that came too late could hit the next statement.
+      // A KILL that arrives late could cancel the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
-      const leaves = exposed || this.#changed || statement.kind === 'standalone';
-      if (leaves && !this.broken) await this.#reset();
+      const leavesState = usesState || this.#changed || statement.kind === 'standalone';
+      if (leavesState && !this.broken) await this.#reset();
     }
   }
 
-  /** The server forgets everything of the session: variables, locks, temporary tables, and what was prepared. */
+  /** The server discards the state of the session: variables, locks, temporary tables and prepared statements. */
   async #reset(): Promise<void> {
     this.#used = false;
     this.#changed = false;
     this.#prepared.clear();
-    this.#controls.forget();
+    this.#controls.reset();
     try {
-      await this.#command(packets.resetConnection, ok);
+      await this.#command(protocol.resetConnection, ok);
       await this.initialize();
     } catch {
       this.close();
     }
   }
 
-  /** The hub's own commands around the statement are sent together with it, so that they cost no round trip. */
-  async #execute(prepared: Prepared, statement: Statement, { sink, options, held }: Run): Promise<Outcome> {
-    const body = packets.execute(prepared.id, statement.params);
-    if (body.length > packets.commandBytesMax) throw tooLargeError();
+  /** Sends the hub's own commands around the statement together with it, so that they cost no round trip. */
+  async #execute(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
+    const body = protocol.execute(prepared.id, statement.params);
+    if (body.length > protocol.commandBytesMax) throw tooLargeError();
     const isRead = statement.kind === 'read';
-    const before = this.#controls.before(statement.kind, options.statementTimeoutMs);
-    // The command after a failed write clears what the server has to say of it.
-    const after = isRead ? [rollback, ...this.#tidy] : [showWarnings, ...this.#tidy, this.#controls.readOnly];
+    const before = this.#controls.before(statement.kind, run.options.statementTimeoutMs);
+    // The first command after a write clears its warnings, so SHOW WARNINGS comes first.
+    const after = [isRead ? rollback : showWarnings, ...this.#cleanUp];
+    if (!isRead) after.push(this.#controls.readOnly);
     this.#wire.send(Buffer.concat([...before, body, ...after]));
 
     const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
     let inTransaction = false;
-    const reader = createResultReader({
-      sink,
+    const reader = new ResultReader({
+      sink: run.sink,
       outcome,
       hasExtended: this.#session.hasExtended,
-      rowsMax: options.maxRows,
-      discarding: () => this.#discards(),
+      rowsMax: run.options.maxRows,
+      discarding: () => this.#dropsRows(),
       onStatus: (status) => {
         this.#changed ||= status.sessionChanged;
         inTransaction = status.inTransaction;
@@ -179,38 +179,38 @@ export class MysqlConnection implements Connection {
     const warnings = createWarningsReader(this.#session.hasExtended);
     const { begun, ran } = await this.#wire.settle({
       before: before.map((_, i) => (isRead && i === before.length - 1 ? beganReadOnly : ok)),
-      main: reader,
+      main: reader.response,
       after: [isRead ? this.#followUp : warnings.response, ...after.slice(1).map(() => this.#followUp)],
     });
-    // It ran, in another transaction than it should have: one that was left open is undone with the session.
-    if (!isRead && ran === undefined && (begun !== undefined || inTransaction !== held)) {
+    // The write ran in the wrong transaction. Closing the session rolls back one that is still open.
+    if (!isRead && ran === undefined && (begun !== undefined || inTransaction !== run.inOpenTransaction)) {
       this.close();
       throw brokenError();
     }
     if (begun !== undefined) throw controlError(begun);
     if (ran === undefined) return outcome;
-    // A failed statement does not report what it had changed by then.
+    // A failed statement does not report whether it changed the session.
     this.#changed = true;
     throw warnings.incomplete() ? failedIncompleteError(ran) : ran;
   }
 
-  async #runHeld(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
+  async #runInTransaction(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
     await requireTransactional(statement.text, async (query) => {
       const { rows, response } = createTextReader(this.#session.hasExtended);
-      await this.#command(packets.query(query), response);
+      await this.#command(protocol.query(query), response);
       return rows;
     });
-    const session: HeldSession = {
+    const session: TransactionSession = {
       begin: () => this.#command(begin.write, ok),
       execute: () => this.#execute(prepared, statement, run),
       commit: () => this.#command(commit, ok),
       rollBack: () => this.#rollBack(),
       isBroken: () => this.broken,
     };
-    return runHeld(session, run.options);
+    return runInTransaction(session, run.options);
   }
 
-  /** False when the server could not undo everything. */
+  /** False if the server could not undo everything. */
   async #rollBack(): Promise<boolean> {
     const warnings = createWarningsReader(this.#session.hasExtended);
     this.#wire.send(Buffer.concat([rollback, showWarnings]));
@@ -231,16 +231,16 @@ export class MysqlConnection implements Connection {
     const [oldest] = this.#prepared;
     if (this.#prepared.size > preparedMax && oldest !== undefined) {
       this.#prepared.delete(oldest[0]);
-      this.#wire.send(packets.closeStatement(oldest[1].id));
+      this.#wire.send(protocol.closeStatement(oldest[1].id));
     }
     return prepared;
   }
 
-  /** The server may call functions to prepare a statement, which must not write either, nor before a write is begun. */
+  /** Rolls back afterwards: the server may call functions while it prepares a statement, and they must not change anything. */
   async #prepareNew({ text, kind }: Pick<Statement, 'text' | 'kind'>): Promise<Prepared> {
     const { prepared, response } = createPrepareReader(this.#session.hasExtended);
-    this.#wire.send(Buffer.concat([begin[kind], packets.prepare(text), rollback, ...this.#tidy]));
-    const after = [this.#followUp, ...this.#tidy.map(() => ok)];
+    this.#wire.send(Buffer.concat([begin[kind], protocol.prepare(text), rollback, ...this.#cleanUp]));
+    const after = [this.#followUp, ...this.#cleanUp.map(() => ok)];
     const { begun, ran, ended } = await this.#wire.settle({ before: [ok], main: response, after });
     if (begun !== undefined) throw controlError(begun);
     if (ran !== undefined) throw ran;
@@ -256,11 +256,11 @@ export class MysqlConnection implements Connection {
 
   cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
-    return this.#stopper.stopStatement({
+    return this.#canceller.cancelStatement({
       busy: () => this.#wire.busy,
       signal,
-      onAsked: () => {
-        // The server may be waiting for us to read on before it notices.
+      onKilled: () => {
+        // The server may notice the KILL only after it has sent more rows.
         this.#discarding = true;
         this.#wire.resume();
       },
@@ -268,16 +268,16 @@ export class MysqlConnection implements Connection {
   }
 
   async ping(): Promise<void> {
-    await this.#command(packets.ping, ok);
+    await this.#command(protocol.ping, ok);
   }
 
   async describe(statement: Statement): Promise<Signature> {
-    // What a function left in the session while it was prepared is told by nobody.
+    // The server does not report what a function changed in the session while it prepared.
     const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
     const { columns, parameterCount } = await preparing;
     return {
       columns: columns.map((column) => ({ name: column.name, type: typeName(column) })),
-      // The protocol does not tell types of parameters.
+      // The protocol does not report types of parameters.
       parameters: new Array(parameterCount).fill(undefined),
     };
   }
@@ -288,12 +288,12 @@ export class MysqlConnection implements Connection {
 
   close(): void {
     this.#broken = true;
-    // The server looks at its connection only between statements: what runs, or is about to, would run to its end.
-    if (this.#wire.busy) this.#stopper.endSession().catch(() => {});
+    // The server checks its connection only between statements, so a running statement would run to its end.
+    if (this.#wire.busy) this.#canceller.endSession().catch(() => {});
     this.#wire.close();
   }
 
-  #discards(): boolean {
+  #dropsRows(): boolean {
     this.#hasDiscarded ||= this.#discarding;
     return this.#discarding;
   }

@@ -1,4 +1,4 @@
-/** What MySQL and MariaDB say → our errors. Their own words pass only where the statement's text caused them, without values. */
+/** Converts errors of MySQL and MariaDB. The server's message is passed on only if the statement's text caused it, and without values. */
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import { NeverAnswered } from '../../engine.ts';
@@ -8,7 +8,7 @@ import { logInRefused } from '../shared/login-guard.ts';
 interface Rule {
   code: ErrorCode;
   retryable: boolean;
-  /** Undefined: the database's words, masked. */
+  /** Undefined: the server's message, redacted. */
   text?: string;
 }
 
@@ -18,18 +18,22 @@ const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 const contention: Rule = {
   code: 'SQL_REJECTED',
   retryable: true,
-  text: 'The database could not finish the statement beside others. Try again.',
+  text: 'The statement conflicted with a concurrent one. Try again.',
 };
-const busy: Rule = { code: 'SOURCE_BUSY', retryable: true, text: 'The database takes no more connections.' };
+const busy: Rule = {
+  code: 'SOURCE_BUSY',
+  retryable: true,
+  text: 'The database has no free connections. Try again later.',
+};
 const full: Rule = {
   code: 'SQL_REJECTED',
   retryable: true,
-  text: 'The database takes no more statements for now.',
+  text: 'The database has reached a limit on statements. Try again later.',
 };
 const readOnly: Rule = {
   code: 'SQL_REJECTED',
   retryable: false,
-  text: 'The statement writes, but its command only reads. Write with a command that does, such as INSERT, UPDATE, DELETE or CALL: a SELECT never may, not in a function either.',
+  text: 'The statement writes, but its command only reads. Use a command that writes, such as INSERT, UPDATE, DELETE or CALL. A SELECT cannot write, not even in a function.',
 };
 const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
 const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };
@@ -37,8 +41,8 @@ const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement
 const numbered = (numbers: number[], rule: Rule) => numbers.map((number) => [number, rule] as const);
 
 /**
- * Of a statement they never tell anything about the connection: SQL may raise any number, and a server that ends a
- * connection says so by ending it.
+ * None of these says anything about the connection, because SQL can raise any error number with SIGNAL. Only a closed
+ * socket shows that the connection has ended.
  */
 const statementRules = new Map<number, Rule>([
   ...numbered(
@@ -52,16 +56,16 @@ const statementRules = new Map<number, Rule>([
   [1317, stopped],
 ]);
 
-/** Before a log-in is done no SQL of the users has run. */
+/** Before the log-in has finished, no SQL of a user can have raised these numbers. */
 const logInRules = new Map<number, Rule>([
   ...numbered([1044, 1045, 1049, 1251, 1275, 1698, 1820, 1862, 3118, 3955, 4151], auth),
   ...numbered([1040, 1203, 1226, 1461], busy),
 ]);
 
-/** With these a server says that it ends the connection. */
+/** Errors by which a server announces that it closes the connection. */
 const endings = new Set([1053, 1927, 1152, 1153, 1158, 1159, 1160, 1161]);
 
-/** The server says that it ends the connection, if it is the server that says it: then the connection is closed. */
+/** The server announced that it closes the connection, unless SQL raised the number. It is true if the socket is closed. */
 export class ConnectionEnds extends HubError {}
 
 /** An ERR packet at `start`. */
@@ -73,7 +77,7 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   const rule = statementRules.get(number) ?? refused;
   const line = /at line (\d+)/.exec(message)?.[1];
   const Failure = endings.has(number) ? ConnectionEnds : HubError;
-  return new Failure(rule.code, rule.text ?? mask(number, message), {
+  return new Failure(rule.code, rule.text ?? redact(number, message), {
     retryable: rule.retryable,
     sql: {
       ...(state === undefined ? {} : { state }),
@@ -82,26 +86,26 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   });
 }
 
-/** Errors that quote what the statement's text says; in all others what stands in quotes may be a value. */
+/** Errors that quote the statement's text. In all others the quoted part may be a value. */
 const quotesText = new Set([
   1054, 1064, 1146, 1305, 1051, 1109, 1091, 1364, 1366, 1136, 1052, 1060, 1061, 1072, 1630, 1049,
 ]);
 
-/** From the first quote to the last, or to the end; the apostrophe of a word is none. */
+/** From the first quote to the last, or to the end. An apostrophe in a word is not a quote. */
 const quoted = /(?<![a-z])'(?:.*'|.*$)|"(?:.*"|.*$)/i;
 
-/** Messages are shorter; a server that sends more wants to see how long it is looked at. */
+/** Real messages are shorter. The limit bounds the time of the regular expressions on a hostile server's message. */
 const messageCharactersMax = 2_000;
 
-/** A value stands in its quotes as it is, with the quotes that it has itself. */
-function mask(number: number, message: string): string {
+/** Servers do not escape quotes inside a quoted value. */
+function redact(number: number, message: string): string {
   const [line = ''] = message.slice(0, messageCharactersMax).split('\n');
   const shown = quotesText.has(number) && number !== 1366 ? line : line.replace(quoted, '…');
-  // Tables are named with their database, which the caller need not know.
+  // The name of the database in front of a table's is removed.
   const named = shown
     .replace(/`[^`]+`\.(`[^`]+`\.`[^`]+`)/g, '$1')
     .replace(/(table|function|procedure) '?[^'.\s]+\.([^'\s]+)'?/gi, "$1 '$2'");
-  return `The database refuses the statement: ${named.slice(0, 500)}.`;
+  return `The database rejected the statement: ${named.slice(0, 500)}.`;
 }
 
 const tlsCodes =
@@ -110,9 +114,9 @@ const tlsCodes =
 /** The server's require_secure_transport is on. */
 const insecureRefused = 3159;
 
-/** A failure while connecting, in our own words: the driver's texts hold hosts and users. */
+/** The error of a failed connection, without the driver's message, which contains hosts and users. */
 export function toConnectError(err: unknown): HubError {
-  // Before the log-in is done nothing can have run.
+  // Before the log-in has finished, no statement can have run.
   if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
   const { code = '', errno } = (err ?? {}) as { code?: string; errno?: number };
   const rule = errno === undefined ? undefined : logInRules.get(errno);
@@ -120,20 +124,16 @@ export function toConnectError(err: unknown): HubError {
     return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return noTlsError();
   if (errno === insecureRefused)
-    return new HubError(
-      'SOURCE_TLS',
-      'The source takes connections over TLS only. Set the mode to require.',
-      {
-        cause: err,
-        stage: 'connect',
-        retryable: false,
-      },
-    );
+    return new HubError('SOURCE_TLS', 'The source accepts only TLS connections. Set tls.mode to require.', {
+      cause: err,
+      stage: 'connect',
+      retryable: false,
+    });
   if (tlsCodes.test(code)) return tlsError(err);
   if (code === 'MYSQL_CLEAR_PASSWORD_NOT_ENABLED') {
     return new HubError(
       'SOURCE_AUTH',
-      'The source asks for the password in clear text, which the hub does not send. Give its user another log-in.',
+      'The source asks for the password in clear text, which the hub does not send. Choose another authentication plugin for the user.',
       { cause: err, stage: 'connect', retryable: false },
     );
   }
@@ -150,7 +150,7 @@ export function toConnectError(err: unknown): HubError {
   });
 }
 
-/** A command of the hub's own failed at a session, before the statement could change anything. */
+/** The error if a command of the hub's own failed before the statement could change anything. */
 export function controlError(cause: unknown): HubError {
   if (cause instanceof ConnectionEnds) return cause;
   if (cause instanceof HubError && cause.code !== 'SQL_REJECTED') return cause;
@@ -164,7 +164,7 @@ export function controlError(cause: unknown): HubError {
   );
 }
 
-/** What a connection died of: what is said of it already, else that it broke. */
+/** Why a connection was closed: `cause` if it is an error for users, else SOURCE_BROKEN. */
 export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
   if (cause instanceof HubError && !(cause instanceof ConnectionEnds)) return cause;
   if (unanswered) return new NeverAnswered(cause);

@@ -1,7 +1,8 @@
-/** Reads the response to an execution: columns, binary rows, end; of several results the first with rows is the answer. */
+/** Reads the response to an execution: columns, binary rows, end. Of several results the first with rows is the answer. */
 
 import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
+import { ownAnswerBytesMax } from '../shared/bounds.ts';
 import { ColumnReader, readEof, readLength, readOk, type Status } from './protocol.ts';
 import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
@@ -13,7 +14,7 @@ export interface ResultOptions {
   hasExtended: boolean;
   rowsMax: number | undefined;
   discarding: () => boolean;
-  /** At the end of each result. */
+  /** Called at the end of each result. */
   onStatus: (status: Status) => void;
   pause: () => void;
   resume: () => void;
@@ -23,41 +24,69 @@ const okHeader = 0x00;
 const eofHeader = 0xfe;
 const eofBytesMax = 9;
 
-export function createResultReader(options: ResultOptions): Response {
-  const { sink, outcome, hasExtended } = options;
-  const rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
-  let state: 'head' | 'columns' | 'columns-end' | 'rows' = 'head';
-  let head = new ColumnReader(0, hasExtended);
-  let sizes: number[] = [];
-  let offsets = new Int32Array(0);
-  /** Rows of a second result are read and left. */
-  let isAnswer = false;
-  /** Also those after the most that is asked for: a write with RETURNING touched them all. */
-  let rowsSeen = 0;
+/** Reads one response to COM_STMT_EXECUTE. */
+export class ResultReader {
+  readonly #options: ResultOptions;
+  readonly #rowsMax: number;
+  #state: 'head' | 'columns' | 'columns-end' | 'rows' = 'head';
+  #head: ColumnReader;
+  #sizes: number[] = [];
+  #offsets = new Int32Array(0);
+  /** False in the second and later results with rows, which are read and dropped. */
+  #isAnswer = false;
+  /** Includes rows beyond `rowsMax`: a write with RETURNING affected all of them. */
+  #rowsSeen = 0;
 
-  const readHead = (source: Buffer, start: number, end: number): boolean => {
+  constructor(options: ResultOptions) {
+    this.#options = options;
+    this.#rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
+    this.#head = new ColumnReader(0, options.hasExtended);
+  }
+
+  readonly response: Response = (source, start, end) => {
+    switch (this.#state) {
+      case 'head':
+        return this.#readHead(source, start, end);
+      case 'columns':
+        this.#head.read(source, start, end);
+        if (this.#head.whole) this.#state = 'columns-end';
+        return false;
+      case 'columns-end':
+        this.#begin();
+        this.#state = 'rows';
+        return false;
+      default:
+        if (source[start] === eofHeader && end - start < eofBytesMax) return this.#end(source, start);
+        this.#row(source, start, end);
+        return false;
+    }
+  };
+
+  #readHead(source: Buffer, start: number, end: number): boolean {
+    const { outcome, hasExtended, onStatus } = this.#options;
     if (source[start] === okHeader) {
       const status = readOk(source, start, end);
       const { affectedRows, insertId, moreResults } = status;
-      options.onStatus(status);
+      onStatus(status);
       if (!outcome.hasRows) {
         outcome.affectedRows = affectedRows;
         if (insertId !== '0') outcome.insertId = insertId;
       }
       return !moreResults;
     }
-    head = new ColumnReader(readLength(source, start).value, hasExtended);
-    state = 'columns';
+    this.#head = new ColumnReader(readLength(source, start).value, hasExtended);
+    this.#state = 'columns';
     return false;
-  };
+  }
 
-  const begin = (): void => {
-    const { columns } = head;
-    isAnswer = !outcome.hasRows;
-    if (!isAnswer) return;
+  #begin(): void {
+    const { sink, outcome, resume } = this.#options;
+    const { columns } = this.#head;
+    this.#isAnswer = !outcome.hasRows;
+    if (!this.#isAnswer) return;
     outcome.hasRows = true;
-    sizes = columns.map(({ type }) => sizeOf(type));
-    offsets = new Int32Array(columns.length * 2);
+    this.#sizes = columns.map(({ type }) => sizeOf(type));
+    this.#offsets = new Int32Array(columns.length * 2);
     sink.begin(
       columns.map((column) => ({
         name: column.name,
@@ -66,53 +95,41 @@ export function createResultReader(options: ResultOptions): Response {
         isJson: isJson(column),
       })),
     );
-    sink.onDrain(options.resume);
-  };
+    sink.onDrain(resume);
+  }
 
-  const row = (source: Buffer, start: number, end: number): void => {
-    if (!isAnswer) return;
-    rowsSeen++;
-    if (options.discarding()) return;
-    if (outcome.rowCount >= rowsMax) {
+  #row(source: Buffer, start: number, end: number): void {
+    if (!this.#isAnswer) return;
+    this.#rowsSeen++;
+    const { sink, outcome, discarding, pause } = this.#options;
+    if (discarding()) return;
+    if (outcome.rowCount >= this.#rowsMax) {
       outcome.truncated = true;
       return;
     }
     outcome.rowCount++;
-    if (findFields(source, { start, sizes, offsets }) > end)
+    if (findFields(source, { start, sizes: this.#sizes, offsets: this.#offsets }) > end)
       throw new RangeError('A row is shorter than its fields.');
-    sink.row(source, offsets);
-    if (sink.full) options.pause();
-  };
+    sink.row(source, this.#offsets);
+    if (sink.full) pause();
+  }
 
-  return (source, start, end) => {
-    switch (state) {
-      case 'head':
-        return readHead(source, start, end);
-      case 'columns':
-        head.read(source, start, end);
-        if (head.whole) state = 'columns-end';
-        return false;
-      case 'columns-end':
-        begin();
-        state = 'rows';
-        return false;
-      default:
-        if (source[start] === eofHeader && end - start < eofBytesMax) {
-          state = 'head';
-          if (isAnswer) outcome.affectedRows = rowsSeen;
-          // Rows are what is held back, and there are no more.
-          options.resume();
-          const status = readEof(source, start);
-          options.onStatus(status);
-          return !status.moreResults;
-        }
-        row(source, start, end);
-        return false;
-    }
-  };
+  #end(source: Buffer, start: number): boolean {
+    const { outcome, resume, onStatus } = this.#options;
+    this.#state = 'head';
+    if (this.#isAnswer) outcome.affectedRows = this.#rowsSeen;
+    // Only rows pause the socket, and there are no more rows.
+    resume();
+    const status = readEof(source, start);
+    onStatus(status);
+    return !status.moreResults;
+  }
 }
 
-/** A binary row: a zero, a bit for each NULL from the third on, then the values one after the other. Gives where the last one ends. */
+/**
+ * Finds the fields of a binary row: a zero byte, a bitmap of NULLs whose first two bits are unused, then the values.
+ * Returns where the last value ends.
+ */
 function findFields(
   source: Buffer,
   { start, sizes, offsets }: { start: number; sizes: number[]; offsets: Int32Array },
@@ -139,4 +156,41 @@ function findFields(
     offsets[2 * i + 1] = at;
   }
   return at;
+}
+
+export type TextRow = (string | null)[];
+
+/** Reads rows of the text protocol, in which the hub's own queries are answered. `rows` is complete when the response is. */
+export function createTextReader(hasExtended: boolean): { rows: TextRow[]; response: Response } {
+  const rows: TextRow[] = [];
+  let columns: ColumnReader | undefined;
+  let state: 'columns' | 'columns-end' | 'rows' = 'columns';
+  let bytes = 0;
+  const response: Response = (source, start, end) => {
+    bytes += end - start;
+    if (bytes > ownAnswerBytesMax) throw new RangeError('The response to a query of the hub is too long.');
+    if (columns === undefined) {
+      if (source[start] === okHeader) return true;
+      columns = new ColumnReader(readLength(source, start).value, hasExtended);
+    } else if (state === 'columns') {
+      columns.read(source, start, end);
+      if (columns.whole) state = 'columns-end';
+    } else if (state === 'columns-end') {
+      state = 'rows';
+    } else {
+      if (source[start] === eofHeader && end - start < eofBytesMax) return true;
+      rows.push(readTextRow(source, start, columns.count));
+    }
+    return false;
+  };
+  return { rows, response };
+}
+
+function readTextRow(source: Buffer, start: number, count: number): TextRow {
+  let at = start;
+  return Array.from({ length: count }, () => {
+    const { value, next } = readLength(source, at);
+    at = next + Math.max(0, value);
+    return value < 0 ? null : source.toString('utf8', next, at);
+  });
 }

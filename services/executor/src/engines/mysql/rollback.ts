@@ -1,16 +1,16 @@
-/** Rollbacks that cannot undo everything, because a table has no transactions: refused beforehand, else reported. */
+/** Rollbacks that cannot undo everything because a table has no transactions: rejected in advance if possible, else reported. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../engine.ts';
-import * as packets from './protocol.ts';
+import * as protocol from './protocol.ts';
+import { createTextReader, type TextRow } from './results.ts';
 import { wordsOf } from './session.ts';
-import { createTextReader, type TextRow } from './texts.ts';
 import type { Response } from './wire.ts';
 
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
 const incompleteWarning = '1196';
 
-export const showWarnings = packets.query('SHOW WARNINGS');
+export const showWarnings = protocol.query('SHOW WARNINGS');
 
 /** Reads the answer to SHOW WARNINGS; `incomplete()` is known once the response is whole. */
 export function createWarningsReader(hasExtended: boolean): { incomplete(): boolean; response: Response } {
@@ -18,21 +18,21 @@ export function createWarningsReader(hasExtended: boolean): { incomplete(): bool
   return { incomplete: () => rows.some(([, code]) => code === incompleteWarning), response };
 }
 
-const kept =
+const rowsRemain =
   'A table that it writes to has no transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
 
-/** `err` is why the statement failed. */
+/** `err`: why the statement failed. */
 export function failedIncompleteError(err: unknown): HubError {
   const failure = err instanceof HubError ? err : undefined;
-  return new HubError('ROLLBACK_INCOMPLETE', `${failure?.message ?? 'The statement failed.'} ${kept}`, {
+  return new HubError('ROLLBACK_INCOMPLETE', `${failure?.message ?? 'The statement failed.'} ${rowsRemain}`, {
     cause: err,
     retryable: false,
     ...(failure?.sql === undefined ? {} : { sql: failure.sql }),
   });
 }
 
-/** What a session does for a write that may be rolled back. */
-export interface HeldSession {
+/** What `runInTransaction` needs of a session. */
+export interface TransactionSession {
   begin(): Promise<void>;
   execute(): Promise<Outcome>;
   commit(): Promise<void>;
@@ -42,8 +42,8 @@ export interface HeldSession {
 }
 
 /** Runs a write in a transaction that is rolled back for a dry run and beyond `maxAffected`. */
-export async function runHeld(
-  session: HeldSession,
+export async function runInTransaction(
+  session: TransactionSession,
   { dryRun, maxAffected }: Pick<RunOptions, 'dryRun' | 'maxAffected'>,
 ): Promise<Outcome> {
   await session.begin();
@@ -65,7 +65,7 @@ export async function runHeld(
     const why = tooMany
       ? `The statement touched ${affected} rows, and ${maxAffected} are allowed.`
       : `The dry run touched ${affected} rows.`;
-    throw new HubError('ROLLBACK_INCOMPLETE', `${why} ${kept}`, { retryable: false });
+    throw new HubError('ROLLBACK_INCOMPLETE', `${why} ${rowsRemain}`, { retryable: false });
   }
   if (!tooMany) return outcome;
   throw new HubError(
@@ -75,12 +75,12 @@ export async function runHeld(
   );
 }
 
-/** More names than a statement that people write has. */
+/** Far more names than a hand-written statement has. */
 const wordsMax = 2_000;
-/** Views on views, and functions that call functions. */
+/** Nesting of views in views and of functions that call functions. */
 const levelsMax = 20;
 
-const cannotTell = () =>
+const tooLargeToCheck = () =>
   new HubError(
     'OPTION_REFUSED',
     'The statement, with the views, triggers and functions it uses, is too large to check that all its tables have transactions. Leave dryRun and maxAffected out.',
@@ -94,7 +94,7 @@ const cannotTell = () =>
  */
 export async function requireTransactional(
   text: string,
-  ask: (query: string) => Promise<TextRow[]>,
+  runQuery: (query: string) => Promise<TextRow[]>,
 ): Promise<void> {
   const known = new Set<string>();
   let texts = [text];
@@ -102,8 +102,8 @@ export async function requireTransactional(
     const words = new Set(texts.flatMap((one) => [...wordsOf(one)]).filter((word) => !known.has(word)));
     for (const word of words) known.add(word);
     if (words.size === 0) return;
-    if (known.size > wordsMax || level === levelsMax) throw cannotTell();
-    const rows = await ask(lookUp([...words], [...known]));
+    if (known.size > wordsMax || level === levelsMax) throw tooLargeToCheck();
+    const rows = await runQuery(definitionsQuery([...words], [...known]));
     const plain = rows.find(([kind]) => kind === 'table');
     if (plain !== undefined) {
       const [, , name, engine] = plain;
@@ -113,15 +113,15 @@ export async function requireTransactional(
         { stage: 'prepare', retryable: false },
       );
     }
-    // A definition names what is in its own schema without the schema.
+    // A definition refers to objects of its own schema without the schema's name.
     texts = rows.flatMap(([, schema, , definition]) => [definition ?? '', `\`${schema}\``]);
   }
 }
 
 const literal = (word: string) => `_utf8mb4 X'${Buffer.from(word).toString('hex')}'`;
 
-/** Of objects with these names, in the session's schema or a schema that was named: tables at fault, and definitions. */
-function lookUp(words: string[], known: string[]): string {
+/** Selects, by name, tables without transactions and the definitions of views, triggers and routines, in the session's schema and in schemas that were named. */
+function definitionsQuery(words: string[], known: string[]): string {
   const names = words.map(literal).join(',');
   const schemas = known.map(literal).join(',');
   const where = (schema: string, name: string) =>

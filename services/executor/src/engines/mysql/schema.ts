@@ -38,7 +38,7 @@ export async function readSchema(connection: Runner): Promise<Schema> {
   const statement: Statement = { key: 'hub schema', text, params: [], kind: 'read' };
   const outcome = await connection.run(statement, answer, { statementTimeoutMs: timeoutMs });
   answer.finish(outcome, { queueMs: 0, durationMs: 0 });
-  if (bytesLeft < 0) throw brokenError(new RangeError('The server answers with more than was asked for.'));
+  if (bytesLeft < 0) throw brokenError(new RangeError('The response to a query of the hub is too long.'));
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: Record<string, unknown>[] };
   return toSchema(
     data.map((row) => {

@@ -1,40 +1,40 @@
-/** What sessions are set to, and which statements look at them. */
+/** The settings of a session, and how to recognize statements that use its state. */
 
 import type { Socket } from 'node:net';
 import type { Statement } from '../../engine.ts';
-import type { SideSession } from './kill.ts';
-import * as packets from './protocol.ts';
+import type { SideSession } from './cancel.ts';
+import * as protocol from './protocol.ts';
 
 export interface Session {
   socket: Socket;
   serverVersion: string;
   isMariadb: boolean;
-  /** MariaDB tells formats of columns beside their types. */
+  /** MariaDB reports the format of a column (such as JSON) in extended metadata. */
   hasExtended: boolean;
   rowBytesMax: number | undefined;
-  /** Logs in beside it, to stop what runs here. */
+  /** Opens a second session, which can cancel the statement of this one. */
   openSide(signal: AbortSignal): Promise<SideSession>;
 }
 
-/** What every session of the hub is set to. */
+/** Settings of every session. */
 export const settings = [
   "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1",
   "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 
-/** The server then says of each statement whether it changed the session, also where only a function in it did. */
-export const track = packets.query('SET session_track_state_change = ON');
+/** Makes the server report for each statement whether it, or a function in it, changed the session. */
+export const track = protocol.query('SET session_track_state_change = ON');
 
-const beginning = packets.query('START TRANSACTION READ WRITE');
-/** What a statement is prepared in, and reads are run in; a standalone statement is prepared in one as well. */
+const beginning = protocol.query('START TRANSACTION READ WRITE');
+/** Begins the transaction that a statement is prepared in, and that a read also runs in. */
 export const begin = {
-  read: packets.query('START TRANSACTION READ ONLY'),
+  read: protocol.query('START TRANSACTION READ ONLY'),
   write: beginning,
   standalone: beginning,
 };
 
-export const commit = packets.query('COMMIT');
-export const rollback = packets.query('ROLLBACK');
+export const commit = protocol.query('COMMIT');
+export const rollback = protocol.query('ROLLBACK');
 
 /**
  * The commands around a statement, which are sent together with it. The server goes on after one that fails, so sessions
@@ -48,35 +48,35 @@ export class Controls {
 
   constructor(isMariadb: boolean) {
     const access = `SESSION ${isMariadb ? 'tx_read_only' : 'transaction_read_only'}`;
-    this.readOnly = packets.query(`SET ${access} = 1`);
+    this.readOnly = protocol.query(`SET ${access} = 1`);
     this.#readWrite = `${access} = 0`;
     this.#timeout = isMariadb
       ? (ms) => `max_statement_time = ${ms / 1_000}`
       : (ms) => `max_execution_time = ${Math.ceil(ms)}`;
   }
 
-  /** The time-out is the second net under the executor's own deadline; it is sent only when it changes. */
+  /** The timeout backs up the executor's own deadline. It is sent only if it changes. */
   before(kind: Statement['kind'], timeoutMs: number): Buffer[] {
     const changes = timeoutMs === this.#timeoutMs ? [] : [this.#timeout(timeoutMs)];
     this.#timeoutMs = timeoutMs;
-    if (kind !== 'read') return [packets.query(`SET ${[...changes, this.#readWrite].join(', ')}`)];
-    return [...changes.map((change) => packets.query(`SET ${change}`)), begin.read];
+    if (kind !== 'read') return [protocol.query(`SET ${[...changes, this.#readWrite].join(', ')}`)];
+    return [...changes.map((change) => protocol.query(`SET ${change}`)), begin.read];
   }
 
-  /** The session was reset, so that nothing of what was set holds. */
-  forget(): void {
+  /** The server has discarded all settings. */
+  reset(): void {
     this.#timeoutMs = -1;
   }
 }
 
-/** Locks and the last id outlive a transaction, and a function can take or read them unseen. */
-export const tidy = packets.query('DO RELEASE_ALL_LOCKS(), LAST_INSERT_ID(0)');
+/** Locks and the last insert id outlive a transaction, and a function can use them without the statement's text showing it. */
+export const cleanUp = protocol.query('DO RELEASE_ALL_LOCKS(), LAST_INSERT_ID(0)');
 
 const sessionWords =
   /@|\b(get_lock|last_insert_id|found_rows|row_count|lastval)`?\s*\(|\bprevious\s+value\b|^\s*show\s+(count|warnings|errors)/i;
 /**
- * As the server reads them: after two dashes a control character begins a comment as well as a blank. What is never
- * closed ends with the text, so that it is looked at once.
+ * Quotes and comments as the server reads them: "--" begins a comment if a space or a control character follows. An
+ * unterminated one ends at the end of the text, which keeps the match linear.
  */
 const quotesAndComments = new RegExp(
   [
@@ -90,16 +90,16 @@ const quotesAndComments = new RegExp(
     .join('|'),
   'gs',
 );
-/** What sets or reads something of the session by its text: it is run on a fresh one, and leaves none behind. */
+/** True if the text sets or reads session state. Such a statement runs in a fresh session, which is reset afterwards. */
 export const usesSession = (text: string) =>
-  // A name in quotes may be that of a function.
+  // A name in backticks may be a function.
   sessionWords.test(text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')));
 
-/** No name is longer. */
+/** The longest name that the servers allow. */
 const nameCharactersMax = 64;
 const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;
 
-/** The words of a text that may name something, in lower case; what stands in quotes and comments is none. */
+/** The words of a text that may be names, in lower case, without string literals and comments. */
 export function wordsOf(text: string): Set<string> {
   const bare = text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' '));
   const words = new Set<string>();

@@ -1,18 +1,18 @@
 /** What the server says of a statement that it prepared. */
 
-import * as packets from './protocol.ts';
+import * as protocol from './protocol.ts';
 import type { Response } from './wire.ts';
 
 export interface Prepared {
   id: number;
-  columns: packets.ColumnDefinition[];
+  columns: protocol.ColumnDefinition[];
   parameterCount: number;
 }
 
 /** `prepared` is filled by the time that the response is whole. */
 export function createPrepareReader(hasExtended: boolean): { prepared: Prepared; response: Response } {
   const prepared: Prepared = { id: 0, columns: [], parameterCount: 0 };
-  let reader = new packets.ColumnReader(0, false);
+  let reader = new protocol.ColumnReader(0, false);
   let parametersLeft = 0;
   let seen = -1;
   // Each of the two lists ends with a packet of its own.
@@ -20,7 +20,7 @@ export function createPrepareReader(hasExtended: boolean): { prepared: Prepared;
   const response: Response = (source, start, end) => {
     if (seen < 0) {
       prepared.id = source.readUInt32LE(start + 1);
-      reader = new packets.ColumnReader(source.readUInt16LE(start + 5), hasExtended);
+      reader = new protocol.ColumnReader(source.readUInt16LE(start + 5), hasExtended);
       prepared.columns = reader.columns;
       prepared.parameterCount = source.readUInt16LE(start + 7);
       parametersLeft = lists(prepared.parameterCount);

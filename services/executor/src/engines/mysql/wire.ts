@@ -1,4 +1,4 @@
-/** Commands out, responses in, in the same order: several commands may be on their way at once. */
+/** Sends commands and reads their responses in the same order. Several commands may be in flight. */
 
 import type { Socket } from 'node:net';
 import type { HubError } from '@datahub/service-kit/call/error';
@@ -7,7 +7,7 @@ import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { brokenError, toHubError } from './errors.ts';
 import { PacketReader, readOk } from './protocol.ts';
 
-/** Takes the packets of one response; true when it was the last. */
+/** Reads one packet of a response. Returns true if it was the last. */
 export type Response = (source: Buffer, start: number, end: number) => boolean;
 
 interface Waiting {
@@ -19,21 +19,20 @@ interface Waiting {
 const okHeader = 0x00;
 const errorHeader = 0xff;
 
-/** Anything but an OK is no answer to a command of ours; least of all a request for one of our files. */
+/** Accepts only an OK, and not, for example, a request for a local file (LOAD DATA LOCAL). */
 export const ok: Response = (source, start) => {
-  if (source[start] !== okHeader)
-    throw new RangeError('The server answers with something else than was asked for.');
+  if (source[start] !== okHeader) throw new RangeError('The server sent an unexpected response.');
   return true;
 };
 
-/** The OK to START TRANSACTION READ ONLY: the server itself says what the read behind it runs in. */
+/** The OK to START TRANSACTION READ ONLY. Its status flags confirm that the transaction is read-only. */
 export const beganReadOnly: Response = (source, start, end) => {
   if (ok(source, start, end) && !readOk(source, start, end).isReadOnly)
     throw new RangeError('The server did not begin a read-only transaction.');
   return true;
 };
 
-/** Waits for all of them; resolves with the first failure, or undefined. */
+/** Waits for all and resolves with the first error, or undefined. */
 async function firstFailure(answers: Promise<unknown>[]): Promise<unknown> {
   const results = await Promise.allSettled(answers);
   return results.find((result) => result.status === 'rejected')?.reason;
@@ -44,7 +43,7 @@ export class Wire {
   readonly #socket: Socket;
   readonly #reader: PacketReader;
   readonly #waiting: Waiting[] = [];
-  /** True once anything but an error came for what was sent since nothing was under way. */
+  /** True if the server has sent anything but an error since the wire was last idle. */
   #answered = false;
   #onClose: () => void = () => {};
 
@@ -58,7 +57,7 @@ export class Wire {
     readInPlace(socket, (bytes) => this.#read(bytes));
   }
 
-  /** True while a response is waited for. */
+  /** True while a response is pending. */
   get busy(): boolean {
     return this.#waiting.length > 0;
   }
@@ -67,7 +66,7 @@ export class Wire {
     this.#onClose = listener;
   }
 
-  /** Resolves when the response is whole; rejects with what the server answered, or SOURCE_BROKEN. */
+  /** Resolves when the response is complete. Rejects with the server's error, or SOURCE_BROKEN. */
   expect(take: Response): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.closed) reject(brokenError());
@@ -79,8 +78,8 @@ export class Wire {
   }
 
   /**
-   * Waits for a statement and the hub's own commands around it; gives what failed of them. If one of the commands did,
-   * the state of the session is unknown, and it is closed.
+   * Waits for a statement and the hub's own commands around it, and returns their errors. If one of the commands failed,
+   * the state of the session is unknown, so it is closed.
    */
   async settle({ before, main, after }: { before: Response[]; main: Response; after: Response[] }) {
     const expectAll = (responses: Response[]) => firstFailure(responses.map((one) => this.expect(one)));
@@ -109,7 +108,7 @@ export class Wire {
     this.#onClose();
   }
 
-  /** What the connection died of, and whether it had answered by then. */
+  /** The error of a closed connection. It says whether the server had answered before. */
   broken(cause?: unknown): HubError {
     return brokenError(cause, { unanswered: !this.#answered });
   }
@@ -124,7 +123,7 @@ export class Wire {
 
   #take(source: Buffer, start: number, end: number): void {
     const [first] = this.#waiting;
-    // The server says good-bye on its own when it shuts down or tires of an idle connection.
+    // A server sends an unrequested packet when it shuts down or closes an idle connection.
     if (first === undefined) {
       this.close();
       return;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toHubError } from '../../../src/engines/mongodb/errors.ts';
 
 const said = (message: string) =>
-  toHubError({ code: 2, message }).message.replace('The database refuses the command: ', '');
+  toHubError({ code: 2, message }).message.replace('The database rejected the command: ', '');
 
 describe('what MongoDB says', () => {
   it.each([

@@ -4,7 +4,7 @@ import { toConnectError, toHubError } from '../../../src/engines/mysql/errors.ts
 function said(number: number, message: string): string {
   const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
   const packet = Buffer.concat([head, Buffer.from(`HY000${message}`)]);
-  return toHubError(packet, 0, packet.length).message.replace('The database refuses the statement: ', '');
+  return toHubError(packet, 0, packet.length).message.replace('The database rejected the statement: ', '');
 }
 
 describe('what MySQL says', () => {

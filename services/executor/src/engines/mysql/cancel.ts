@@ -1,50 +1,49 @@
-/** Stops what runs in a session, from a session beside it. */
+/** Cancels the statement of a session, from a second session. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface SideSession {
-  /** Stops the statement, or ends the session whatever it does. Resolves with the answer; several are asked in turn. */
+  /** Cancels the statement, or ends the session. Resolves with the server's response; several calls run one after the other. */
   kill(what: 'QUERY' | 'CONNECTION'): Promise<void>;
   close(): void;
 }
 
-export interface StopStatement {
+export interface CancelOptions {
   /** True while the statement has not ended. */
   busy: () => boolean;
-  /** When it fires, nothing is asked again. */
+  /** When it aborts, KILL is not repeated. */
   signal: AbortSignal;
-  /** The server was asked for the first time, and has answered. */
-  onAsked: () => void;
+  /** Called when the server has answered the first KILL. */
+  onKilled: () => void;
 }
 
-const againMs = 100;
+const repeatMs = 100;
 const timeoutMs = 5_000;
 
 /**
- * One log-in serves a whole stop, and a KILL waits for the answer to the one before. Two at once for the same session
- * can keep everybody from logging in at MariaDB for seconds: the second waits for the first while it holds the server's
- * list of sessions.
+ * Uses one second session for all KILLs of a statement, one after the other. Two concurrent KILLs of one session can
+ * block all log-ins at MariaDB for seconds: the second waits for the first while it locks the server's list of sessions.
  */
-export class Stopper {
+export class Canceller {
   readonly #open: (signal: AbortSignal) => Promise<SideSession>;
   #side: Promise<SideSession> | undefined;
   #users = 0;
 
-  /** A side session lives no longer than the signal it is opened with. */
+  /** A second session is closed when the signal that it was opened with aborts. */
   constructor(open: (signal: AbortSignal) => Promise<SideSession>) {
     this.#open = open;
   }
 
-  stopStatement({ busy, signal, onAsked }: StopStatement): Promise<void> {
+  cancelStatement({ busy, signal, onKilled }: CancelOptions): Promise<void> {
     return this.#use(async (side) => {
       await side.kill('QUERY');
-      onAsked();
-      // What had not begun when it was killed begins all the same, so it is asked again while it runs.
-      for (await sleep(againMs); busy() && !signal.aborted; await sleep(againMs)) await side.kill('QUERY');
+      onKilled();
+      // A KILL that arrives before the statement begins has no effect, so it is repeated while the statement runs.
+      for (await sleep(repeatMs); busy() && !signal.aborted; await sleep(repeatMs)) await side.kill('QUERY');
     });
   }
 
-  /** May be called while a statement is being stopped. */
+  /** May be called while a statement is being cancelled. */
   endSession(): Promise<void> {
     return this.#use((side) => side.kill('CONNECTION'));
   }
