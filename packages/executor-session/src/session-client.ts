@@ -109,7 +109,7 @@ class ClientSession implements Session {
       const sequence = this.#lastSequence;
       const cancel = () => {
         this.#outgoing.push({ cancelled: sequence });
-        call.settle(ctx.signal.reason);
+        call.settle(unanswered(ctx.signal.reason));
       };
       const call: Pending = {
         sequence,
@@ -165,7 +165,7 @@ class ClientSession implements Session {
     if (!this.open && this.#calls.size === 0) return;
     this.open = false;
     this.#outgoing.close();
-    const failure = this.greeted ? outcomeLost(err) : new NotSentError(err);
+    const failure = this.greeted ? answerLost(err) : new NotSentError(err);
     this.#greet();
     for (const call of this.#calls) call.settle(failure);
     this.#onEnd(err);
@@ -208,12 +208,18 @@ function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): Se
   };
 }
 
-function outcomeLost(cause: unknown): HubError {
-  return new HubError(
-    'SOURCE_BROKEN',
-    'The connection to the executor was lost while the statement ran. A statement that writes may have taken effect: check the data before you repeat it.',
-    { cause, retryable: false },
-  );
+/** Whether the statement can be repeated depends on whether it writes, which the gateway finds out. */
+function answerLost(cause: unknown): HubError {
+  return new HubError('SOURCE_BROKEN', 'The connection to the executor was lost while the statement ran.', {
+    cause,
+    lost: true,
+  });
+}
+
+/** Time was up before the executor could say whether the database cancelled the statement. */
+function unanswered(reason: unknown): unknown {
+  if (!(reason instanceof HubError) || reason.code !== 'STATEMENT_TIMEOUT') return reason;
+  return new HubError(reason.code, reason.message, { cause: reason, retryable: false, lost: true });
 }
 
 async function* toRequests(

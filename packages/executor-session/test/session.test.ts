@@ -183,6 +183,17 @@ describe('a session', () => {
     await expect.poll(() => cancelled).toEqual(['mine']);
   });
 
+  it('does not take a statement for cancelled when the time of the request is up', async () => {
+    const controller = new AbortController();
+    const call = remote.execute(
+      request('forever'),
+      { ...context(), signal: controller.signal },
+      collect().reply,
+    );
+    setTimeout(() => controller.abort(new HubError('STATEMENT_TIMEOUT', 'late')), 50);
+    await expect(call).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT', lost: true });
+  });
+
   it('ends at the deadline, also when the caller’s own clock is not heard', async () => {
     const call = remote.execute(
       request('forever'),
@@ -208,8 +219,8 @@ describe('a session', () => {
     const call = remote.execute(request('forever'), context(), collect().reply).catch((err) => err);
     await expect.poll(() => started).toBe(1);
     await server.close(0);
-    // It may have been a write, which nobody may repeat unseen.
-    expect(await call).toMatchObject({ code: 'SOURCE_BROKEN', retryable: false });
+    // It may have been a write, so the gateway has to find out before it says that the execution can be repeated.
+    expect(await call).toMatchObject({ code: 'SOURCE_BROKEN', lost: true });
   });
 
   it('refuses a caller without the token', async () => {

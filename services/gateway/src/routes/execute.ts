@@ -1,5 +1,6 @@
 /** Executes a stored query over POST, and a query that reads over GET. */
 
+import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { addVary } from '../answers/compression.ts';
@@ -96,18 +97,29 @@ export function createDataHandler({ executor }: Upstreams, settings: AnswerSetti
 /** The query string has the values of variables without a common name. */
 export const dataPointers = (): FieldPointers => ({ context: 'query' });
 
+const lookUpTimeoutMs = 1_000;
+
 /** A client may repeat an execution whose answer was lost only if the query reads. */
 async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstreams['catalog']) {
   if (!(err instanceof HubError) || err.lost !== true) return err;
   const { queryId } = request.body as ExecuteBody;
-  const found = await catalog.getQuery({ queryId, signature: false }, request.context).catch(() => undefined);
+  const { principal, requestId, traceparent } = request.context;
+  // The time of the request may be up.
+  const ctx = createCallContext({
+    timeoutMs: lookUpTimeoutMs,
+    requestId,
+    ...(principal === undefined ? {} : { principal }),
+  });
+  const found = await catalog
+    .getQuery({ queryId, signature: false }, { ...ctx, traceparent })
+    .catch(() => undefined);
   return found?.query?.command === 'SELECT' ? toRetryable(err) : outcomeUnknown(err);
 }
 
 function toRetryable(err: HubError): HubError {
   return new HubError(err.code, err.message, {
     cause: err,
-    retryable: true,
+    retryable: err.retryable ?? true,
     ...(err.retryAfterMs === undefined ? {} : { retryAfterMs: err.retryAfterMs }),
   });
 }
