@@ -223,6 +223,26 @@ describe('a classifier', () => {
     };
     expect(await refused({})).toEqual(['/label', '/context']);
     expect(await refused({ label: ' ', context: 'x' })).toEqual(['/label']);
+    for (const context of ['', ' \n\t']) {
+      expect(await refused({ label: 'a', context })).toEqual(['/context']);
+      expect(await refused({ examples: [{ label: 'a', context }] })).toEqual(['/examples/0/context']);
+    }
+    expect(await refused({ label: ' ', context: 1, more: 2 })).toEqual(['/label', '/context', '/more']);
+    const faults = [
+      { label: ' ', context: '' },
+      1,
+      { label: 'a\u0000', context: 'x', more: 2 },
+      { label: 5 },
+    ];
+    expect(await refused({ examples: faults })).toEqual([
+      '/examples/0/label',
+      '/examples/0/context',
+      '/examples/1',
+      '/examples/2/label',
+      '/examples/2/more',
+      '/examples/3/label',
+      '/examples/3/context',
+    ]);
     expect(await refused({ label: 'a', context: 'x', examples: [{ label: 'b', context: 'y' }] })).toEqual([
       '/label',
       '/context',

@@ -46,6 +46,16 @@ export const classifierLimits = {
   top: { min: 1, max: 1_000 },
 } as const satisfies Record<string, Bounds>;
 
+/** The learner reads only the first 20,000 characters of a text. */
+const exampleCharactersMax = 4_194_304;
+
+/** What is wrong with the text of an example, or undefined. */
+export function faultOfExampleText(text: string): string | undefined {
+  if (text.length > exampleCharactersMax) return `must have at most ${exampleCharactersMax} characters`;
+  if (!/\S/.test(text)) return 'must not be blank';
+  return text.isWellFormed() ? undefined : 'must be valid Unicode';
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 

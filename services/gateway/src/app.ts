@@ -19,6 +19,7 @@ import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
 import { createBodyValidators } from './http/validation.ts';
+import { importMediaTypes } from './routes/classifiers/import.ts';
 import { consolePaths, registerConsole } from './routes/console.ts';
 import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
 import { buildOpenApi } from './routes/openapi.ts';
@@ -77,6 +78,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', bodies.read);
+  app.addContentTypeParser(importMediaTypes, bodies.stream);
   app.setErrorHandler((err, request, reply) => {
     if (!isIgnoredBody(request.raw)) drain(request.raw);
     return sendProblem(err, reply, deps.events);
@@ -204,7 +206,7 @@ function registerV1(
 function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfig) {
   return {
     url: route.url,
-    ...(route.body === undefined ? {} : { schema: { body: route.body } }),
+    ...(route.body === undefined ? {} : { schema: { body: bodySchemaOf(route) } }),
     config: {
       scope: route.scope,
       idempotent: takesIdempotencyKey(route) && route.reads !== true,
@@ -215,10 +217,15 @@ function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfi
       pointers: route.pointers,
       secretAnswer: route.secretAnswer === true,
       bodyOptional: route.bodyOptional === true,
+      imports: route.imports === true,
       bodyBytesMax: route.largeBody ? largeBodyBytesMax : bodyBytesMax,
     },
   };
 }
+
+/** A streamed body has no schema. */
+const bodySchemaOf = ({ body, imports }: Route) =>
+  imports ? { content: { 'application/json': { schema: body } } } : body;
 
 /** Refuses a missing body, or null, with a plainer sentence than the validator's. */
 function requireBody(request: FastifyRequest): void {

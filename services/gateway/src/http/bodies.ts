@@ -23,6 +23,8 @@ export interface Bodies {
     payload: IncomingMessage,
     done: (err: Error | null, body?: unknown) => void,
   ): void;
+  /** The same for media types that only some routes take. The handler gets the request itself as the body and reads it. */
+  stream: Bodies['read'];
   /** Returns the bytes of a request to the budgets, once it is answered. */
   release(request: FastifyRequest): void;
 }
@@ -30,6 +32,8 @@ export interface Bodies {
 /** The last quarter of the budget is for small bodies only, so that large ones that arrive slowly do not block them. */
 const smallBytesMax = 65_536;
 const largeShare = 0.75;
+/** What reading a stream takes: a record that is not complete, a batch of records, and their copies in the call. */
+const streamBytes = 4_194_304;
 
 export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
   const bytesByKey = new Map<string, number>();
@@ -62,6 +66,18 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
 
   return {
     release,
+    stream: (request, payload, done) => {
+      try {
+        if (!request.context.route.config.imports)
+          throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
+        requireUncompressed(request);
+        requireScope(request);
+        reserve(request, streamBytes);
+        done(null, payload);
+      } catch (err) {
+        done(err as Error);
+      }
+    },
     read: (request, payload, done) => {
       const settle = (err: Error | null, value?: unknown) => {
         if (err !== null) release(request);
@@ -109,14 +125,18 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, { reserve, 
       finish(null, request.parsed?.value);
     });
   attempt(() => {
-    const { 'content-encoding': coding = '', 'content-length': length = '0' } = request.headers;
+    const { 'content-length': length = '0' } = request.headers;
     if (Number(length) > bodyBytesMax) throw tooLarge(bodyBytesMax);
-    if (!['', 'identity'].includes(coding.toLowerCase()))
-      throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.');
+    requireUncompressed(request);
     requireScope(request);
     reserve(request, Number(length));
     payload.on('data', take).on('end', end).on('error', finish);
   });
+}
+
+function requireUncompressed({ headers }: FastifyRequest): void {
+  if (['', 'identity'].includes((headers['content-encoding'] ?? '').toLowerCase())) return;
+  throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.');
 }
 
 /** Keys made with a key that has a rate share its budget. */

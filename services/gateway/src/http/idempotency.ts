@@ -4,6 +4,7 @@
  */
 
 import { createHmac } from 'node:crypto';
+import { IncomingMessage } from 'node:http';
 import {
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
@@ -44,6 +45,10 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
     begin: async (request, reply) => {
       const key = readKey(request);
       if (key === undefined) return false;
+      if (request.body instanceof IncomingMessage) {
+        const detail = 'is not accepted with a streamed body';
+        throw validationError([{ pointer: 'header/idempotency-key', detail }]);
+      }
       const answer = await catalog.beginOperation(
         {
           idempotencyKey: key,

@@ -134,6 +134,8 @@ declare module 'fastify' {
     secretAnswer?: boolean;
     bodyBytesMax?: number;
     bodyOptional?: boolean;
+    /** The handler can read the body as a stream. */
+    imports?: boolean;
   }
 }
 

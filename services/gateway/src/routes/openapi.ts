@@ -3,6 +3,7 @@
 import { count, text } from '../http/json-schema.ts';
 import { kinds } from '../http/problem-details.ts';
 import { flagWords } from '../http/query-params.ts';
+import { importMediaTypes } from './classifiers/import.ts';
 import { execution } from './execute.ts';
 import { node } from './hubs.ts';
 import { type Route, takesIdempotencyKey } from './table.ts';
@@ -46,7 +47,7 @@ function operation(route: Route): object {
       : {
           requestBody: {
             required: route.bodyOptional !== true,
-            content: { 'application/json': { schema: route.documented ?? route.body } },
+            content: bodyContentOf(route),
           },
         }),
     responses: {
@@ -66,6 +67,11 @@ function operation(route: Route): object {
       },
     },
   };
+}
+
+function bodyContentOf({ documented, body, imports }: Route): Record<string, object> {
+  const streams = imports ? importMediaTypes.map((type) => [type, { schema: text }]) : [];
+  return { 'application/json': { schema: documented ?? body }, ...Object.fromEntries(streams) };
 }
 
 /** Rows are also available in other formats. */

@@ -79,6 +79,8 @@ interface RouteMembers {
   largeBody?: boolean;
   /** The answer is compressed for clients that ask for it. It has no secret, and no ETag for `If-Match`. */
   compressed?: boolean;
+  /** The body can also be streamed as NDJSON or CSV. */
+  imports?: boolean;
   /** A POST that changes nothing. */
   reads?: boolean;
   /** How a lost outcome is found out; see `BeginOperationRequest.settling`. */
@@ -142,7 +144,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: classifiers.classifiers, handler: classifier.list },
     { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: classifiers.classifier, handler: classifier.get },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', audit: 'classifier.delete', versioned: true, answer: nothing, handler: classifier.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with an example', audit: 'classifier.train', body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with examples', audit: 'classifier.train', imports: true, body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
     { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, reads: true, answer: classifiers.predictions, handler: classifier.predict },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: classifiers.deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: classifier.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', answer: evaluation, handler: classifier.evaluation },

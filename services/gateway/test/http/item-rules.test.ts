@@ -100,8 +100,8 @@ describe('a body with a fault in every place', () => {
   });
 
   it('is none where all fits', async () => {
-    const astral = '😀'.repeat(1_000);
-    expect(await refusalOf(train, { examples: [{ label: astral, context: '' }] })).toBeUndefined();
+    const astral = `${' '.repeat(800)}${'😀'.repeat(200)}`;
+    expect(await refusalOf(train, { examples: [{ label: astral, context: 'a' }] })).toBeUndefined();
     expect(await refusalOf(predict, { contexts: [''] })).toBeUndefined();
     expect(await refusalOf(summarize, { context: [['a'], []] })).toBeUndefined();
     expect(await refusalOf(summarize, { context: ['a'] })).toBeUndefined();

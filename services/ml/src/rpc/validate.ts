@@ -1,7 +1,7 @@
 /** Validates the requests of classifiers. Faults name fields of the message; the gateway makes JSON Pointers of them. */
 
 import { randomBytes } from 'node:crypto';
-import { classifierLimits, faultOfLabel } from '@datahub/contract/limits';
+import { classifierLimits, faultOfExampleText, faultOfLabel } from '@datahub/contract/limits';
 import type { FieldFault } from '@datahub/contract/validation-error';
 import { fieldError, type HubError } from '@datahub/service-kit/call/error';
 import type { TrainExample } from '../classifiers/train-batch.ts';
@@ -30,7 +30,7 @@ export function checkExamples(examples: { label: string; context: string }[]): T
     const trimmed = label.trim();
     const labelFault = faultOfLabel(trimmed);
     if (labelFault !== undefined) faults.push({ path: ['examples', i, 'label'], detail: labelFault });
-    const textFault = faultOfText(context);
+    const textFault = faultOfExampleText(context);
     if (textFault !== undefined) faults.push({ path: ['examples', i, 'context'], detail: textFault });
     return { label: trimmed, text: context };
   });

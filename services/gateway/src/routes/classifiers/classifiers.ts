@@ -1,7 +1,8 @@
 /** Classifiers: trained one example at a time, at any time. */
 
 import { hash } from 'node:crypto';
-import { classifierLimits, labelCharacters, untrimmedLabelCharacters } from '@datahub/contract/limits';
+import { IncomingMessage } from 'node:http';
+import { classifierLimits, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
@@ -21,10 +22,12 @@ import {
 } from '../../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { type Handler, setVersion } from '../../http/request-context.ts';
-import { type Fault, type FieldPointers, validationError } from '../../http/request-error.ts';
-import { type ItemRule, requireItems, texts, unknownMember, unknownMembers } from '../../http/validation.ts';
+import { type FieldPointers, validationError } from '../../http/request-error.ts';
+import { requireItems, texts, unknownMembers } from '../../http/validation.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { share, toEvaluationJson } from './evaluation.ts';
+import { exampleRule, faultsOfExample } from './examples.ts';
+import { importExamples, imported } from './import.ts';
 
 const paging = { limitMax: 10_000 };
 const { batch: batchCount, top } = classifierLimits;
@@ -50,11 +53,7 @@ export const predictDocumented = object({
  * other members, together with those that are missing.
  */
 const inHandler = { additionalProperties: true } as const;
-export const trainBody = {
-  ...trainDocumented,
-  properties: { ...trainDocumented.properties, examples: batch },
-  ...inHandler,
-};
+export const trainBody = { ...trainDocumented, properties: { examples: batch }, ...inHandler };
 export const predictBody = {
   ...predictDocumented,
   properties: { ...predictDocumented.properties, contexts: batch },
@@ -73,7 +72,7 @@ export const classifier = answer({
   classes: list(answer({ classId: text, label: text, observations: count })),
 });
 const observed = answer({ classId: text, observations: count });
-export const training = { oneOf: [observed, answer({ results: list(observed) })] } as const;
+export const training = { oneOf: [observed, answer({ results: list(observed) }), imported] } as const;
 const prediction = answer({
   classId: text,
   label: text,
@@ -85,48 +84,6 @@ export const predictions = { oneOf: [prediction, answer({ predictions: list(pred
 type TrainBody = FromSchema<typeof trainDocumented>;
 type PredictBody = FromSchema<typeof predictDocumented>;
 type ClassifierJson = FromSchema<typeof classifier>;
-
-const isLabel = (value: unknown) =>
-  typeof value === 'string' &&
-  value !== '' &&
-  value.length <= 2 * labelCharactersMax &&
-  [...value].length <= labelCharactersMax;
-
-/** ml checks the trimmed label; this refuses only what cannot be one. */
-const labelDetail = (label: unknown) =>
-  typeof label === 'string'
-    ? `must have ${labelCharacters.min} to ${labelCharacters.max} characters`
-    : 'must be a string';
-
-/** The first name that an example cannot have. */
-function unknownIn(example: object): string | undefined {
-  for (const name in example) if (name !== 'label' && name !== 'context') return name;
-  return undefined;
-}
-
-const examples: ItemRule = {
-  isValid: (item) => {
-    if (typeof item !== 'object' || item === null) return false;
-    const { label, context } = item as Record<string, unknown>;
-    return isLabel(label) && typeof context === 'string' && unknownIn(item) === undefined;
-  },
-  faultsOf: (item, pointer) => {
-    if (typeof item !== 'object' || item === null) return [{ pointer, detail: 'must be an object' }];
-    const { label, context } = item as Record<string, unknown>;
-    const faults: Fault[] = [];
-    if (!isLabel(label)) {
-      const detail = label === undefined ? 'is missing' : labelDetail(label);
-      faults.push({ pointer: `${pointer}/label`, detail });
-    }
-    if (typeof context !== 'string') {
-      const detail = context === undefined ? 'is missing' : 'must be a string';
-      faults.push({ pointer: `${pointer}/context`, detail });
-    }
-    const unknown = unknownIn(item);
-    if (unknown !== undefined) faults.push(unknownMember(pointer, unknown));
-    return faults;
-  },
-};
 
 /** The service takes lists only; a single call is a list of one. */
 export const trainPointers = (body: unknown): FieldPointers =>
@@ -198,18 +155,23 @@ export function createClassifierHandlers({ ml }: Upstreams) {
 }
 
 async function train(request: FastifyRequest, ml: Upstreams['ml']) {
-  const body = request.body as TrainBody;
   const classifierId = classifierIdOf(request);
+  if (request.body instanceof IncomingMessage) return importExamples(request, { classifierId, ml });
+  const body = request.body as TrainBody;
   const eventId = eventIdOf(request);
   if (body.examples !== undefined) {
     requireAlone(body, 'examples', ['label', 'context']);
-    requireItems(body.examples, '/examples', examples);
+    requireItems(body.examples, '/examples', exampleRule);
     const { classes } = await ml.train({ classifierId, examples: body.examples, eventId }, request.context);
     return { results: classes.map(({ classId, observations }) => ({ classId, observations })) };
   }
-  const { label, context } = requireMembers(body, ['label', 'context'], ['examples']);
-  const example = { label, context };
-  const { classes } = await ml.train({ classifierId, examples: [example], eventId }, request.context);
+  const faults = [...faultsOfExample(body, ''), ...unknownMembers(body, ['label', 'context', 'examples'])];
+  if (faults.length > 0) throw validationError(faults);
+  const { label = '', context = '' } = body;
+  const { classes } = await ml.train(
+    { classifierId, examples: [{ label, context }], eventId },
+    request.context,
+  );
   return { classId: classes[0]?.classId, observations: classes[0]?.observations };
 }
 

@@ -1,0 +1,147 @@
+/** Trains with a streamed body of CSV or NDJSON. Faulty lines are skipped and reported. */
+
+import type { IncomingMessage } from 'node:http';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import type { FastifyRequest } from 'fastify';
+import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
+
+import { faultsMax, validationError } from '../../http/request-error.ts';
+import type { Upstreams } from '../../upstreams.ts';
+import { faultsOfExample } from './examples.ts';
+import { parseCsvRecord, type RawRecord, RecordSplitter } from './records.ts';
+
+export const importMediaTypes = ['application/x-ndjson', 'text/csv'];
+export const imported = answer({
+  trained: count,
+  skipped: count,
+  faults: list(answer({ line: count, detail: text })),
+});
+
+type Imported = FromSchema<typeof imported>;
+interface Example {
+  label: string;
+  context: string;
+}
+
+/** The learner reads 20,000 characters of a text. Escaped in JSON these take at most 120,000 bytes. */
+const recordBytesMax = 1_048_576;
+const batchMax = 500;
+const batchCharactersMax = 1_000_000;
+
+export interface ImportOptions {
+  classifierId: string;
+  ml: Upstreams['ml'];
+}
+
+export async function importExamples(
+  request: FastifyRequest,
+  { classifierId, ml }: ImportOptions,
+): Promise<Imported> {
+  const isCsv = /^text\/csv\b/i.test(request.headers['content-type'] ?? '');
+  const reader = createExampleReader(isCsv);
+  const result: Imported = { trained: 0, skipped: 0, faults: [] };
+  let batch: Example[] = [];
+  let characters = 0;
+  const train = async () => {
+    if (batch.length === 0) return;
+    const examples = batch;
+    batch = [];
+    characters = 0;
+    await ml.train({ classifierId, examples, eventId: '' }, request.context);
+    result.trained += examples.length;
+  };
+  const take = async (records: RawRecord[]) => {
+    for (const record of records) {
+      const read = reader(record);
+      if (read === undefined) continue;
+      if (typeof read === 'string') {
+        result.skipped += 1;
+        if (result.faults.length < faultsMax) result.faults.push({ line: record.line, detail: read });
+        continue;
+      }
+      batch.push(read);
+      characters += read.context.length;
+      if (batch.length >= batchMax || characters >= batchCharactersMax) await train();
+    }
+  };
+  try {
+    const splitter = new RecordSplitter({ isCsv, bytesMax: recordBytesMax });
+    const body = request.body as IncomingMessage;
+    // The rest of a refused body is read to its end elsewhere.
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+      if (request.context.signal.aborted) throw request.context.signal.reason;
+      await take(splitter.push(chunk as Buffer));
+    }
+    await take(splitter.end());
+    await train();
+  } catch (err) {
+    throw interrupted(request, result, err);
+  }
+  if (result.trained + result.skipped === 0)
+    throw validationError([{ pointer: '', detail: 'has no examples' }]);
+  return result;
+}
+
+/** The error says how much was trained before it. */
+function interrupted(request: FastifyRequest, { trained }: Imported, err: unknown): HubError {
+  if (request.raw.errored) return new HubError('CANCELLED', 'The client disconnected.', { cause: err });
+  const known = toHubError(err);
+  if (trained === 0) return known;
+  const message = `${known.message} Before this, the first ${trained} valid examples of the body were trained.`;
+  const { code, retryable, retryAfterMs, lost } = known;
+  return new HubError(code, message, { cause: err, retryable, retryAfterMs, lost });
+}
+
+/** Returns the example of a record, what is wrong with it, or undefined for the header of a CSV file. */
+function createExampleReader(isCsv: boolean): (record: RawRecord) => Example | string | undefined {
+  const read = isCsv ? createCsvReader() : parseJson;
+  let isFirst = true;
+  return ({ text, fault }) => {
+    if (text === undefined) return fault;
+    const found = read(isFirst ? text.replace(/^\ufeff/, '') : text);
+    isFirst = false;
+    if (typeof found !== 'object') return found;
+    const faults = faultsOfExample(found, '');
+    if (faults.length > 0)
+      return faults.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`).join('; ');
+    const { label, context } = found as Example;
+    return { label, context };
+  };
+}
+
+function parseJson(text: string): object | string {
+  try {
+    const value = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    return 'is not valid JSON';
+  }
+  return 'must be a JSON object';
+}
+
+function createCsvReader(): (text: string) => object | string | undefined {
+  let header: string[] | undefined;
+  return (text) => {
+    const fields = parseCsvRecord(text);
+    if (header === undefined) {
+      header = readHeader(fields);
+      return undefined;
+    }
+    if (typeof fields === 'string') return fields;
+    if (fields.length !== header.length)
+      return `has ${fields.length} field${fields.length === 1 ? '' : 's'}, and the header has ${header.length}`;
+    return { label: fields[header.indexOf('label')], context: fields[header.indexOf('context')] };
+  };
+}
+
+function readHeader(fields: string[] | string): string[] {
+  const names = typeof fields === 'string' ? [] : fields;
+  const faults = ['label', 'context'].flatMap((name) => {
+    const times = names.filter((one) => one === name).length;
+    if (times === 1) return [];
+    const detail = times === 0 ? 'is missing in the first line, the header' : 'is twice in the header';
+    return [{ pointer: `/${name}`, detail }];
+  });
+  if (faults.length > 0) throw validationError(faults);
+  return names;
+}

@@ -1,0 +1,132 @@
+/** Splits a streamed body into the lines of NDJSON or the records of CSV (RFC 4180), in bounded memory. */
+
+export interface RawRecord {
+  /** The number of its first line, from 1. */
+  line: number;
+  /** Undefined if it is longer than the limit or not valid UTF-8; `fault` says which. */
+  text?: string;
+  fault?: string;
+}
+
+export interface RecordOptions {
+  /** A quoted field can contain line breaks. */
+  isCsv: boolean;
+  bytesMax: number;
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const lineFeed = 0x0a;
+
+/** Where in a CSV record the last byte was. */
+type CsvState = 'field start' | 'unquoted' | 'quoted' | 'after a quote';
+
+export class RecordSplitter {
+  readonly #options: RecordOptions;
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  /** The start of a record whose end has not arrived. */
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #line = 1;
+  #lineBreaks = 0;
+  #state: CsvState = 'field start';
+
+  constructor(options: RecordOptions) {
+    this.#options = options;
+  }
+
+  /** The records that end in this chunk. Blank lines are left out. */
+  push(chunk: Buffer): RawRecord[] {
+    const records: RawRecord[] = [];
+    let from = 0;
+    for (;;) {
+      const end = this.#options.isCsv ? this.#endOfCsv(chunk, from) : chunk.indexOf(lineFeed, from);
+      if (end < 0) break;
+      this.#lineBreaks += 1;
+      this.#keep(chunk.subarray(from, end));
+      this.#close(records);
+      from = end + 1;
+    }
+    this.#keep(chunk.subarray(from));
+    return records;
+  }
+
+  /** The last record, if no line break follows it. */
+  end(): RawRecord[] {
+    const records: RawRecord[] = [];
+    this.#close(records);
+    return records;
+  }
+
+  #endOfCsv(chunk: Buffer, from: number): number {
+    for (let i = from; i < chunk.length; i++) {
+      const byte = chunk[i] as number;
+      if (this.#state === 'quoted') {
+        if (byte === quote) this.#state = 'after a quote';
+        else if (byte === lineFeed) this.#lineBreaks += 1;
+      } else if (byte === lineFeed) {
+        this.#state = 'field start';
+        return i;
+      } else if (byte === quote && this.#state !== 'unquoted') this.#state = 'quoted';
+      else this.#state = byte === comma ? 'field start' : 'unquoted';
+    }
+    return -1;
+  }
+
+  #keep(part: Buffer): void {
+    this.#bytes += part.length;
+    if (this.#bytes > this.#options.bytesMax) this.#parts = [];
+    else if (part.length > 0) this.#parts.push(part);
+  }
+
+  #close(records: RawRecord[]): void {
+    const line = this.#line;
+    const isLong = this.#bytes > this.#options.bytesMax;
+    const bytes = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#bytes = 0;
+    this.#line += this.#lineBreaks;
+    this.#lineBreaks = 0;
+    if (isLong) {
+      records.push({ line, fault: `is longer than ${this.#options.bytesMax} bytes` });
+      return;
+    }
+    const record: RawRecord = { line, ...this.#decode(bytes) };
+    if (record.text === undefined || record.text.trim() !== '') records.push(record);
+  }
+
+  #decode(bytes: Buffer): { text: string } | { fault: string } {
+    try {
+      // A carriage return before the line feed belongs to the line break.
+      return { text: this.#decoder.decode(bytes).replace(/\r$/, '') };
+    } catch {
+      return { fault: 'is not valid UTF-8' };
+    }
+  }
+}
+
+/** The fields of a CSV record, or what is wrong with it. */
+export function parseCsvRecord(text: string): string[] | string {
+  const fields: string[] = [];
+  for (let at = 0; ; at++) {
+    let value = '';
+    if (text[at] === '"') {
+      for (at++; ; at++) {
+        const end = text.indexOf('"', at);
+        if (end < 0) return 'has a quoted field without a closing quote';
+        value += text.slice(at, end);
+        at = end + 1;
+        if (text[at] !== '"') break;
+        value += '"';
+      }
+      if (at < text.length && text[at] !== ',') return 'has text after the closing quote of a field';
+    } else {
+      const end = text.indexOf(',', at);
+      value = text.slice(at, end < 0 ? undefined : end);
+      if (value.includes('"')) return 'has a quote inside a field without quotes';
+      at += value.length;
+    }
+    fields.push(value);
+    if (at >= text.length) return fields;
+  }
+}

@@ -1,0 +1,138 @@
+import { beforeEach, describe, expect, inject, it } from 'vitest';
+import { api } from '../support/hub.ts';
+
+const csv = { 'content-type': 'text/csv; charset=utf-8' };
+const ndjson = { 'content-type': 'application/x-ndjson' };
+
+describe('an import of examples', () => {
+  let path: string;
+
+  beforeEach(async () => {
+    path = `/v1/classifiers/${(await api.ok(api.post('/v1/classifiers', {}))).id}`;
+  });
+
+  const send = (raw: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
+    api.call('POST', `${path}/train`, { raw, headers });
+  const observations = async () => {
+    const { classes } = await api.ok(api.get(path));
+    return Object.fromEntries(
+      classes.map(({ label, observations }: { label: string; observations: number }) => [
+        label,
+        observations,
+      ]),
+    );
+  };
+
+  it('reads CSV with quotes, line breaks and other columns, and reports faults by line', async () => {
+    const text = [
+      '\ufeffid,label,context',
+      '1,tea,"green, ""fresh""',
+      'tea"',
+      '2,,black tea',
+      '3,coffee,   ',
+      '4,coffee',
+      '5,coffee,espresso',
+      '6,coffee,5" pipe',
+      `7,${'x'.repeat(201)},`,
+      '8,"tea","last"',
+    ].join('\r\n');
+    const { status, body } = await send(text, csv);
+    expect([status, body]).toEqual([
+      200,
+      {
+        trained: 3,
+        skipped: 5,
+        faults: [
+          { line: 4, detail: 'label must have 1 to 200 characters' },
+          { line: 5, detail: 'context must not be blank' },
+          { line: 6, detail: 'has 2 fields, and the header has 3' },
+          { line: 8, detail: 'has a quote inside a field without quotes' },
+          { line: 9, detail: 'label must have 1 to 200 characters; context must not be blank' },
+        ],
+      },
+    ]);
+    expect(await observations()).toEqual({ tea: 2, coffee: 1 });
+  });
+
+  it('reads NDJSON, and reports the first 50 faults', async () => {
+    const good = '{"label":"a","context":"apple","id":7}\n\n';
+    const bad = ['{"label":"a"}', '[]', '{', '{"label":1,"context":"\\ud800"}'];
+    const { status, body } = await send(`${good}${bad.join('\n')}\n${'x\n'.repeat(60)}${good}`, ndjson);
+    expect([status, body.trained, body.skipped, body.faults.length]).toEqual([200, 2, 64, 50]);
+    expect(body.faults.slice(0, 5)).toEqual([
+      { line: 3, detail: 'context is missing' },
+      { line: 4, detail: 'must be a JSON object' },
+      { line: 5, detail: 'is not valid JSON' },
+      { line: 6, detail: 'label must be a string; context must be valid Unicode' },
+      { line: 7, detail: 'is not valid JSON' },
+    ]);
+    expect(await observations()).toEqual({ a: 2 });
+  });
+
+  it('takes more bytes than a JSON body may have, and skips a line that is too long', async () => {
+    const lines = Array.from({ length: 2_000 }, (_, i) =>
+      JSON.stringify({ label: `label ${i % 3}`, context: `word${i % 7} ${' '.repeat(5_000)}` }),
+    );
+    lines.splice(1_000, 0, JSON.stringify({ label: 'long', context: 'x'.repeat(1_048_576) }));
+    const { status, body } = await send(lines.join('\n'), ndjson);
+    expect([status, body]).toEqual([
+      200,
+      { trained: 2_000, skipped: 1, faults: [{ line: 1_001, detail: 'is longer than 1048576 bytes' }] },
+    ]);
+    expect(await observations()).toEqual({ 'label 0': 667, 'label 1': 667, 'label 2': 666 });
+  });
+
+  it('refuses a body without examples or columns, an idempotency key and other paths', async () => {
+    const pointersOf = async (answer: ReturnType<typeof send>) => {
+      const { status, body } = await answer;
+      return [status, ...(body.errors ?? []).map(({ pointer }: { pointer: string }) => pointer)];
+    };
+    expect(await pointersOf(send('text,name\na,b\n', csv))).toEqual([400, '/label', '/context']);
+    expect(await pointersOf(send('label,label,context\n', csv))).toEqual([400, '/label']);
+    expect(await pointersOf(send('label,context\n', csv))).toEqual([400, '']);
+    expect(await pointersOf(send('\n', ndjson))).toEqual([400, '']);
+    const large = `wrong\n${'a,b\n'.repeat(500_000)}`;
+    expect(await pointersOf(send(large, csv))).toEqual([400, '/label', '/context']);
+    const repeated = send('label,context\na,b', { ...csv, 'idempotency-key': 'k' });
+    expect(await pointersOf(repeated)).toEqual([400, 'header/idempotency-key']);
+    expect(await pointersOf(send('label,context\na,b', { ...csv, 'content-encoding': 'gzip' }))).toEqual([
+      415,
+    ]);
+    for (const other of [`${path}/predict`, '/v1/classifiers']) {
+      expect((await api.call('POST', other, { raw: 'a', headers: csv })).status).toBe(415);
+    }
+    expect(
+      (await api.call('POST', '/v1/classifiers/none/train', { raw: 'label,context\na,b', headers: csv }))
+        .status,
+    ).toBe(404);
+    expect(await observations()).toEqual({});
+  });
+
+  it('stops when the client leaves', async () => {
+    const stop = new AbortController();
+    let sent = 0;
+    const body = new ReadableStream({
+      pull: async (controller) => {
+        controller.enqueue(Buffer.from('{"label":"a","context":"apple"}\n'.repeat(500)));
+        sent += 500;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        if (sent === 2_000) stop.abort();
+      },
+    });
+    const { url, key } = inject('hub');
+    const headers = { ...ndjson, 'x-service-api-key': key };
+    const answer = fetch(`${url}${path}/train`, {
+      method: 'POST',
+      headers,
+      body,
+      duplex: 'half',
+      signal: stop.signal,
+    } as RequestInit);
+    await expect(answer).rejects.toThrow();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const { a = 0 } = await observations();
+    expect(a).toBeLessThanOrEqual(sent);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await observations()).toEqual(a === 0 ? {} : { a });
+  });
+});
