@@ -1,4 +1,4 @@
-/** Where things are in BSON (bsonspec.org), without making values of them. What does not fit its own lengths throws a RangeError. */
+/** Finds elements in BSON (bsonspec.org) without decoding their values. Inconsistent lengths throw a RangeError. */
 
 export const types = {
   double: 0x01,
@@ -24,7 +24,7 @@ export const types = {
   minKey: 0xff,
 } as const;
 
-/** The words of MongoDB itself, as `$type` has them. */
+/** Names of types, as MongoDB's `$type` uses them. */
 export const typeNames: Record<number, string> = {
   1: 'double',
   2: 'string',
@@ -65,7 +65,7 @@ const fixedSizes: Record<number, number> = {
   [types.minKey]: 0,
 };
 
-/** What is before and after the bytes that a length counts. */
+/** Bytes before and after those that a length counts. */
 const countedSizes: Record<number, number> = {
   [types.string]: 4,
   [types.document]: 0,
@@ -77,14 +77,14 @@ const countedSizes: Record<number, number> = {
   [types.scopedCode]: 0,
 };
 
-/** The end of the document at `start`: one behind its closing zero. */
+/** The end of the document at `start`, exclusive. */
 export function documentEnd(source: Buffer, start: number, limit: number): number {
   const end = start + source.readInt32LE(start);
   if (end < start + 5 || end > limit || source[end - 1] !== 0) throw misfit();
   return end;
 }
 
-/** The end of a text that ends with a zero: where the zero is. */
+/** The position of the zero that ends a C string. */
 export function textEnd(source: Buffer, start: number, limit: number): number {
   const end = source.indexOf(0, start);
   if (end < 0 || end >= limit) throw misfit();
@@ -112,7 +112,7 @@ function sizeOf(type: number, source: Buffer, start: number, limit: number): num
 
 export interface Element {
   type: number;
-  /** Where the type is; the name comes after it. */
+  /** The position of the type byte, which the name follows. */
   start: number;
   nameEnd: number;
   /** The value. */
@@ -120,7 +120,7 @@ export interface Element {
   end: number;
 }
 
-/** Calls for each member in order, with one object that is used again, until it is told `false`. */
+/** Calls `onElement` for each element in order until it returns false. The object passed to it is reused. */
 export function eachElement(source: Buffer, start: number, onElement: (element: Element) => boolean): void {
   const end = documentEnd(source, start, source.length) - 1;
   const element: Element = { type: 0, start: 0, nameEnd: 0, at: start + 4, end: start + 4 };
@@ -134,7 +134,7 @@ export function eachElement(source: Buffer, start: number, onElement: (element: 
   }
 }
 
-/** The member of this name, a copy. */
+/** A copy of the element with this name. */
 export function findElement(source: Buffer, start: number, name: string): Element | undefined {
   let found: Element | undefined;
   eachElement(source, start, (element) => {

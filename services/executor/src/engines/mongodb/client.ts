@@ -1,4 +1,4 @@
-/** The driver's client of one source: it finds the servers, logs in and keeps the sockets; every dial goes by the door. */
+/** The driver's client of one source. It discovers the servers, logs in and pools sockets. It connects only through the proxy in door.ts. */
 
 import { isIP } from 'node:net';
 import { authMechanisms } from '@datahub/contract/source-settings';
@@ -10,28 +10,28 @@ import type { Door, Ticket } from './door.ts';
 import { logInError, toConnectError, toLogInError } from './errors.ts';
 import { type Seeds, seedsOf } from './seeds.ts';
 
-/** Sockets to one server: more than the largest pool has connections, since stopping takes one beside them. */
+/** Sockets to one server: more than the largest pool has connections, because cancelling a command needs another. */
 const socketsMax = 128;
 const idleTimeoutMs = 60_000;
-/** For a server that takes the command, such as a new primary; below what an execution waits for a connection. */
+/** The wait for a suitable server, such as a new primary; shorter than an execution's wait for a connection. */
 const selectionTimeoutMs = 4_000;
 const socketConnectTimeoutMs = 4_500;
 const heartbeatMs = 10_000;
-/** How long its sessions may take to be ended. */
+/** The time limit for ending the sessions at the servers. */
 const farewellMs = 1_000;
 
 export interface SourceClient {
   readonly client: MongoClient;
   readonly serverVersion: string;
-  /** True where commands go to one known server, or to a primary: what runs can be stopped from beside it. */
+  /** True if commands go to one known server or to a primary, so that another socket can cancel them. */
   readonly isStoppable: boolean;
-  /** Called each time the connections to a server were given up. */
+  /** Called each time the driver closes its connections to a server. */
   onLost(listener: () => void): void;
   offLost(listener: () => void): void;
   close(): void;
 }
 
-/** Rejects as `connect` of an engine does. */
+/** Rejects with the same errors as an engine's `connect`. */
 export async function openClient(
   settings: ConnectSettings,
   deps: ConnectDeps,
@@ -70,7 +70,7 @@ export async function openClient(
   }
 }
 
-/** Ends its sessions at the servers, and behind them, or behind their time, its sockets. */
+/** Ends the sessions at the servers within a time limit, then closes the sockets. */
 function closeClient(client: MongoClient, ticket: Ticket): void {
   const cut = setTimeout(ticket.leave, farewellMs);
   void client
@@ -82,21 +82,21 @@ function closeClient(client: MongoClient, ticket: Ticket): void {
     });
 }
 
-/** What would dial outside of the door, or tell the password to whoever answers, is not there. */
+/** Rejects mechanisms that would bypass the proxy or send the password to an unverified server. */
 function requireMechanism({ authMechanism, tls }: ConnectSettings): void {
   if (authMechanism === undefined) return;
   if (!authMechanisms.some((known) => known === authMechanism))
     throw logInError(new Error('unknown mechanism'));
   if (authMechanism !== 'PLAIN' || tls.mode === 'verify-full') return;
-  throw new HubError('SOURCE_TLS', 'The log-in by PLAIN needs TLS of the mode verify-full.', {
+  throw new HubError('SOURCE_TLS', 'The mechanism PLAIN needs tls.mode verify-full.', {
     stage: 'connect',
     retryable: false,
   });
 }
 
 /**
- * Dials, and starts TLS. MongoDB cannot be asked whether it has TLS: the mode `prefer` tries, and goes on without, from
- * then on at once.
+ * Connects and starts TLS. MongoDB cannot report whether it supports TLS, so the mode `prefer` tries it. If that fails,
+ * this and later connections do without.
  */
 function createReach(settings: ConnectSettings, deps: ConnectDeps) {
   const { tls } = settings;
@@ -123,13 +123,13 @@ function createReach(settings: ConnectSettings, deps: ConnectDeps) {
 }
 
 interface Addresses {
-  /** Hosts alone: whatever else the driver is told stands in its options. */
+  /** Contains only hosts; everything else is in the driver's options. */
   uri: string;
-  /** The host that the driver means by a name. */
+  /** The host that a name in the driver's URI stands for. */
   hostOf(name: string): string;
 }
 
-/** What is no common host goes by a name that stands for it: the driver would read it as something else, or refuse it. */
+/** Replaces hosts that the driver's URI parser would misread or reject by placeholder names. */
 function toAddresses({ hosts }: Seeds): Addresses {
   const standIns = new Map<string, string>();
   const named = hosts.map(({ host, port }, i) => {
@@ -161,7 +161,7 @@ function toOptions(settings: ConnectSettings, seeds: Seeds, ticket: Ticket): Mon
     proxyPort: ticket.port,
     proxyUsername: ticket.username,
     proxyPassword: ticket.password,
-    // Behind the door.
+    // TLS is done by the proxy.
     tls: false,
     retryReads: false,
     retryWrites: false,
@@ -173,12 +173,12 @@ function toOptions(settings: ConnectSettings, seeds: Seeds, ticket: Ticket): Mon
     serverSelectionTimeoutMS: selectionTimeoutMs,
     connectTimeoutMS: socketConnectTimeoutMs,
     heartbeatFrequencyMS: heartbeatMs,
-    // One connection to each server, and no further one that measures it.
+    // Polling avoids a second monitoring connection to each server.
     serverMonitoringMode: 'poll',
   };
 }
 
-/** The version. Rejects as soon as no server is left to hope for; the driver would try them again and again. */
+/** Returns the server's version. Rejects once every server has failed, whereas the driver would keep trying. */
 async function untilConnected(client: MongoClient, signal: AbortSignal): Promise<string> {
   const { promise: hopeless, reject } = Promise.withResolvers<never>();
   hopeless.catch(() => {});

@@ -1,10 +1,10 @@
-/** Clients of the driver, one for each source as it is set: the connections of its pool share it, and the last closes it. */
+/** Clients of the driver, one for each version of a source. The connections of its pool share it, and the last closes it. */
 
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { openClient, type SourceClient } from './client.ts';
 import { Door } from './door.ts';
 
-/** Sockets live no longer than this and a connection of a pool: a name may stand for another address by then. */
+/** Clients are replaced after this time, because a name may resolve to another address by then. */
 const clientAgeMaxMs = 30 * 60_000;
 
 interface Entry {
@@ -21,7 +21,7 @@ export interface ClientLease {
 
 export class Clients {
   readonly door = new Door();
-  /** By what a pool learns of its source, which is one object for each source as it is set. */
+  /** Keyed by the `learned` object of a pool, of which each version of a source has one. */
   readonly #entries = new Map<object, Entry>();
 
   async lease(settings: ConnectSettings, deps: ConnectDeps): Promise<ClientLease> {

@@ -1,4 +1,4 @@
-/** Opens connections: each is a place of its pool's, and a session, at the client that the source has. */
+/** Opens connections. Each is a session of the source's client and takes one place of its pool. */
 
 import { type ClientSession, ReadPreference } from 'mongodb';
 import type { ConnectDeps, ConnectSettings, Engine } from '../../engine.ts';
@@ -26,7 +26,7 @@ async function connect(
   let session: ClientSession | undefined;
   try {
     session = client.startSession({ causalConsistency: false });
-    // Without a user some servers let everybody in, up to the first command that is about data.
+    // Without a user some servers accept the log-in and reject only the first command on data.
     const proof =
       settings.user === '' ? { listCollections: 1, nameOnly: true, filter: { name: '' } } : { ping: 1 };
     await client.db(settings.database).command(proof, {

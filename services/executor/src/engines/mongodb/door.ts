@@ -1,8 +1,8 @@
 /**
- * The only way out for MongoDB's driver: a SOCKS5 proxy (RFC 1928, with the passwords of RFC 1929) on loopback. Where
- * the driver wants to go, to a host that was given or to a member that a server named, the guest's own `reach` goes: it
- * resolves once, checks the address, connects to the one that was checked, and starts TLS. So the driver speaks plain to
- * the door, and the door sees each message whole before the driver does.
+ * A SOCKS5 proxy on loopback (RFC 1928, with the passwords of RFC 1929) through which MongoDB's driver makes all its
+ * connections, to configured hosts and to members that a server named. For each the proxy calls the client's `reach`,
+ * which resolves the name once, checks the address, connects to the checked address, and starts TLS. The driver speaks
+ * plain text to the proxy, and the proxy checks each message before it passes it on.
  */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
@@ -10,11 +10,11 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net';
 import { Replies, Requests } from './frames.ts';
 
-/** What the door does for one client of the driver. */
+/** What the proxy needs for one client of the driver. */
 export interface Guest {
-  /** Opens a connection to the server. Must end when the signal aborts. */
+  /** Opens a connection to the server. Must settle when the signal aborts. */
   reach(host: string, port: number, signal: AbortSignal): Promise<Socket>;
-  /** Why a connection could not be opened, or had to be ended. */
+  /** Receives the reason why a connection could not be opened or was closed. */
   onFault(err: unknown): void;
 }
 
@@ -23,14 +23,14 @@ export interface Ticket {
   port: number;
   username: string;
   password: string;
-  /** Ends every connection of the guest, and the door behind the last guest; idempotent. */
+  /** Closes all connections of the client, and the proxy with its last client. Idempotent. */
   leave(): void;
 }
 
 export interface DoorSettings {
-  /** For the greeting and for reaching the server, each. */
+  /** Applies to the SOCKS greeting and to `reach` separately. */
   timeoutMs: number;
-  /** Connections of one guest. */
+  /** Connections of one client. */
   socketsMax: number;
 }
 
@@ -58,7 +58,7 @@ export class Door {
     this.#settings = settings;
   }
 
-  /** True for the door itself, which no source may be at. */
+  /** True for the address of the proxy itself, which no source may use. */
   owns(address: string, port: number): boolean {
     const own = this.#server?.address() as AddressInfo | null | undefined;
     return own?.port === port && address.startsWith('127.');
@@ -120,11 +120,12 @@ export class Door {
     }
   }
 
-  /** Method and password; a wrong one is told, as the protocol wants it, and ends the connection. */
+  /** Negotiates the method and checks the password. A wrong one is answered as RFC 1929 demands, and ends the connection. */
   async #welcome(driver: Socket, signal: AbortSignal): Promise<Seat> {
     const [version, methods = 0] = await read(driver, 2, signal);
     const offered = await read(driver, methods, signal);
-    if (version !== socks || !offered.includes(byPassword)) throw new Error('No password is offered.');
+    if (version !== socks || !offered.includes(byPassword))
+      throw new Error('The client does not offer authentication by password.');
     driver.write(Buffer.from([socks, byPassword]));
     const [, nameBytes = 0] = await read(driver, 2, signal);
     const name = await read(driver, nameBytes, signal);
@@ -134,7 +135,7 @@ export class Door {
     const known = Buffer.from(seat?.password ?? '');
     if (seat === undefined || known.length !== password.length || !timingSafeEqual(known, password)) {
       driver.write(Buffer.from([1, 1]));
-      throw new Error('Nobody is known by this name and password.');
+      throw new Error('The user name or password is unknown.');
     }
     seat.sockets.add(driver);
     driver.once('close', () => seat.sockets.delete(driver));
@@ -147,7 +148,7 @@ const addressBytes: Record<number, number> = { 1: 4, 4: 16 };
 
 async function readTarget(driver: Socket, signal: AbortSignal): Promise<{ host: string; port: number }> {
   const [version, command, , kind = 0] = await read(driver, 4, signal);
-  if (version !== socks || command !== 1) throw new Error('Only connections are made.');
+  if (version !== socks || command !== 1) throw new Error('Only the command CONNECT is supported.');
   const known = addressBytes[kind];
   const [nameBytes = 0] = known === undefined ? await read(driver, 1, signal) : [known];
   const name = await read(driver, nameBytes, signal);
@@ -158,19 +159,19 @@ async function readTarget(driver: Socket, signal: AbortSignal): Promise<{ host: 
   return { host: isIP(host) === 6 ? host : '', port };
 }
 
-/** So many bytes, no more and no fewer. */
+/** Reads exactly this number of bytes. */
 async function read(socket: Socket, bytes: number, signal: AbortSignal): Promise<Buffer> {
   if (bytes === 0) return Buffer.alloc(0);
   for (;;) {
     signal.throwIfAborted();
     const found: Buffer | null = socket.read(bytes);
     if (found?.length === bytes) return found;
-    if (found !== null || socket.readableEnded) throw new Error('The greeting ends too soon.');
+    if (found !== null || socket.readableEnded) throw new Error('The greeting is incomplete.');
     await once(socket, 'readable', { signal });
   }
 }
 
-/** Hands on what each says to the other, and waits where the other does not read. Either one's end is that of both. */
+/** Relays data in both directions with backpressure. If one side closes, both are closed. */
 function relay(driver: Socket, server: Socket, guest: Guest): void {
   const requests = new Requests();
   const replies = new Replies(requests, (bytes) => {

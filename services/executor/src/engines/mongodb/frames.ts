@@ -1,7 +1,7 @@
 /**
- * MongoDB's messages between the driver and a server, checked before the driver sees them: it waits for as many bytes
- * as a server announces, loops for ever on a message of length 0, derives keys with as many rounds as it is asked for
- * while everybody else waits, takes any nonce, and throws outside of any promise on members that are not texts.
+ * Checks a server's messages before the driver reads them. The driver itself waits for as many bytes as a server
+ * announces, loops forever on a message of length 0, blocks the thread for as many SCRAM rounds as a server asks for,
+ * accepts any nonce, and throws outside of any promise if a member's name is not a string.
  */
 
 import { Carry } from '../../network/shared-read-buffer.ts';
@@ -13,11 +13,11 @@ const opReply = 1;
 const opQuery = 2_004;
 const opMsg = 2_013;
 const headerBytes = 16;
-/** Where the document of a message begins: behind flags and kind, or behind flags, cursor, start and count. */
+/** Offsets of the document: after flags and kind (OP_MSG), or after flags, cursor, start and count (OP_REPLY). */
 const beforeBody: Record<number, number> = { [opMsg]: headerBytes + 5, [opReply]: headerBytes + 20 };
-/** Enough to know what a request asks for, and a log-in's first message with the longest name. */
+/** Enough for the name of a command, and for the first SCRAM message with the longest user name. */
 const requestStartBytes = 2_048;
-/** What every MongoDB sends at most. */
+/** The longest message that MongoDB sends. */
 const messageBytesMax = 48_000_000 + 16_384;
 
 type Asked = 'hello' | 'log-in' | 'command';
@@ -33,13 +33,13 @@ const askedByName: Record<string, Asked> = {
   buildInfo: 'log-in',
 };
 
-/** What the driver asks, one request after the other. */
+/** Tracks the driver's requests, which come one after the other. */
 export class Requests {
-  /** Of the request that is not answered yet; 0 without one. */
+  /** The id of the pending request; 0 if there is none. */
   id = 0;
   asked: Asked = 'hello';
   opCode = 0;
-  /** Of a log-in by SCRAM (RFC 5802, `r=`), in the request that begins it. */
+  /** The client nonce of SCRAM (RFC 5802, `r=`) in the first request of a log-in. */
   nonce: string | undefined;
   readonly #carry = new Carry();
   #left = 0;
@@ -66,7 +66,7 @@ export class Requests {
   #begin(start: Buffer): void {
     this.id = start.readInt32LE(4);
     this.opCode = start.readInt32LE(12);
-    // The driver asks in the old way only before it knows the server: its greeting.
+    // The driver uses OP_QUERY only for its greeting.
     const name = this.opCode === opQuery ? 'hello' : firstName(start);
     this.asked = askedByName[name] ?? 'command';
     this.nonce =
@@ -74,13 +74,13 @@ export class Requests {
   }
 }
 
-/** The first member of the document of an OP_MSG: the command. */
+/** The name of the command: the first element of the document of an OP_MSG. */
 function firstName(start: Buffer): string {
   const at = (beforeBody[opMsg] as number) + 5;
   return start.toString('latin1', at, start.indexOf(0, at));
 }
 
-/** What the server answers. Throws what the connection has to end for. */
+/** Checks the server's replies. Throws if the connection must be closed. */
 export class Replies {
   readonly #requests: Requests;
   readonly #pass: (bytes: Buffer) => void;
@@ -110,7 +110,7 @@ export class Replies {
       return;
     }
     if (bodyAt + there.readInt32LE(bodyAt) !== length) throw misfit('A message is not its document.');
-    if (there.length > length) throw misfit('The server says what it was not asked.');
+    if (there.length > length) throw misfit('The server sent a reply without a request.');
     this.#left = length - there.length;
     this.#requests.id = 0;
     this.#pass(isWide ? there : this.#checked(there, bodyAt));
@@ -120,14 +120,14 @@ export class Replies {
     const { id, opCode, asked } = this.#requests;
     const length = message.readInt32LE(0);
     const bodyAt = beforeBody[message.readInt32LE(12)];
-    if (id === 0 || message.readInt32LE(8) !== id) throw misfit('The server says what it was not asked.');
+    if (id === 0 || message.readInt32LE(8) !== id) throw misfit('The server sent a reply without a request.');
     if (bodyAt === undefined || (message.readInt32LE(12) === opReply) !== (opCode === opQuery))
-      throw misfit('The reply is of a kind that was not asked for.');
+      throw misfit('The reply has an unexpected opcode.');
     const lengthMax = asked === 'command' ? messageBytesMax : logInBytesMax;
     if (length < bodyAt + 5 || length > lengthMax) throw misfit('The length of a message is out of bounds.');
     const flags = message.length < headerBytes + 5 ? 0 : message.readUInt32LE(headerBytes);
     if (bodyAt === beforeBody[opMsg] && (flags !== 0 || (message[headerBytes + 4] ?? 0) !== 0))
-      throw misfit('The reply has parts that were not asked for.');
+      throw misfit('The reply has unexpected sections.');
     return { length, bodyAt };
   }
 

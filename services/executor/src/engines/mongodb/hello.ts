@@ -1,13 +1,13 @@
-/** What a server says before anybody is logged in, brought to what the driver expects. */
+/** Validates the replies of a server before the log-in, and removes fields that the driver must not act on. */
 
 import { Binary, BSON, type Document, ObjectId } from 'mongodb';
 import { logInError } from './errors.ts';
 
-/** A replica set has no more (the manual's "Replica Set Members" says 50). */
+/** The most members of a replica set, by the manual's "Replica Set Members". */
 export const membersMax = 50;
 /**
- * The driver derives keys on the thread that serves everybody: this many rounds take it a tenth of a second. MongoDB's
- * own are 10,000 and 15,000.
+ * The driver derives keys on the main thread. This number of rounds takes a tenth of a second. MongoDB's defaults are
+ * 10,000 and 15,000.
  */
 const roundsMax = 100_000;
 
@@ -16,7 +16,7 @@ type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string';
 const isTruth: Check = (value) => typeof value === 'boolean';
 const isNumber: Check = (value) => typeof value === 'number';
-/** `host:port`, as servers name one another. */
+/** `host:port`, the format of members in a reply. */
 export const isMember: Check = (value) =>
   typeof value === 'string' && member.test(value) && portOf(value) <= 65_535;
 const isList =
@@ -31,7 +31,7 @@ const isMap =
 const member = /^(?:[^\s:[\]@/?#,%\\]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):\d{1,5}$/;
 const portOf = (address: string) => Number(address.slice(address.lastIndexOf(':') + 1));
 
-/** What else a server tells is left out: its clock, a log-in that nobody asked for, how to be followed. */
+/** All other fields are removed, such as the cluster time, speculative authentication and the topology version. */
 const fields: Record<string, Check> = {
   ok: isNumber,
   code: isNumber,
@@ -66,7 +66,7 @@ const fields: Record<string, Check> = {
   saslSupportedMechs: isList(isText, 20),
 };
 
-/** Throws a RangeError where a field is of another kind than it must be. */
+/** Throws a RangeError if a field has the wrong type. */
 export function cleanHello(body: Buffer): Uint8Array {
   const said = BSON.deserialize(body);
   const clean: Document = {};
@@ -82,7 +82,7 @@ export function cleanHello(body: Buffer): Uint8Array {
   return BSON.serialize(clean);
 }
 
-/** Throws SOURCE_AUTH where the server's first message (RFC 5802) is none, or asks for more work than a log-in is worth. */
+/** Throws SOURCE_AUTH if the server's first message (RFC 5802) is malformed or asks for too many rounds. */
 export function checkScram(body: Buffer, nonce: string): void {
   const { ok, payload } = BSON.deserialize(body);
   if (Number(ok) !== 1) return;

@@ -1,8 +1,8 @@
-/** MongoDB, and what speaks as it does. */
+/** MongoDB and servers with the same protocol. */
 
 import type { Engine } from '../../engine.ts';
 
-/** Loaded with its first source: the driver takes its time and its memory. */
+/** The driver is loaded with the first source, because it costs start time and memory. */
 export function createMongodbEngine(): Engine {
   let loading: Promise<{ connect: Engine['connect']; owns: NonNullable<Engine['owns']> }> | undefined;
   let owns: Engine['owns'];

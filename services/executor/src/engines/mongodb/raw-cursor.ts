@@ -1,8 +1,8 @@
 /**
- * Commands of the driver, answered by whole replies in BSON. The driver's own door gives documents one by one, each
- * parted into its members, which costs as much again as writing them, and of commands without a cursor no bytes at all.
- * So this takes from inside: what commands are sent with, the first reply, and the one at hand; a cursor stays at the
- * server that opened it, which the driver sees to. A driver that has these elsewhere fails the tests, and every command.
+ * Runs commands of the driver and returns whole replies as BSON. The driver's public API decodes each document, which
+ * costs as much as writing it, and returns no bytes for commands without a cursor. So this file uses internals of the
+ * driver: the options of a command, its first reply, and the current reply. The driver keeps a cursor at the server that
+ * opened it. If a new version of the driver moves these internals, the tests and every command fail.
  */
 
 import type { ClientSession, Db, Document, ReadPreferenceLike, RunCommandCursor } from 'mongodb';
@@ -21,11 +21,11 @@ interface Inside {
 export interface RawOptions {
   session: ClientSession;
   readPreference: ReadPreferenceLike;
-  /** Ends the command, and its socket. */
+  /** Aborts the command and closes its socket. */
   signal: AbortSignal;
 }
 
-/** The reply of a command without a cursor. Rejects as the driver does where the server says that it failed. */
+/** The reply of a command without a cursor. Rejects with the driver's error if the server reports one. */
 export async function rawReply(db: Db, command: Document, options: RawOptions): Promise<Buffer> {
   const { cursor, inside } = open(db, command, options);
   try {
@@ -40,14 +40,14 @@ export class RawCursor {
   readonly #inside: Inside;
   #isBegun = false;
 
-  /** `batchSize`: documents of the replies after the first. */
+  /** `batchSize`: documents per reply after the first. */
   constructor(db: Db, command: Document, options: RawOptions & { batchSize: number }) {
     const { cursor, inside } = open(db, command, options);
     this.#cursor = cursor.setBatchSize(options.batchSize);
     this.#inside = inside;
   }
 
-  /** The next reply that has documents; of an answer without any the first one; else undefined. */
+  /** The next reply with documents, or the first reply if none has any; undefined at the end. */
   async next(): Promise<Buffer | undefined> {
     this.#inside.documents?.clear();
     const hasMore = await this.#cursor.hasNext();
@@ -56,7 +56,7 @@ export class RawCursor {
     return bytesOf(this.#inside.documents);
   }
 
-  /** Ends what is left of it at the server. */
+  /** Closes the cursor at the server. */
   close(): Promise<void> {
     return this.#cursor.close();
   }

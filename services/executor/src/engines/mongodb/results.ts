@@ -1,4 +1,4 @@
-/** Replies → rows. JSON and NDJSON write each document as it is; CSV has the fields that the command names, else the first document's. */
+/** Converts replies to rows. JSON and NDJSON contain whole documents; CSV has the fields that the command names, else those of the first document. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Document } from 'mongodb';
@@ -19,7 +19,7 @@ export class DocumentRows {
   readonly outcome: Outcome = { hasRows: true, rowCount: 0, truncated: false };
   readonly #options: RowsOptions;
   readonly #writer: DocumentWriter;
-  /** By name, the place in a row of CSV. */
+  /** The index in a CSV row by name. */
   #columns: Map<string, number> | undefined;
   #offsets = new Int32Array(0);
 
@@ -40,7 +40,7 @@ export class DocumentRows {
     });
   }
 
-  /** `count` and `distinct` answer without a cursor: a row with the number, a row for each value. */
+  /** Writes the reply of `count` as a row with the number, and that of `distinct` as a row for each value. */
   single(name: string, reply: Buffer): Outcome {
     if (name === 'count') {
       const count = findElement(reply, 0, 'n');
@@ -95,7 +95,7 @@ export class DocumentRows {
     return true;
   }
 
-  /** Where the columns are in a document. A field that has no column would be lost in silence, so it fails the answer. */
+  /** Finds the columns in a document. A field without a column fails the answer, because it would be lost otherwise. */
   #find(reply: Buffer, at: number): Int32Array {
     const offsets = this.#offsets.fill(-1);
     eachElement(reply, at, (element) => {
@@ -131,7 +131,7 @@ function columnsOf(
   return columns;
 }
 
-/** The fields that a projection, or the last stage of a pipeline, names; undefined where it leaves others in. */
+/** The fields that a projection, or the last stage of a pipeline, includes; undefined if other fields may remain. */
 function namedFields({ projection, pipeline }: Document): Omit<SinkColumn, 'encode'>[] | undefined {
   const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
   const fields: Document | undefined = projection ?? last?.$project ?? last?.$group;

@@ -1,4 +1,4 @@
-/** The collections that the source's user may see, with the fields of some documents of each: MongoDB keeps no list of them. */
+/** The collections that the source's user may see. Fields are taken from a sample of documents, because MongoDB has no catalog of them. */
 
 import type { Document } from 'mongodb';
 import type { ColumnInfo, Schema, SchemaTable } from '../../engine.ts';
@@ -33,7 +33,7 @@ export async function readSchema(database: string, ask: Ask): Promise<Schema> {
   return { tables, truncated: true };
 }
 
-/** A field that some lack, or have as null, is nullable; one of several types has them all, parted by a bar. */
+/** A field that some documents lack or have as null is nullable. Several types are joined by a bar. */
 function columnsOf(documents: Document[]): ColumnInfo[] {
   const seen = new Map<string, { types: Set<string>; count: number }>();
   for (const document of documents) {

@@ -1,4 +1,4 @@
-/** The servers that a source begins with: those that are given, or those that a name stands for in DNS. */
+/** The first servers of a source: the configured hosts, or those that DNS lists for a name. */
 
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { toConnectError } from './errors.ts';
@@ -11,7 +11,7 @@ export interface Host {
 
 export interface Seeds {
   hosts: Host[];
-  /** The one host is all there is: what it says of other members is not followed. */
+  /** The hub uses only this host and ignores other members that it names. */
   isDirect: boolean;
   replicaSet: string | undefined;
   authSource: string | undefined;
@@ -25,16 +25,16 @@ export async function seedsOf(settings: ConnectSettings, deps: ConnectDeps): Pro
   return { hosts: all, isDirect, replicaSet, authSource };
 }
 
-/** As the driver does it with `mongodb+srv` (the specification "Initial DNS Seedlist Discovery"). */
+/** Implements `mongodb+srv` (the specification "Initial DNS Seedlist Discovery"). */
 async function byName(settings: ConnectSettings, deps: ConnectDeps): Promise<Seeds> {
   const { host } = settings;
   try {
-    if (deps.resolveService === undefined) throw new Error('Names of services are not looked up here.');
+    if (deps.resolveService === undefined) throw new Error('SRV records cannot be resolved here.');
     const { servers, texts } = await deps.resolveService('mongodb', host, deps.signal);
     if (servers.length === 0 || servers.length > membersMax)
-      throw new Error('The name has no usable servers.');
+      throw new Error('The name has no usable SRV records.');
     for (const server of servers) requireKin(server, host);
-    if (texts.length > 1) throw new Error('The name has more than one text.');
+    if (texts.length > 1) throw new Error('The name has more than one TXT record.');
     const told = new URLSearchParams(texts[0] ?? '');
     for (const name of told.keys()) {
       if (name !== 'authSource' && name !== 'replicaSet')
@@ -51,12 +51,12 @@ async function byName(settings: ConnectSettings, deps: ConnectDeps): Promise<See
   }
 }
 
-/** A name server may send to hosts of the name's own domain alone. */
+/** SRV records may only name hosts in the domain of the name itself. */
 function requireKin({ host, port }: Host, name: string): void {
   const labels = plain(name).split('.');
   const domain = `.${(labels.length < 3 ? labels : labels.slice(1)).join('.')}`;
   if (!isMember(`${host}:${port}`) || !plain(host).endsWith(domain))
-    throw new Error('The name stands for servers of another domain.');
+    throw new Error('The SRV records name hosts of another domain.');
 }
 
 const plain = (name: string) => name.toLowerCase().replace(/\.$/, '');

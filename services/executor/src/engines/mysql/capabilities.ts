@@ -1,8 +1,8 @@
-/** What the hub negotiates with a server. Each capability changes the form of packets, so none is left to the driver. */
+/** The capabilities that the hub negotiates. Each changes the format of packets, so the driver must not choose others. */
 
 const bits = {
   longPassword: 0x1,
-  /** A write counts the rows that it found, whether or not it changed them. */
+  /** Affected rows include those that an UPDATE found but did not change. */
   foundRows: 0x2,
   longFlag: 0x4,
   connectWithDb: 0x8,
@@ -36,7 +36,7 @@ const allowed = requested | bits.ssl;
 /** The parts of a driver's connection that its types leave out. */
 export interface Negotiating {
   config: { clientFlags: number };
-  /** The handshake, until the log-in is done. */
+  /** The handshake, until the log-in has finished. */
   _command: { clientFlags: number };
   writePacket(packet: { buffer: Buffer }): void;
 }

@@ -1,4 +1,4 @@
-/** Opens sessions: the driver does greeting and log-in on a socket of ours, TLS is ours, then the socket is ours again. */
+/** Opens sessions. The driver performs greeting and log-in on the hub's socket; the hub does TLS, and then the protocol itself. */
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -12,7 +12,7 @@ import { limitCapabilities, type Negotiating } from './capabilities.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
 
-/** What the driver keeps of a session that its types do not tell. */
+/** Members of the driver's connection that its types leave out. */
 interface Driver extends Negotiating {
   stream: Socket;
   packetParser: { execute(data: Buffer): void };
@@ -91,7 +91,7 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         fail(wrongEngineError('PostgreSQL', 'MySQL or MariaDB')),
       );
       socket.once('close', () => reject(toConnectError(undefined)));
-      // More than one comes where one thing fails after another.
+      // The driver can emit several errors.
       (connection as DriverConnection).on('error', reject);
       (connection as DriverConnection).once('connect', () => {
         if (isLimited()) resolve(driver);
@@ -109,8 +109,8 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
 }
 
 /**
- * Stands between the socket and the driver's parser. TLS begins right after the greeting, which is one packet: what came
- * beside it in plain would be taken for the server's own.
+ * Passes the socket's data to the driver's parser and counts it. TLS begins right after the greeting, which is one
+ * packet. Plain bytes after it could be injected and would be trusted, so they fail the log-in.
  */
 function takeOver(driver: Driver, socket: Socket, onFault: (err: unknown) => void): { holdsMore(): boolean } {
   let head = Buffer.alloc(0);
@@ -125,7 +125,7 @@ function takeOver(driver: Driver, socket: Socket, onFault: (err: unknown) => voi
   return { holdsMore: () => bytes > 4 + head.readUIntLE(0, 3) };
 }
 
-/** In place of the driver's: the certificate is checked against the name as configured, also where that is an address. */
+/** Replaces the driver's TLS. Checks the certificate against the configured host, even if that is an IP address. */
 async function secure(
   driver: Driver,
   settings: ConnectSettings,
@@ -146,7 +146,7 @@ function versionOf({ _handshakePacket: { serverVersion }, _isMariaDB }: Driver):
   return `${_isMariaDB ? 'MariaDB' : 'MySQL'} ${version.slice(0, 32)}`;
 }
 
-/** The driver sends one command after the other's answer. */
+/** The driver sends a command only after the response to the one before. */
 async function openSide(
   settings: ConnectSettings,
   deps: ConnectDeps,
@@ -161,7 +161,7 @@ async function openSide(
     kill: (what) =>
       new Promise((resolve, reject) => {
         connection.query(`KILL ${what} ${threadId}`, (err) => {
-          // A statement that has just ended is no failure.
+          // The server reports an error if the statement has just ended. That is expected.
           if (err?.fatal) reject(toConnectError(err));
           else resolve();
         });

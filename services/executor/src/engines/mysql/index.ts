@@ -2,7 +2,7 @@
 
 import type { Engine } from '../../engine.ts';
 
-/** Loaded with its first source: the driver takes 11 MiB. */
+/** The driver takes 11 MiB, so it is loaded with the first source. */
 export function createMysqlEngine(): Engine {
   return {
     connect: async (...call) => (await import('./connect.ts')).connectMysql(...call),

@@ -1,4 +1,4 @@
-/** Packets of the MySQL client/server protocol: cut from the stream, put together where they are split, and written. */
+/** Packets of the MySQL client/server protocol: splits the stream, joins packets of one payload, and writes commands. */
 
 import type { Param } from '../../engine.ts';
 import { Carry } from '../../network/shared-read-buffer.ts';
@@ -8,11 +8,11 @@ export type OnPacket = (source: Buffer, start: number, end: number) => void;
 
 const payloadMax = 0xffffff;
 
-/** Hands on each payload whole; it is valid during the call only. */
+/** Passes on each complete payload, which is valid only during the call. */
 export class PacketReader {
   readonly #rowBytesMax: number;
   readonly #carry = new Carry();
-  /** Payloads of a packet that was too long for one. */
+  /** The parts of a payload that is longer than one packet. */
   #split: Buffer[] = [];
   #splitBytes = 0;
 
@@ -58,7 +58,7 @@ export class PacketReader {
   }
 }
 
-/** A number of variable length, and where it ends; -1 for NULL. */
+/** A length-encoded integer and its end; -1 for NULL. */
 export function readLength(source: Buffer, at: number): { value: number; next: number } {
   const first = source[at] as number;
   if (first < 0xfb) return { value: first, next: at + 1 };
@@ -68,7 +68,7 @@ export function readLength(source: Buffer, at: number): { value: number; next: n
   return { value: Number(source.readBigUInt64LE(at + 1)), next: at + 9 };
 }
 
-/** A command with its header; each starts a sequence of its own. */
+/** A command with its header, whose sequence number is 0. */
 function command(code: number, body: Buffer): Buffer {
   const out = Buffer.allocUnsafe(5 + body.length);
   out.writeUIntLE(body.length + 1, 0, 3);
@@ -146,11 +146,11 @@ export interface ColumnDefinition {
   extended: string;
 }
 
-/** The most that MySQL and MariaDB have in one result, and far more than their definitions need. */
+/** The most columns that MySQL and MariaDB allow in a result, and far more bytes than their definitions need. */
 const columnsMax = 4_096;
 const columnBytesMax = 4 * 1_048_576;
 
-/** Takes column definitions up to their count; throws where there are more than any server sends. */
+/** Collects column definitions. Throws if they exceed what a real server sends. */
 export class ColumnReader {
   readonly columns: ColumnDefinition[] = [];
   readonly count: number;
@@ -158,8 +158,7 @@ export class ColumnReader {
   #bytes = 0;
 
   constructor(count: number, hasExtended: boolean) {
-    if (count < 0 || count > columnsMax)
-      throw new RangeError('The server announces an impossible number of columns.');
+    if (count < 0 || count > columnsMax) throw new RangeError('The server announced too many columns.');
     this.count = count;
     this.#hasExtended = hasExtended;
   }
@@ -170,12 +169,13 @@ export class ColumnReader {
 
   read(source: Buffer, start: number, end: number): void {
     this.#bytes += end - start;
-    if (this.#bytes > columnBytesMax) throw new RangeError('The server sends impossibly long columns.');
+    if (this.#bytes > columnBytesMax)
+      throw new RangeError('The server sent column definitions that are too long.');
     this.columns.push(readColumn(source, start, this.#hasExtended));
   }
 }
 
-/** `hasExtended`: MariaDB's extended metadata was agreed on. */
+/** `hasExtended`: MariaDB's extended metadata is enabled. */
 export function readColumn(source: Buffer, from: number, hasExtended: boolean): ColumnDefinition {
   let at = from;
   const texts: string[] = [];
@@ -218,7 +218,7 @@ export interface OkPacket {
   /** Exact digits; `0` for none. */
   insertId: string;
   moreResults: boolean;
-  /** The statement, or a function in it, changed something of the session. */
+  /** The statement, or a function in it, changed the session. */
   sessionChanged: boolean;
   inTransaction: boolean;
   /** Of the transaction. */
@@ -240,10 +240,10 @@ export function readOk(source: Buffer, start: number, end: number): OkPacket {
   return { affectedRows: affected.value, insertId, ...status, sessionChanged };
 }
 
-/** MySQL sets the flag for transactions too. What it lists after the message tells them from changes that last. */
+/** Entries about transactions, for which MySQL sets the flag too, although they do not outlast the transaction. */
 const transactionTypes = new Set([0x04, 0x05]);
 
-/** `at` the message of an OK packet. A list that cannot be read, or is not there, counts as a change. */
+/** `at`: the position of the message in an OK packet. A missing or malformed list counts as a change. */
 function reportsState(source: Buffer, at: number, end: number): boolean {
   if (at >= end) return true;
   const message = readLength(source, at);

@@ -16,7 +16,7 @@ const text = `
   LIMIT ${schemaColumnsMax + 1}`;
 
 const timeoutMs = 30_000;
-/** Far more than the columns that are asked for can take. */
+/** Far more than the selected columns need. */
 const schemaBytesMax = 33_554_432;
 
 interface Runner {

@@ -1,4 +1,4 @@
-/** What the server says of a statement that it prepared. */
+/** Reads the response to COM_STMT_PREPARE. */
 
 import * as protocol from './protocol.ts';
 import type { Response } from './wire.ts';
@@ -9,13 +9,13 @@ export interface Prepared {
   parameterCount: number;
 }
 
-/** `prepared` is filled by the time that the response is whole. */
+/** `prepared` is complete when the response is. */
 export function createPrepareReader(hasExtended: boolean): { prepared: Prepared; response: Response } {
   const prepared: Prepared = { id: 0, columns: [], parameterCount: 0 };
   let reader = new protocol.ColumnReader(0, false);
   let parametersLeft = 0;
   let seen = -1;
-  // Each of the two lists ends with a packet of its own.
+  // An EOF packet ends each of the two lists.
   const lists = (count: number) => (count > 0 ? count + 1 : 0);
   const response: Response = (source, start, end) => {
     if (seen < 0) {

@@ -1,4 +1,4 @@
-/** The binary forms of dates and times → JSON bytes, digit by digit: no date object and no text on the way. */
+/** Converts binary dates and times to JSON bytes digit by digit, without a Date or a string. */
 
 import type { ByteWriter } from '../../result/byte-writer.ts';
 import { writeNull, writePair } from '../../result/json-encoder.ts';
@@ -36,7 +36,7 @@ function writeClock(
   return at + 6;
 }
 
-/** At least `atLeast` digits; no zeros after those that are needed. */
+/** Writes at least `atLeast` digits and no further trailing zeros. */
 function writeFraction(
   { buffer, view }: ByteWriter,
   from: number,
@@ -86,7 +86,7 @@ export function dateEncoder(zone: 'Z' | '' | undefined): FieldEncoder {
   };
 }
 
-/** A span of time: negative and over 24 hours too. */
+/** A TIME, which may be negative and longer than 24 hours. */
 export const writeTime: FieldEncoder = (out, source, start, end) => {
   const isZero = end - start < 8;
   begin(out);

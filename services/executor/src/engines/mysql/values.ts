@@ -1,4 +1,4 @@
-/** The binary forms of MySQL and MariaDB → JSON bytes, the same JSON that PostgreSQL's values become. */
+/** Converts binary values of MySQL and MariaDB to JSON bytes, in the same form as PostgreSQL's values. */
 
 import {
   writeAscii,
@@ -14,7 +14,7 @@ import type { FieldEncoder } from '../../row-sink.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import { dateEncoder, writeTime } from './temporal.ts';
 
-/** Fixed sizes in bytes; -1: a length comes first; -2: a length byte comes first. */
+/** The size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
 export function sizeOf(type: number): number {
   switch (type) {
     case 0x01:
@@ -88,7 +88,7 @@ export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'):
 function textEncoder({ type, charset, extended }: ColumnDefinition): FieldEncoder {
   if (extended === 'json') return writeCheckedJson;
   if (extended !== '' && type !== 0xff) return writeString;
-  // Geometry comes as it is stored: four bytes of SRID, then WKB.
+  // Geometry has the storage format: four bytes of SRID, then WKB.
   return charset === binaryCharset ? writeBase64 : writeString;
 }
 
@@ -100,7 +100,7 @@ const exactMax = 999_999_999_999_999n;
 function bigintEncoder(unsigned: boolean, numbers: 'auto' | 'string'): FieldEncoder {
   return (out, source, start) => {
     const high = source.readInt32LE(start + 4);
-    // Nearly all are small: those need no big integer.
+    // Most values are small and need no BigInt.
     if (high === 0 && numbers === 'auto') {
       writeInteger(out, source.readUInt32LE(start));
       return;
@@ -111,12 +111,12 @@ function bigintEncoder(unsigned: boolean, numbers: 'auto' | 'string'): FieldEnco
   };
 }
 
-/** JSON knows a negative zero; the language's own text of it does not. */
+/** JSON has a negative zero, which String() writes as 0. */
 const numberText = (value: number) => (Object.is(value, -0) ? '-0' : String(value));
 
 const normalFloatMin = 2 ** -126;
 
-/** The fewest digits that give the same 32-bit number back. Six are never one too many but for the very smallest. */
+/** The fewest digits that parse to the same 32-bit number. The search starts at six digits, except for subnormal numbers. */
 function shortestFloat(value: number): string {
   if (value === 0) return numberText(value);
   for (let digits = Math.abs(value) < normalFloatMin ? 1 : 6; digits < 9; digits++) {
@@ -126,7 +126,7 @@ function shortestFloat(value: number): string {
   return String(Number(value.toPrecision(9)));
 }
 
-/** ZEROFILL pads with zeros to the column's width, which no JSON number may begin with. */
+/** Removes the leading zeros of ZEROFILL, which JSON numbers must not have. */
 function decimalEncoder({ flags }: ColumnDefinition, encode: FieldEncoder): FieldEncoder {
   if ((flags & zerofillFlag) === 0) return encode;
   return (out, source, start, end) => {
@@ -147,7 +147,7 @@ function bitsEncoder(width: number): FieldEncoder {
   };
 }
 
-/** What MariaDB calls JSON may be none (`1.`, an escape of its own), or never was checked: that is a string. */
+/** MariaDB's JSON columns may contain invalid JSON (`1.`, its own escapes, unchecked text). Such a value becomes a string. */
 const writeCheckedJson: FieldEncoder = (out, source, start, end) => {
   try {
     JSON.parse(source.toString('utf8', start, end));
@@ -182,7 +182,7 @@ const names: Record<number, string> = {
 const enumFlag = 0x100;
 const setFlag = 0x800;
 
-/** Types that have no sign and say unsigned all the same: TIMESTAMP, YEAR, BIT. */
+/** Types without a sign whose columns have the unsigned flag: TIMESTAMP, YEAR, BIT. */
 const signless = new Set([7, 13, 16]);
 
 export function typeName({ type, flags, charset, extended }: ColumnDefinition): string {
@@ -199,7 +199,7 @@ export function typeName({ type, flags, charset, extended }: ColumnDefinition): 
   return binary ? 'varbinary' : 'varchar';
 }
 
-/** True for documents, whose strings keep their quotes wherever they go. */
+/** True for JSON columns. Their strings keep the quotes in CSV too. */
 export function isJson({ type, extended }: ColumnDefinition): boolean {
   return type === 0xf5 || extended === 'json';
 }
