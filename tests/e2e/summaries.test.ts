@@ -54,6 +54,25 @@ describe('POST /v1/ai/summarize', () => {
     },
   );
 
+  it('refuses an unknown language and fewer words than a sentence has, and says what is possible', async () => {
+    for (const [options, pointer, detail] of [
+      [{ language: 'xx' }, '/options/language', /^must be one of ar, .*, en, .*zh, also with a region/],
+      [{ maxWords: 3 }, '/options/maxWords', /^must be at least 11: the shortest sentence has 11 words/],
+    ] as const) {
+      const { status, body } = await summarize([article], options);
+      expect([status, body.errors]).toEqual([400, [{ pointer, detail: expect.stringMatching(detail) }]]);
+    }
+    expect((await summarize([article], { language: 'en-GB' })).status).toBe(200);
+    const { body } = await summarize([article], { maxWords: 11 });
+    expect(article).toContain(body.generated);
+  });
+
+  it('gives something of both of two short texts', async () => {
+    const { body } = await summarize([article.slice(0, 3).join(' '), article.slice(5, 8).join(' ')]);
+    expect(article.slice(0, 3).some((sentence) => body.generated.includes(sentence))).toBe(true);
+    expect(article.slice(5, 8).some((sentence) => body.generated.includes(sentence))).toBe(true);
+  });
+
   it('refuses more passages than it takes', async () => {
     const { status, body } = await summarize([Array.from({ length: 100_001 }, () => 'Word.')]);
     expect([status, body.code]).toEqual([413, 'TOO_LARGE']);

@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
-
 import { faultsMax, validationError } from '../../http/request-error.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { faultsOfExample } from './examples.ts';

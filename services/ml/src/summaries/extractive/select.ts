@@ -4,6 +4,7 @@
  * sentences in each round would take quadratic time.
  */
 
+import { createCoverage } from './coverage.ts';
 import type { Features } from './features.ts';
 import { createScorer } from './score.ts';
 import { weightsFor } from './weights.ts';
@@ -23,21 +24,34 @@ export function selectSentences(features: Features, { sentencesMax, wordsMax }: 
   sentences.forEach((sentence, i) => {
     if (sentence.words <= wordsMax) heap.push(i, scorer.score(i));
   });
+  const coverage = createCoverage(sentences, { sentencesMax, wordsMax });
+  /** Wait until each document has a sentence. */
+  const waiting: number[] = [];
+  const release = () => {
+    for (const id of waiting.splice(0)) heap.push(id, scorer.score(id));
+  };
   const selected: number[] = [];
   let left = wordsMax;
   while (selected.length < sentencesMax) {
     const best = heap.pop();
-    if (best === undefined) break;
-    if ((sentences[best.id]?.words ?? 0) > left) continue;
-    const score = scorer.score(best.id);
-    if (score === -Infinity) continue;
-    if (score < best.score) {
-      heap.push(best.id, score);
+    if (best === undefined) {
+      if (waiting.length === 0) break;
+      coverage.end();
+      release();
       continue;
     }
-    scorer.select(best.id);
-    selected.push(best.id);
-    left -= sentences[best.id]?.words ?? 0;
+    const sentence = sentences[best.id] as Features['sentences'][number];
+    if (sentence.words > left) continue;
+    const score = scorer.score(best.id);
+    if (score === -Infinity) continue;
+    if (score < best.score) heap.push(best.id, score);
+    else if (!coverage.accepts(sentence, left)) waiting.push(best.id);
+    else {
+      scorer.select(best.id);
+      selected.push(best.id);
+      left -= sentence.words;
+      if (coverage.add(sentence)) release();
+    }
   }
   return selected.sort((a, b) => a - b);
 }

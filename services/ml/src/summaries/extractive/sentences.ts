@@ -14,7 +14,8 @@ export interface Piece {
   end: number;
 }
 
-const ordinalLanguages: ReadonlySet<string> = new Set('de da nb nn no fi cs sk pl hu'.split(' '));
+/** A number with a period is an ordinal there, as in "3. Mai". */
+export const ordinalLanguages: ReadonlySet<string> = new Set('de da nb nn no fi cs sk pl hu'.split(' '));
 
 /** Leaves out a sentence that differs from an earlier one in case and punctuation only. */
 export function readPieces(documents: readonly (readonly string[])[], language: string): Piece[] {

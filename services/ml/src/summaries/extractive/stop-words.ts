@@ -32,9 +32,14 @@ const hitsMin = 0.12;
 const sampleCharactersMax = 10_000;
 const samplePassageMax = 1_000;
 
+export const stopWordLanguages: readonly string[] = Object.keys(lists);
+
+/** The primary language of a tag such as `pt-BR`. */
+export const primaryOf = (tag: string): string => tag.toLowerCase().split(/[-_]/, 1)[0] ?? '';
+
 /** The primary language of the tag. Without a tag, the language whose stop words are the most frequent, or `und`. */
 export function languageOf(documents: readonly (readonly string[])[], tag: string | undefined): string {
-  if (tag !== undefined) return tag.toLowerCase().split(/[-_]/)[0] ?? 'und';
+  if (tag !== undefined) return primaryOf(tag);
   let sample = '';
   for (const passage of documents.flat()) {
     if (sample.length > sampleCharactersMax) break;

@@ -1,12 +1,13 @@
 /** Extractive summaries: whole sentences of the texts. */
 
+import { fieldError } from '@datahub/service-kit/call/error';
+import { shortestByDocument } from './coverage.ts';
 import type { Features } from './features.ts';
 import { readFeatures } from './features.ts';
 import { type Budget, selectSentences } from './select.ts';
 import { joinPieces, type Piece, readPieces } from './sentences.ts';
 import { languageOf } from './stop-words.ts';
 import { checkRequest, checkSentences, type SummaryOptions } from './validate.ts';
-import { cutWords } from './words.ts';
 
 const defaultShare = 0.25;
 const defaultSentencesMax = 8;
@@ -28,7 +29,7 @@ export function summarize(documents: readonly (readonly string[])[], options: Su
   if (isUnbounded && pieces.length <= 2) return joinPieces(pieces);
   const features = readFeatures(pieces, language);
   const selected = selectSentences(features, budgetOf(features, options));
-  if (selected.length === 0) return cutBest(features, options.maxWords ?? 1);
+  if (selected.length === 0) selected.push(shortestWithin(features, options.maxWords ?? Infinity));
   return joinPieces(selected.map((i) => pieces[i]).filter((piece): piece is Piece => piece !== undefined));
 }
 
@@ -37,14 +38,28 @@ function budgetOf({ sentences }: Features, options: SummaryOptions): Budget {
     return { sentencesMax: options.sentences ?? sentences.length, wordsMax: options.maxWords ?? Infinity };
   }
   const count = Math.round(sentences.length * defaultShare);
-  const sentencesMax = Math.min(defaultSentencesMax, Math.max(1, count));
+  // A few texts each have a part in the summary, however short they are.
+  const shortest = [...shortestByDocument(sentences).values()];
+  const sentencesMax = Math.min(defaultSentencesMax, Math.max(1, count, shortest.length));
   const words = sentences.reduce((sum, sentence) => sum + sentence.words, 0);
   const wordsMax = Math.ceil((defaultLengthFactor * sentencesMax * words) / sentences.length);
-  return { sentencesMax, wordsMax };
+  return {
+    sentencesMax,
+    wordsMax: Math.max(
+      wordsMax,
+      shortest.reduce((sum, own) => sum + own, 0),
+    ),
+  };
 }
 
-/** The start of the best sentence, for a budget that no sentence fits. */
-function cutBest(features: Features, wordsMax: number): string {
-  const [best = 0] = selectSentences(features, { sentencesMax: 1, wordsMax: Infinity });
-  return cutWords(features.sentences[best]?.text ?? '', wordsMax);
+/** The shortest sentence, if the selection found none. Throws VALIDATION if it is longer than `wordsMax`. */
+function shortestWithin({ sentences }: Features, wordsMax: number): number {
+  let shortest = 0;
+  sentences.forEach(({ words }, i) => {
+    if (words < (sentences[shortest]?.words ?? 0)) shortest = i;
+  });
+  const words = sentences[shortest]?.words ?? 0;
+  if (words <= wordsMax) return shortest;
+  const detail = `must be at least ${words}: the shortest sentence has ${words} words, and sentences are not cut`;
+  throw fieldError([{ path: ['maxWords'], detail }]);
 }

@@ -1,13 +1,15 @@
 /** Validates the input of a summary, before a worker thread starts with it. */
 
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { ordinalLanguages } from './sentences.ts';
+import { primaryOf, stopWordLanguages } from './stop-words.ts';
 
 export interface SummaryOptions {
   /** At most this many sentences. */
   sentences?: number | undefined;
-  /** At most this many words. If no sentence is that short, the best one is cut after a word. */
+  /** At most this many words. Fewer than the shortest sentence has are refused. */
   maxWords?: number | undefined;
-  /** BCP 47. Detected if absent. */
+  /** BCP 47, of one of the known languages. Detected if absent. */
   language?: string | undefined;
 }
 
@@ -22,15 +24,19 @@ export function countCharacters(documents: readonly (readonly string[])[]): numb
   return characters;
 }
 
+/** Those with stop words or rules for sentences. */
+const knownLanguages = [...new Set([...stopWordLanguages, ...ordinalLanguages])].sort();
+const languageTag = /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}$/;
+
 /** Returns the number of characters. Throws VALIDATION or TOO_LARGE. */
 export function checkRequest(documents: readonly (readonly string[])[], options: SummaryOptions): number {
   checkCount('sentences', options.sentences);
   checkCount('maxWords', options.maxWords);
   if (
     options.language !== undefined &&
-    !/^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}$/.test(options.language)
+    !(languageTag.test(options.language) && knownLanguages.includes(primaryOf(options.language)))
   ) {
-    const detail = 'must be a language tag such as "en" or "pt-BR"; leave it out to detect the language';
+    const detail = `must be one of ${knownLanguages.join(', ')}, also with a region such as "pt-BR"; leave it out to detect the language`;
     throw fieldError([{ path: ['language'], detail }]);
   }
   const characters = countCharacters(documents);

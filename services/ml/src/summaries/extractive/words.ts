@@ -48,22 +48,6 @@ export function countWords(text: string): number {
   return count;
 }
 
-/** Cuts a text to at most `wordsMax` words. Not empty unless the text is blank. */
-export function cutWords(text: string, wordsMax: number): string {
-  let end = 0;
-  let left = wordsMax;
-  for (const { 0: run, index } of text.matchAll(/\S+/g)) {
-    const words = countWords(run);
-    if (words > left) {
-      if (end === 0) end = index + Array.from(run).slice(0, wordsMax).join('').length;
-      break;
-    }
-    left -= words;
-    end = index + run.length;
-  }
-  return text.slice(0, end);
-}
-
 /**
  * Light stemming, so "price" and "prices" count as one word. English words lose their most common endings. In other
  * languages a long word is cut to its first letters, which works nearly as well as a stemmer for inflected languages

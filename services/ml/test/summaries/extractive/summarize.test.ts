@@ -46,9 +46,61 @@ describe('the length', () => {
     expect(summarize([[article.join(' ')]], { maxWords: 40 })).not.toBe('');
   });
 
-  test('cuts the best sentence if none is short enough', () => {
-    expect(summarize([['The harbour is closed for two years.']], { maxWords: 3 })).toBe('The harbour is');
-    expect(summarize([['港口将关闭两年。']], { maxWords: 4 })).toBe('港口将关');
+  test('is a whole short sentence if longer ones do not fit', () => {
+    expect(summarize([[article.join(' ')]], { maxWords: 3 })).toBe('It was raining.');
+  });
+
+  test('is refused if not even the shortest sentence fits', () => {
+    for (const text of [article.join(' '), 'Is it so? Go now!', '港口将关闭两年。']) {
+      const words = Math.min(
+        ...text
+          .split(/(?<=[.!?。]) */)
+          .filter(Boolean)
+          .map(countWords),
+      );
+      const error = failure(() => summarize([[text]], { maxWords: words - 1 }));
+      expect([error.code, error.errors]).toEqual([
+        'VALIDATION',
+        [
+          {
+            path: ['maxWords'],
+            detail: `must be at least ${words}: the shortest sentence has ${words} words, and sentences are not cut`,
+          },
+        ],
+      ]);
+      expect(countWords(summarize([[text]], { maxWords: words }))).toBe(words);
+    }
+  });
+
+  test('gives each of a few texts a part', () => {
+    const harbour = article.slice(0, 3).join(' ');
+    const weather =
+      'Rain fell on the hills all night. Farmers near the river moved their cows. The river kept rising.';
+    const other = 'Prices of bread rose. Bakers blame the harvest.';
+    const partOf = (text: string, summary: string) =>
+      text.split(/(?<=\.) /).some((sentence) => summary.includes(sentence));
+    for (const texts of [
+      [harbour, weather],
+      [weather, harbour],
+      [article.join(' '), other],
+      [harbour, weather, other],
+    ]) {
+      for (const options of [{}, { sentences: texts.length }, { maxWords: 40 }]) {
+        const summary = summarize(
+          texts.map((text) => [text]),
+          options,
+        );
+        expect(texts.map((text) => partOf(text, summary))).toEqual(texts.map(() => true));
+        expect(countWords(summary)).toBeLessThan(countWords(texts.join(' ')));
+      }
+      expect(
+        summarize(
+          texts.map((text) => [text]),
+          { sentences: 1 },
+        ).match(/\./g),
+      ).toHaveLength(1);
+    }
+    expect(summarize([[harbour], ['Rain fell.']], { maxWords: 2 })).toBe('Rain fell.');
   });
 
   test('returns one or two sentences unchanged', () => {
@@ -141,13 +193,16 @@ describe('refuses', () => {
     expect(failure(() => summarize(documents)).code).toBe('VALIDATION');
   });
 
-  test.each([{ sentences: 0 }, { maxWords: 1.5 }, { sentences: Number.NaN }, { language: 'not a tag' }])(
-    '%j',
-    (options) => {
-      const error = failure(() => summarize([['Some text.']], options));
-      expect([error.code, error.errors?.length]).toEqual(['VALIDATION', 1]);
-    },
-  );
+  test.each([
+    { sentences: 0 },
+    { maxWords: 1.5 },
+    { sentences: Number.NaN },
+    { language: 'not a tag' },
+    { language: 'xx' },
+  ])('%j', (options) => {
+    const error = failure(() => summarize([['Some text.']], options));
+    expect([error.code, error.errors?.length]).toEqual(['VALIDATION', 1]);
+  });
 
   test('too many characters or sentences', () => {
     expect(failure(() => summarize([['a'.repeat(8 * 1024 * 1024 + 1)]])).code).toBe('TOO_LARGE');
@@ -187,7 +242,17 @@ describe('for any text', () => {
     fc.assert(
       fc.property(documents, options, (texts, asked) => {
         fc.pre(texts.flat().join('').trim() !== '');
-        const summary = summarize(texts, asked);
+        let summary: string;
+        try {
+          summary = summarize(texts, asked);
+        } catch (err) {
+          // Only for a maximum that is less than the shortest sentence.
+          expect([asked.maxWords === undefined, (err as HubError).errors?.[0]?.path]).toEqual([
+            false,
+            ['maxWords'],
+          ]);
+          return;
+        }
         const input = texts.flat().join('\n');
         expect(summary.trim()).not.toBe('');
         expect(summary.length).toBeLessThanOrEqual(input.length);
