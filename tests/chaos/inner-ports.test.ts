@@ -6,28 +6,25 @@ import { openRemoteExecutor } from '@datahub/executor-session/remote-executor';
 import {
   type BeginOperationRequest,
   BeginOperationRequest_Settling,
-  CatalogServiceService,
 } from '@datahub/proto/catalog/v1/catalog';
-import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
-import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { Format } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createRawCaller, type Method, type RawCaller, type Status } from '../support/grpc.ts';
+import {
+  examples,
+  type Ids,
+  label,
+  operations,
+  query,
+  type ServiceName,
+  services,
+  source,
+} from '../support/rpc-operations.ts';
 
 const { POSTGRES_URL } = process.env;
-type ServiceName = 'catalog' | 'internal' | 'executor' | 'ml';
-type Ids = Record<string, string>;
-
-const services = {
-  catalog: CatalogServiceService,
-  internal: CatalogInternalServiceService,
-  executor: ExecutorServiceService,
-  ml: MlServiceService,
-} as unknown as Record<ServiceName, Record<string, Method>>;
-
 const principalOf = (accountId: string): Principal => ({
   accountId,
   keyId: `dh.key.${accountId}`,
@@ -37,59 +34,6 @@ const principalOf = (accountId: string): Principal => ({
 const ours = principalOf('dh.acct.ours');
 const theirs = principalOf('dh.acct.theirs');
 const status = { ok: '0', notFound: '5', unauthenticated: '16' };
-
-const label = 'x';
-const query = 'SELECT 1 AS one';
-const examples = [{ label: 'l', context: 'c' }];
-const database = new URL(POSTGRES_URL ?? 'postgres://none');
-const connectionSettings = {
-  host: database.hostname,
-  port: Number(database.port),
-  user: decodeURIComponent(database.username),
-  password: decodeURIComponent(database.password),
-  database: database.pathname.slice(1),
-};
-const source = { label, engine: 'postgres', connectionSettings };
-
-/**
- * Every call that takes ids, in an order in which each finds what it needs: the members that are ids (of the things
- * of that name, or of the one behind `=`), and the rest of a request that every check but that of ownership passes.
- */
-const operations: [ServiceName, string, ids: string, rest?: object][] = [
-  ['catalog', 'getHub', 'hubId'],
-  ['catalog', 'updateHub', 'hubId', { label }],
-  ['catalog', 'getHubContents', 'hubId'],
-  ['catalog', 'createFolder', 'hubId parentNodeId=nodeId', { label }],
-  ['catalog', 'updateFolder', 'nodeId', { label }],
-  ['catalog', 'updateFolder', 'nodeId parentNodeId=queriesNodeId', { label }],
-  ['catalog', 'createSource', 'hubId parentNodeId=sourcesNodeId', source],
-  ['catalog', 'listSources', 'hubId'],
-  ['catalog', 'getSource', 'sourceId'],
-  ['catalog', 'updateSource', 'sourceId parentNodeId=sourcesNodeId', { label }],
-  ['catalog', 'createQuery', 'hubId sourceId parentNodeId=nodeId', { label, query }],
-  ['catalog', 'listQueries', 'hubId'],
-  ['catalog', 'getQuery', 'queryId', { signature: true }],
-  ['catalog', 'updateQuery', 'queryId sourceId parentNodeId=nodeId', { label }],
-  ['internal', 'resolveQuery', 'queryId'],
-  ['internal', 'resolveSource', 'sourceId'],
-  ['internal', 'saveSignature', 'queryId', { version: 1, signatureJson: '{}', settingsVersion: '1' }],
-  ['executor', 'execute', 'queryId', { contextJson: '{}', format: 1 }],
-  ['executor', 'describeQuery', 'queryId'],
-  ['executor', 'testSource', 'sourceId'],
-  ['executor', 'readSchema', 'sourceId'],
-  ['ml', 'getClassifier', 'classifierId'],
-  ['ml', 'train', 'classifierId', { examples, eventId: 'e' }],
-  ['ml', 'predict', 'classifierId', { contexts: ['c'] }],
-  ['ml', 'getEvaluation', 'classifierId'],
-  ['ml', 'deleteClass', 'classifierId classId'],
-  ['ml', 'deleteClassifier', 'classifierId'],
-  ['catalog', 'rotateKey', 'keyId'],
-  ['catalog', 'revokeKey', 'keyId'],
-  ['catalog', 'deleteQuery', 'queryId'],
-  ['catalog', 'deleteSource', 'sourceId'],
-  ['catalog', 'deleteFolder', 'nodeId=emptyNodeId'],
-  ['catalog', 'deleteHub', 'hubId', { recursive: true }],
-];
 
 /** What a request's ids are taken from, by the member. */
 const positionsOf = (ids: string) =>

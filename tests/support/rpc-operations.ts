@@ -1,0 +1,71 @@
+/** Every call between services that takes ids, for tests of ownership. */
+
+import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
+import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import type { Method } from './grpc.ts';
+
+const { POSTGRES_URL } = process.env;
+export type ServiceName = 'catalog' | 'internal' | 'executor' | 'ml';
+export type Ids = Record<string, string>;
+
+export const services = {
+  catalog: CatalogServiceService,
+  internal: CatalogInternalServiceService,
+  executor: ExecutorServiceService,
+  ml: MlServiceService,
+} as unknown as Record<ServiceName, Record<string, Method>>;
+
+export const label = 'x';
+export const query = 'SELECT 1 AS one';
+export const examples = [{ label: 'l', context: 'c' }];
+const database = new URL(POSTGRES_URL ?? 'postgres://none');
+export const connectionSettings = {
+  host: database.hostname,
+  port: Number(database.port),
+  user: decodeURIComponent(database.username),
+  password: decodeURIComponent(database.password),
+  database: database.pathname.slice(1),
+};
+export const source = { label, engine: 'postgres', connectionSettings };
+
+/**
+ * Every call that takes ids, in an order in which each finds what it needs: the members that are ids (of the things
+ * of that name, or of the one behind `=`), and the rest of a request that every check but that of ownership passes.
+ */
+export const operations: [ServiceName, string, ids: string, rest?: object][] = [
+  ['catalog', 'getHub', 'hubId'],
+  ['catalog', 'updateHub', 'hubId', { label }],
+  ['catalog', 'getHubContents', 'hubId'],
+  ['catalog', 'createFolder', 'hubId parentNodeId=nodeId', { label }],
+  ['catalog', 'updateFolder', 'nodeId', { label }],
+  ['catalog', 'updateFolder', 'nodeId parentNodeId=queriesNodeId', { label }],
+  ['catalog', 'createSource', 'hubId parentNodeId=sourcesNodeId', source],
+  ['catalog', 'listSources', 'hubId'],
+  ['catalog', 'getSource', 'sourceId'],
+  ['catalog', 'updateSource', 'sourceId parentNodeId=sourcesNodeId', { label }],
+  ['catalog', 'createQuery', 'hubId sourceId parentNodeId=nodeId', { label, query }],
+  ['catalog', 'listQueries', 'hubId'],
+  ['catalog', 'getQuery', 'queryId', { signature: true }],
+  ['catalog', 'updateQuery', 'queryId sourceId parentNodeId=nodeId', { label }],
+  ['internal', 'resolveQuery', 'queryId'],
+  ['internal', 'resolveSource', 'sourceId'],
+  ['internal', 'saveSignature', 'queryId', { version: 1, signatureJson: '{}', settingsVersion: '1' }],
+  ['executor', 'execute', 'queryId', { contextJson: '{}', format: 1 }],
+  ['executor', 'describeQuery', 'queryId'],
+  ['executor', 'testSource', 'sourceId'],
+  ['executor', 'readSchema', 'sourceId'],
+  ['ml', 'getClassifier', 'classifierId'],
+  ['ml', 'train', 'classifierId', { examples, eventId: 'e' }],
+  ['ml', 'predict', 'classifierId', { contexts: ['c'] }],
+  ['ml', 'getEvaluation', 'classifierId'],
+  ['ml', 'deleteClass', 'classifierId classId'],
+  ['ml', 'deleteClassifier', 'classifierId'],
+  ['catalog', 'rotateKey', 'keyId'],
+  ['catalog', 'revokeKey', 'keyId'],
+  ['catalog', 'deleteQuery', 'queryId'],
+  ['catalog', 'deleteSource', 'sourceId'],
+  ['catalog', 'deleteFolder', 'nodeId=emptyNodeId'],
+  ['catalog', 'deleteHub', 'hubId', { recursive: true }],
+];
