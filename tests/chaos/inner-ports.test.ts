@@ -22,7 +22,7 @@ import {
   type ServiceName,
   services,
   source,
-} from '../support/rpc-operations.ts';
+} from './rpc-operations.ts';
 
 const { POSTGRES_URL } = process.env;
 const principalOf = (accountId: string): Principal => ({

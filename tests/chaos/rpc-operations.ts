@@ -4,7 +4,7 @@ import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import type { Method } from './grpc.ts';
+import type { Method } from '../support/grpc.ts';
 
 const { POSTGRES_URL } = process.env;
 export type ServiceName = 'catalog' | 'internal' | 'executor' | 'ml';
