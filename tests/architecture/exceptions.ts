@@ -13,8 +13,11 @@ export type Rule =
 
 export const exceptions: Record<Rule, Record<string, string>> = {
   fileLength: {},
-  folderSize: {},
+  folderSize: { 'services/catalog/src': 'One file for each kind of document and each rule about it.' },
   functionLength: {
+    'services/catalog/src/rpc/keys.ts#createKeyCalls': 'A table of RPCs, one short method each.',
+    'services/catalog/src/rpc/queries.ts#createQueryCalls': 'A table of RPCs, one short method each.',
+    'services/catalog/src/rpc/sources.ts#createSourceCalls': 'A table of RPCs, one short method each.',
     'services/executor/test/fakes/pipeline.ts#setupExecute':
       'One fake of the pipeline, written as one object.',
     'services/executor/test/hostile/rogue-mysql.ts#mysqlPlays': 'A list of attacks, one entry each.',
@@ -43,18 +46,4 @@ export const exceptions: Record<Rule, Record<string, string>> = {
     'packages/service-kit/src/process/heap.ts#noted': 'V8 has one heap for the whole process.',
   },
   importCircle: {},
-};
-
-/** Violations that are being worked on. An entry may be gone already; none may come. */
-export const openWork: Record<Rule, string[]> = {
-  fileLength: ['services/catalog/test/catalog.test.ts'],
-  folderSize: ['services/catalog/src'],
-  functionLength: [
-    'services/catalog/src/rpc/keys.ts#createKeyCalls',
-    'services/catalog/src/rpc/queries.ts#createQueryCalls',
-    'services/catalog/src/rpc/sources.ts#createSourceCalls',
-  ],
-  parameters: [],
-  moduleState: [],
-  importCircle: [],
 };
