@@ -154,8 +154,9 @@ export interface SchemaTable {
  * One session at the database. Apart from `cancel`, one call runs at a time.
  *
  * All methods reject with a HubError: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, ROLLBACK_INCOMPLETE,
- * CANCELLED, SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent, or nothing can have run) or SOURCE_BROKEN (the
- * connection died, so a write may have been carried out). The adapter has its own messages. It passes on a message of
+ * CANCELLED, SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent, or nothing can have run), SOURCE_BROKEN (the
+ * connection died, so a write may have been carried out) or OUTCOME_UNKNOWN (a write may have been carried out in part, or
+ * is not on enough servers). The adapter has its own messages. It passes on a message of
  * the database only for an error in the statement itself, without host, user or values. `sql.line` and `sql.column` are
  * positions in the text that was run.
  */

@@ -75,12 +75,17 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
       (value) => finish(() => resolve(value), false),
       (err) => {
         const code = err instanceof HubError ? err.code : undefined;
-        const reason =
-          cancelled && code === 'SOURCE_BROKEN' ? new CancelUnconfirmed(cancelled) : (cancelled ?? err);
-        finish(() => reject(reason), code === 'CANCELLED');
+        finish(() => reject(cancelled ? afterCancel(cancelled, err) : err), code === 'CANCELLED');
       },
     );
   });
+}
+
+/** What a statement is rejected with that failed with `err` after it was cancelled. */
+function afterCancel(cancelled: HubError, err: unknown): unknown {
+  if (!(err instanceof HubError)) return cancelled;
+  if (err.code === 'OUTCOME_UNKNOWN') return err;
+  return err.code === 'SOURCE_BROKEN' ? new CancelUnconfirmed(cancelled) : cancelled;
 }
 
 /** The signal also aborts at the deadline of the call, which is a timeout and not a caller that left. */

@@ -5,6 +5,7 @@ import {
   BSON,
   type ClientSession,
   type Document,
+  MongoServerError,
   MongoWriteConcernError,
   ObjectId,
   ReadPreference,
@@ -15,11 +16,13 @@ import type { ClientLease } from './clients.ts';
 import {
   brokenError,
   errorOf,
+  interruptedError,
+  isInterruption,
   isMisread,
   toHubError,
   toRunError,
+  unconfirmedError,
   unfitError,
-  unknownOutcome,
 } from './errors.ts';
 import { RawCursor, rawReply } from './raw-cursor.ts';
 import { DocumentRows } from './results.ts';
@@ -79,7 +82,7 @@ export class MongodbConnection implements Connection {
         : await this.#write(command, options);
     } catch (caught) {
       const err = this.#told(caught);
-      throw this.#cancelling ? toCancelled(err) : err;
+      throw this.#cancelling ? toCancelled(err, statement.kind) : err;
     } finally {
       this.#isBusy = false;
     }
@@ -135,13 +138,15 @@ export class MongodbConnection implements Connection {
     const reply = await this.#ask(timed, ReadPreference.primary).then(BSON.deserialize, (err) => {
       // The driver reports an unconfirmed write as failed, although it may have taken effect.
       if (err instanceof MongoWriteConcernError) return err.result;
-      throw err;
+      const isPartial = err instanceof MongoServerError && isInterruption(err.code) && !isAtomic(command);
+      throw isPartial ? interruptedError(err) : err;
     });
     const error = errorOf(reply);
     const written = Number(reply.n ?? 0);
     if (error !== undefined) {
+      if (isInterruption(error.code) && !isAtomic(command)) throw interruptedError();
       const carriedOut = Number(reply.ok) === 1 && reply.writeErrors === undefined;
-      throw carriedOut ? unknownOutcome() : toHubError(error, written);
+      throw carriedOut ? unconfirmedError() : toHubError(error, written);
     }
     return {
       hasRows: false,
@@ -246,8 +251,19 @@ function named(command: Document): string | undefined {
 const isDocument = (value: unknown) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('_bsontype' in value);
 
-function toCancelled(err: unknown): unknown {
+/** True for a write to one document, which MongoDB makes as a whole or not at all. */
+function isAtomic({ documents, updates, deletes }: Document): boolean {
+  const [first, ...more] = documents ?? updates ?? deletes ?? [];
+  if (first === undefined || more.length > 0) return false;
+  return (
+    documents !== undefined || (updates === undefined ? Number(first.limit) === 1 : first.multi !== true)
+  );
+}
+
+/** A write that lost its connection may have been carried out, whatever the cancel did. */
+function toCancelled(err: unknown, kind: Statement['kind']): unknown {
   const stopped =
-    err instanceof HubError && (err.code === 'STATEMENT_TIMEOUT' || err.code === 'SOURCE_BROKEN');
+    err instanceof HubError &&
+    (err.code === 'STATEMENT_TIMEOUT' || (err.code === 'SOURCE_BROKEN' && kind === 'read'));
   return stopped ? new HubError('CANCELLED', 'The command was stopped.', { cause: err }) : err;
 }

@@ -94,13 +94,27 @@ export function toHubError({ code, message }: ServerError, written = 0): HubErro
 }
 
 /** The error of a write that was not replicated to enough servers. */
-export function unknownOutcome(): HubError {
-  return new HubError(
-    'SOURCE_BROKEN',
+export function unconfirmedError(): HubError {
+  return unknownOutcome(
     'The source ran the command, but could not confirm that it was replicated to enough servers, so its outcome is unknown. Check the data before you repeat it.',
-    { retryable: false },
   );
 }
+
+/** With these codes a server stops commands that it has begun. */
+const interruptions = new Set([50, 89, 91, 189, 202, 262, 11600, 11601, 11602]);
+
+export const isInterruption = (code: unknown) => interruptions.has(Number(code));
+
+/** The error of a write to several documents that was stopped: MongoDB keeps the documents that it had changed by then. */
+export function interruptedError(cause?: unknown): HubError {
+  return unknownOutcome(
+    'The command was stopped while it changed documents. It may have changed some of them, and those stay changed. Check the data before you repeat it.',
+    cause,
+  );
+}
+
+const unknownOutcome = (message: string, cause?: unknown) =>
+  new HubError('OUTCOME_UNKNOWN', message, { cause, retryable: false });
 
 /** Real messages are shorter. The limit bounds the time of the regular expressions on a hostile server's message. */
 const messageCharactersMax = 2_000;

@@ -1,4 +1,4 @@
-import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Binary, BSON, type Document } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
 import { ask, dial } from '../../fixture.ts';
 import { type Rogue, startRogue } from '../../hostile/rogue.ts';
 import { converse, crooked, type Replies, toReply } from '../../hostile/rogue-mongodb.ts';
+import { createScramServer } from './scram-server.ts';
 
 const rogues: Rogue[] = [];
 afterEach(() => {
@@ -41,40 +42,6 @@ async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
     signal: AbortSignal.timeout(3_000),
   });
   return { connection, commands };
-}
-
-/** The server's side of SCRAM (RFC 5802), written by itself. */
-function createScramServer(password: string, algorithm: 'sha1' | 'sha256' = 'sha256'): Replies {
-  const [salt, rounds] = [Buffer.from('salt'), 4_096];
-  const bytes = algorithm === 'sha1' ? 20 : 32;
-  const hmac = (key: Buffer, text: string) => createHmac(algorithm, key).update(text).digest();
-  let messages = '';
-  let nonce = '';
-  const say = (socket: Socket, id: number, text: string, done: boolean) =>
-    socket.write(
-      toReply(BSON.serialize({ ok: 1, conversationId: 7, done, payload: new Binary(Buffer.from(text)) }), id),
-    );
-  const textOf = ({ payload }: Document) => Buffer.from(payload.buffer).toString();
-  return {
-    saslStart: (socket, command, id) => {
-      const bare = textOf(command).slice('n,,'.length);
-      nonce = `${/r=(.+)$/.exec(bare)?.[1]}server`;
-      const first = `r=${nonce},s=${salt.toString('base64')},i=${rounds}`;
-      messages = `${bare},${first}`;
-      say(socket, id, first, false);
-    },
-    saslContinue: (socket, command, id) => {
-      const [, withoutProof = '', proof = ''] = /^(.*),p=(.*)$/.exec(textOf(command)) ?? [];
-      const salted = pbkdf2Sync(password, salt, rounds, bytes, algorithm);
-      const signed = `${messages},${withoutProof}`;
-      const stored = createHash(algorithm).update(hmac(salted, 'Client Key')).digest();
-      const signature = hmac(stored, signed);
-      const clientKey = Buffer.from(proof, 'base64').map((byte, i) => byte ^ (signature[i] as number));
-      if (!createHash(algorithm).update(clientKey).digest().equals(stored)) {
-        socket.write(toReply(BSON.serialize({ ok: 0, code: 18, errmsg: 'no' }), id));
-      } else say(socket, id, `v=${hmac(hmac(salted, 'Server Key'), signed).toString('base64')}`, true);
-    },
-  };
 }
 
 describe('the log-in', () => {
@@ -283,7 +250,31 @@ describe('a write', () => {
     const writeConcernError = { code: 64, errmsg: 'waiting for replication timed out' };
     const { connection } = await open({ insert: { ok: 1, n: 1, writeConcernError } });
     const written = ask(connection, insert({}), { kind: 'standalone' });
-    await expect(written).rejects.toMatchObject({ code: 'SOURCE_BROKEN', retryable: false });
+    await expect(written).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
     connection.close();
   });
+
+  it.each([
+    ['insert', insert({}, {}), 50, 'OUTCOME_UNKNOWN'],
+    ['insert', insert({}), 50, 'STATEMENT_TIMEOUT'],
+    [
+      'update',
+      '{"update":"o","updates":[{"q":{},"u":{"$set":{"a":1}},"multi":true}]}',
+      50,
+      'OUTCOME_UNKNOWN',
+    ],
+    ['update', '{"update":"o","updates":[{"q":{},"u":{"$set":{"a":1}}}]}', 50, 'STATEMENT_TIMEOUT'],
+    ['delete', '{"delete":"o","deletes":[{"q":{},"limit":0}]}', 11_602, 'OUTCOME_UNKNOWN'],
+    ['delete', '{"delete":"o","deletes":[{"q":{},"limit":1}]}', 11_602, 'SOURCE_UNREACHABLE'],
+    // Not the primary: the command was not begun.
+    ['delete', '{"delete":"o","deletes":[{"q":{},"limit":0}]}', 10_107, 'SOURCE_UNREACHABLE'],
+  ])(
+    'of several documents that was stopped is of unknown outcome: %s %s %i',
+    async (name, text, code, told) => {
+      const { connection } = await open({ [name]: { ok: 0, code, errmsg: 'stopped' } });
+      const written = ask(connection, text, { kind: 'standalone' });
+      await expect(written).rejects.toMatchObject({ code: told });
+      connection.close();
+    },
+  );
 });
