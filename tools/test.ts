@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startDatabases } from './databases.ts';
 
@@ -15,6 +15,22 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
+  /** A line for each failed test: its file, its name and the first line of its error. */
+  failures: string[];
+}
+
+/** The part of vitest's JSON report that is read here. */
+interface Report {
+  numPassedTests?: number;
+  numFailedTests?: number;
+  numPendingTests?: number;
+  numTodoTests?: number;
+  testResults?: {
+    name: string;
+    status: string;
+    message: string;
+    assertionResults: { status: string; fullName: string; failureMessages: string[] }[];
+  }[];
 }
 
 interface Run {
@@ -52,10 +68,23 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Co
   endGroup(child.pid);
   const text = await readFile(report, 'utf8').catch(() => '{}');
   await rm(dir, { recursive: true, force: true });
-  const { numPassedTests = 0, numFailedTests = 0, numPendingTests = 0, numTodoTests = 0 } = JSON.parse(text);
+  const result: Report = JSON.parse(text);
+  const { numPassedTests = 0, numFailedTests = 0, numPendingTests = 0, numTodoTests = 0 } = result;
   // A file that cannot even be loaded, or a broken set-up, fails no test but the run.
   const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
-  return { passed: numPassedTests, failed, skipped: numPendingTests + numTodoTests };
+  const skipped = numPendingTests + numTodoTests;
+  return { passed: numPassedTests, failed, skipped, failures: failuresOf(result) };
+}
+
+/** The failed tests, and the files that failed as a whole. */
+function failuresOf({ testResults = [] }: Report): string[] {
+  const firstLine = (message: string | undefined) => message?.split('\n', 1)[0] ?? '';
+  return testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const file = relative(root, name);
+    const failed = assertionResults.filter((test) => test.status === 'failed');
+    if (failed.length === 0) return status === 'failed' ? [`${file}: ${firstLine(message)}`] : [];
+    return failed.map((test) => `${file}: ${test.fullName}: ${firstLine(test.failureMessages[0])}`);
+  });
 }
 
 /** Ends what the tests started and did not stop, such as the services of a hub when vitest was interrupted. */
@@ -128,7 +157,8 @@ const everything = process.argv.includes('--everything');
 const extra = process.argv.slice(2).filter((argument) => argument !== '--everything');
 const began = performance.now();
 const counts = await runAll(extra, everything, interrupt.signal);
-const sum = (name: keyof Counts) => counts.reduce((total, one) => total + one[name], 0);
+for (const failure of counts.flatMap((one) => one.failures)) say(`FAILED ${failure}`);
+const sum = (name: 'passed' | 'failed' | 'skipped') => counts.reduce((total, one) => total + one[name], 0);
 say(
   `${interrupt.signal.aborted ? 'interrupted' : 'done'} after ${Math.round((performance.now() - began) / 1_000)} s`,
 );
