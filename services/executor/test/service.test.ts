@@ -15,7 +15,7 @@ import { bindingOf } from '../src/credentials/unseal.ts';
 import type { Catalog } from '../src/definitions/definition.ts';
 import { toSourceDefinition } from '../src/definitions/definition.ts';
 import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/engine.ts';
-import type { ResponseWriter } from '../src/execution/execute.ts';
+import type { ResponseWriter } from '../src/execution/execution.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 

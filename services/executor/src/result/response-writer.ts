@@ -1,7 +1,7 @@
 /** Writes the rows of an engine as one answer in the format of the caller: JSON, NDJSON or CSV. */
 
 import type { Outcome } from '../engine.ts';
-import type { ResponseOptions, ResponseWriter, Timing } from '../execution/execute.ts';
+import type { ResponseOptions, ResponseWriter, Timing } from '../execution/execution.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from '../row-sink.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { ChunkedOutput, FairScheduler, FlushTimer, type OutputSchedule } from './chunked-output.ts';

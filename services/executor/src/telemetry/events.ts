@@ -4,7 +4,7 @@ import { type HubError, toHubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { Execution } from '../execution/execute.ts';
+import type { Execution } from '../execution/execution.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
 import { traceExecution } from './traces.ts';
 

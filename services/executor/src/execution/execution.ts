@@ -1,0 +1,146 @@
+/** The state of one execution. */
+
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/error';
+import type { Span, Tracing } from '@datahub/service-kit/telemetry/tracing';
+import type { QueryDefinition } from '../definitions/definition.ts';
+import type { Outcome, Statement } from '../engine.ts';
+import type { Lease } from '../pool/pool-types.ts';
+import type { RowFormat, RowSink } from '../row-sink.ts';
+import { cancelReason } from './cancellation.ts';
+import { type ErrorMapping, withoutValues } from './execution-error.ts';
+import type { PreparedQuery } from './prepare.ts';
+import { toServerTiming } from './server-timing.ts';
+
+export type Timing = Pick<Execution, 'queueMs' | 'durationMs'>;
+
+/** Writes one answer: its rows, then what follows them. */
+export interface ResponseWriter extends RowSink {
+  finish(outcome: Outcome, timing: Timing): void;
+  /** Drops what was not sent yet, because the execution failed. */
+  abandon(): void;
+}
+
+export interface ResponseOptions {
+  format: RowFormat;
+  numbers: 'auto' | 'string';
+  meta: boolean;
+  reply: ExecutionReply;
+}
+
+const formats: Partial<Record<Format, RowFormat>> = {
+  [Format.FORMAT_NDJSON]: 'ndjson',
+  [Format.FORMAT_CSV]: 'csv',
+};
+
+/** Events take their figures from it. */
+export class Execution implements ExecutionReply, ErrorMapping {
+  readonly request: ExecuteRequest;
+  readonly ctx: CallContext;
+  readonly now: () => number;
+  readonly startedAt: number;
+  stage: Stage = 'queue';
+  query: QueryDefinition | undefined;
+  prepared: PreparedQuery | undefined;
+  statement: Statement | undefined;
+  outcome: Outcome | undefined;
+  timeoutMs = 0;
+  deadlineAt: number;
+  /** From the start until a connection was acquired. */
+  queueMs = 0;
+  /** From then until the statement ended. */
+  durationMs = 0;
+  bytes = 0;
+  /** Only where tracing is on. */
+  readonly span: Span | undefined;
+  /** When the query was prepared and the wait for a connection began; 0 before. */
+  preparedAt = 0;
+  /** When a connection was acquired; 0 before. */
+  runAt = 0;
+  /** The connection had run other statements before. */
+  isReused = false;
+  private readonly reply: ExecutionReply;
+
+  constructor(
+    request: ExecuteRequest,
+    ctx: CallContext,
+    { reply, now, tracing }: { reply: ExecutionReply; now: () => number; tracing?: Tracing | undefined },
+  ) {
+    this.request = request;
+    this.ctx = ctx;
+    this.reply = reply;
+    this.now = now;
+    this.startedAt = now();
+    this.deadlineAt = ctx.deadlineAt;
+    const attributes = { 'datahub.query.id': request.queryId };
+    this.span = tracing?.start('execute', { parent: ctx.traceparent, kind: 'internal', attributes });
+  }
+
+  /** For calls to other services. */
+  get traceparent(): string | undefined {
+    return this.span?.traceparent ?? this.ctx.traceparent;
+  }
+
+  get responseOptions(): ResponseOptions {
+    const { format, options } = this.request;
+    return {
+      format: formats[format] ?? 'json',
+      numbers: options?.numbersAsStrings ? 'string' : 'auto',
+      meta: options?.meta ?? false,
+      reply: this,
+    };
+  }
+
+  onPrepared(query: QueryDefinition, prepared: PreparedQuery, timeoutMs: number): void {
+    this.query = query;
+    this.preparedAt = this.now();
+    this.prepared = prepared;
+    this.timeoutMs = timeoutMs;
+    this.deadlineAt = Math.min(this.deadlineAt, this.startedAt + timeoutMs);
+  }
+
+  onConnection({ uses }: Lease): void {
+    this.stage = 'execute';
+    this.isReused = uses > 1;
+    this.runAt = this.now();
+    this.queueMs = this.runAt - this.startedAt;
+  }
+
+  onOutcome(outcome: Outcome): void {
+    this.outcome = outcome;
+    if (outcome.truncated) this.reply.truncated?.();
+    this.durationMs = this.now() - this.runAt;
+    if (this.bytes === 0) this.reply.timings?.(toServerTiming(this, 'db', this.durationMs));
+  }
+
+  chunk(bytes: Buffer, last?: boolean): boolean {
+    if (this.bytes === 0 && this.outcome === undefined)
+      this.reply.timings?.(toServerTiming(this, 'first-row', this.now() - this.runAt));
+    this.stage = 'stream';
+    this.bytes += bytes.length;
+    return this.reply.chunk(bytes, last);
+  }
+
+  onDrain(listener: () => void): void {
+    this.reply.onDrain(listener);
+  }
+
+  /** Maps a position in the text that was run to the stored text. Before the run, faults are of the stored text. */
+  mapLocation(fault: SqlFault): SqlFault {
+    const { prepared, statement } = this;
+    return prepared && statement && this.runAt > 0 ? prepared.mapLocation(fault, statement) : fault;
+  }
+
+  redactMessage(message: string): string {
+    return withoutValues(this.prepared?.nameVariables(message) ?? message, this.statement?.params ?? []);
+  }
+
+  /** Replaces CANCELLED by the reason for the cancel: the caller left, or time was up. */
+  causeOf(err: unknown): unknown {
+    const { signal } = this.ctx;
+    const cancelled = err instanceof HubError && err.code === 'CANCELLED';
+    return cancelled && signal.aborted ? cancelReason(signal, this.now() >= this.deadlineAt) : err;
+  }
+}
