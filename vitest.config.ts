@@ -4,7 +4,7 @@ const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
 const chart = 'tests/architecture/chart.test.ts';
 
-/** CI machines are shared: a test against real servers may miss a deadline once. It fails if it fails twice. */
+/** CI machines are shared, and the first tests run while servers are built: a test may miss a deadline once. It fails if it fails twice. */
 const retry = process.env.CI ? 1 : 0;
 
 /** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
@@ -31,6 +31,7 @@ export default defineConfig({
           include: [...sources.map((dir) => `${dir}/**/*.test.ts`), 'tests/architecture/**/*.test.ts'],
           exclude: [...exclude, '**/*.servers.test.ts', chart],
           testTimeout: 20_000,
+          retry,
         },
       },
       // What renders the chart, once Helm is there.

@@ -84,7 +84,7 @@ export async function openRemoteExecutor(
 }
 
 function openReplica(options: GrpcClientOptions): Replica {
-  const client = createGrpcClient(executorService, { ...options, keepalive: false });
+  const client = createGrpcClient(executorService, { ...options, liveness: 'none' });
   return { client, session: undefined, retryAt: 0 };
 }
 

@@ -57,6 +57,7 @@ export async function startCatalogProcess(env: Environment): Promise<RunningServ
       {
         address: `${grpc.host}:${internalPort}`,
         portSetting: 'DATAHUB_INTERNAL_PORT',
+        keepalive: true,
         services: [lateService(CatalogInternalServiceService, () => find()?.internal)],
       },
     ],

@@ -127,7 +127,6 @@ function startServer(service: ExecutorService, { grpc, tracing, draining }: Serv
       },
     ],
     reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
-    keepalive: false,
     // Health checks fail until the catalog was reached: without it the executor can run nothing.
     serving: false,
     tracing,

@@ -2,6 +2,7 @@
 
 import {
   type ChannelCredentials,
+  type ChannelOptions,
   Client,
   type ClientDuplexStream,
   type ClientReadableStream,
@@ -10,6 +11,13 @@ import {
 } from '@grpc/grpc-js';
 import type { CallContext, Calls, ServiceDescription } from '../call/call.ts';
 import { HubError } from '../call/error.ts';
+import {
+  type Connections,
+  keepalive,
+  openConnections,
+  renewConnections,
+  renewMsDefault,
+} from './connections.ts';
 import { fromStatus } from './error-status.ts';
 import { toMetadata } from './metadata.ts';
 
@@ -21,8 +29,11 @@ export interface GrpcClientOptions {
   credentials?: ChannelCredentials | undefined;
   /** Reports a rejected `serviceToken` as UNAVAILABLE, because the key of the caller's own client is not at fault. */
   forOthers?: boolean | undefined;
-  /** False if the server has it off. */
-  keepalive?: false | undefined;
+  /**
+   * How the client notices a server that has died without closing its connections: by opening new connections every
+   * `renewMs` (the default), by keepalive pings, or not at all, where the caller has pings of its own.
+   */
+  liveness?: { renewMs: number } | 'keepalive' | 'none' | undefined;
   /** The name in the server's certificate, if `address` is an IP address. */
   serverName?: string | undefined;
 }
@@ -42,12 +53,6 @@ export const messageBytesMax = 64 * 1024 * 1024;
 
 /** The HTTP/2 flow control window. The default of 64 KiB slows large answers down. */
 export const flowControlWindowBytes = 4 * 1024 * 1024;
-
-/**
- * Detects an unresponsive peer. On a draining connection Node sends no more pings, which grpc-js takes for lost ones and
- * cuts the calls in flight. So it is off for streams that must survive a drain, and these have pings of their own.
- */
-export const keepalive = { 'grpc.keepalive_time_ms': 20_000, 'grpc.keepalive_timeout_ms': 5_000 };
 
 const channelOptions = {
   'grpc-node.flow_control_window': flowControlWindowBytes,
@@ -70,30 +75,39 @@ export function createGrpcClient<Service extends object>(
   service: Service,
   options: GrpcClientOptions,
 ): GrpcClient<Service> {
-  const client = new Client(options.address, options.credentials ?? credentials.createInsecure(), {
-    ...channelOptions,
-    ...(options.keepalive === false ? {} : keepalive),
-    ...(options.serverName === undefined ? {} : { 'grpc.ssl_target_name_override': options.serverName }),
-  });
+  const connections = connect(options);
   const calls = Object.fromEntries(
     Object.entries(service as unknown as ServiceDescription).map(([name, method]) => {
       const descriptor = method as unknown as Descriptor;
-      if (!descriptor.responseStream) return [name, unary(client, descriptor, options)];
+      if (!descriptor.responseStream) return [name, unary(connections, descriptor, options)];
       return [
         name,
         descriptor.requestStream
-          ? duplex(client, descriptor, options)
-          : streamed(client, descriptor, options),
+          ? duplex(connections, descriptor, options)
+          : streamed(connections, descriptor, options),
       ];
     }),
   );
-  return { calls: calls as Calls<Service>, close: () => client.close() };
+  return { calls: calls as Calls<Service>, close: connections.close };
 }
 
-function unary(client: Client, method: Descriptor, options: GrpcClientOptions) {
+function connect(options: GrpcClientOptions): Connections {
+  const open = (more: ChannelOptions) =>
+    new Client(options.address, options.credentials ?? credentials.createInsecure(), {
+      ...channelOptions,
+      ...more,
+      ...(options.serverName === undefined ? {} : { 'grpc.ssl_target_name_override': options.serverName }),
+    });
+  const { liveness = { renewMs: renewMsDefault } } = options;
+  if (typeof liveness === 'object') return renewConnections(open, liveness.renewMs);
+  return openConnections(open, liveness === 'keepalive' ? keepalive : {});
+}
+
+function unary(connections: Connections, method: Descriptor, options: GrpcClientOptions) {
   return (request: unknown, ctx: CallContext) =>
     new Promise((resolve, reject) => {
       const { metadata, callOptions } = callParts(ctx, options);
+      const { client, release } = connections.use();
       const call = client.makeUnaryRequest(
         method.path,
         method.requestSerialize,
@@ -103,6 +117,7 @@ function unary(client: Client, method: Descriptor, options: GrpcClientOptions) {
         callOptions,
         (err, response) => {
           ctx.signal.removeEventListener('abort', cancel);
+          release();
           if (err) reject(toError(err, ctx, options));
           else resolve(response);
         },
@@ -112,9 +127,10 @@ function unary(client: Client, method: Descriptor, options: GrpcClientOptions) {
     });
 }
 
-function streamed(client: Client, method: Descriptor, options: GrpcClientOptions) {
+function streamed(connections: Connections, method: Descriptor, options: GrpcClientOptions) {
   return (request: unknown, ctx: CallContext) => {
     const { metadata, callOptions } = callParts(ctx, options);
+    const { client, release } = connections.use();
     const stream = client.makeServerStreamRequest(
       method.path,
       method.requestSerialize,
@@ -123,13 +139,15 @@ function streamed(client: Client, method: Descriptor, options: GrpcClientOptions
       metadata,
       callOptions,
     );
+    stream.once('status', release);
     return readAll(stream, ctx, options);
   };
 }
 
-function duplex(client: Client, method: Descriptor, options: GrpcClientOptions) {
+function duplex(connections: Connections, method: Descriptor, options: GrpcClientOptions) {
   return (requests: AsyncIterable<unknown>, ctx: CallContext) => {
     const { metadata, callOptions } = callParts(ctx, options);
+    const { client, release } = connections.use();
     const stream = client.makeBidiStreamRequest(
       method.path,
       method.requestSerialize,
@@ -137,6 +155,7 @@ function duplex(client: Client, method: Descriptor, options: GrpcClientOptions) 
       metadata,
       callOptions,
     );
+    stream.once('status', release);
     writeAll(stream, requests).catch(() => stream.cancel());
     return readAll(stream, ctx, options);
   };

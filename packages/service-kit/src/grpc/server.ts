@@ -24,7 +24,8 @@ import { cannotListen } from '../process/start-failure.ts';
 import { createThrottle } from '../telemetry/log-throttle.ts';
 import type { RpcMetrics } from '../telemetry/metrics.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
-import { flowControlWindowBytes, keepalive, messageBytesMax } from './client.ts';
+import { flowControlWindowBytes, messageBytesMax } from './client.ts';
+import { keepalive } from './connections.ts';
 import { toStatus } from './error-status.ts';
 import { fromMetadata } from './metadata.ts';
 import { addReflection } from './reflection.ts';
@@ -44,8 +45,8 @@ export interface GrpcServerOptions {
   /** Callers must send one of them, except for health checks. Undefined only if the transport authenticates callers. */
   serviceTokens?: readonly string[];
   credentials?: ServerCredentials | undefined;
-  /** False if streams must survive a drain and have pings of their own, see `keepalive` of the client. */
-  keepalive?: false;
+  /** Ends connections to clients that no longer answer pings. Only where no call must survive a graceful end. */
+  keepalive?: true;
   /** Closes connections of this age, so that clients look the service up again and find new replicas. Not with streams. */
   connectionAgeMs?: number;
   /** Full names of the services that reflection lists, such as `datahub.ml.v1.MlService`; none if reflection is off. */
@@ -70,6 +71,11 @@ export interface RunningGrpcServer {
   close(graceMs: number, onCut?: () => void): Promise<void>;
 }
 
+/** A client that died without closing its connections leaves them idle, because each call has a deadline. */
+const idleMs = 300_000;
+/** Time for clients to confirm that a connection was cut. */
+const confirmMs = 500;
+
 type Handler = (request: unknown, ctx: CallContext) => Promise<unknown> | AsyncIterable<unknown>;
 interface Descriptor {
   path: string;
@@ -84,7 +90,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
     'grpc-node.flow_control_window': flowControlWindowBytes,
     'grpc.max_receive_message_length': messageBytesMax,
     'grpc.max_send_message_length': messageBytesMax,
-    ...(options.keepalive === false ? {} : keepalive),
+    ...(options.keepalive ? keepalive : {}),
+    'grpc.max_connection_idle_ms': idleMs,
     ...(options.connectionAgeMs === undefined
       ? {}
       : { 'grpc.max_connection_age_ms': options.connectionAgeMs }),
@@ -117,6 +124,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
         const cut = setTimeout(() => {
           onCut?.();
           server.forceShutdown();
+          // A client that has died without closing its connection never confirms the end.
+          setTimeout(resolve, confirmMs);
         }, graceMs);
         server.tryShutdown(() => {
           clearTimeout(cut);

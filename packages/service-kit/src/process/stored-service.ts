@@ -31,7 +31,7 @@ export interface StoredServiceOptions<T extends Closable> {
 
 export type ServedPort = Pick<
   GrpcServerOptions,
-  'address' | 'services' | 'portSetting' | 'reflect' | 'connectionAgeMs'
+  'address' | 'services' | 'portSetting' | 'reflect' | 'connectionAgeMs' | 'keepalive'
 >;
 
 export async function startStoredService<T extends Closable>(

@@ -46,7 +46,12 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
     addresses: options.addresses,
     open: (address, host) => {
       const serverName = options.serverName ?? host;
-      const client = createGrpcClient(CatalogInternalServiceService, { ...options, address, serverName });
+      const client = createGrpcClient(CatalogInternalServiceService, {
+        ...options,
+        address,
+        serverName,
+        liveness: 'keepalive',
+      });
       return { client, watch: watchReplica(client) };
     },
     close: ({ client, watch }) => {
