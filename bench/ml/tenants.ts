@@ -58,7 +58,7 @@ const loads: Record<
     atOnce: 20,
     call: (calls, classifierId) =>
       calls.predict(
-        { classifierId, contexts: Array.from({ length: 50 }, () => 'a'), top: 1_000 },
+        { classifierId, contexts: Array.from({ length: 20 }, () => 'a'), top: 1_000 },
         context('greedy'),
       ),
   },

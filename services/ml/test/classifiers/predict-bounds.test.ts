@@ -60,7 +60,7 @@ describe('predictions of a classifier with many classes', () => {
 
   it.each([
     ['contexts times classes', 1_000, 1, /1000000\. Send at most 833 contexts/],
-    ['contexts times scores', 51, 1_000, /50000\. Send at most 50 contexts/],
+    ['contexts times scores', 21, 1_000, /20000\. Send at most 20 contexts/],
   ])('are rejected over the limit on %s, before any is computed', async (_name, contexts, top, message) => {
     computed = 0;
     const texts = Array.from({ length: contexts }, () => 'a');
