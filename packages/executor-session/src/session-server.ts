@@ -14,7 +14,7 @@ import type {
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { type Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
-import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import type { ExecutionReply, Executor } from './executor.ts';
@@ -150,7 +150,8 @@ function startCall(session: Session, call: SessionCall): void {
         ...writer.truncation,
       }),
     (err) => {
-      if (!(err instanceof HubError)) options.onFailure(err, requestId);
+      const unexpected = unexpectedOf(err);
+      if (unexpected !== undefined) options.onFailure(unexpected, requestId);
       finish(failed(sequence, toHubError(err)));
     },
   );

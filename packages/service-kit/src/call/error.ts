@@ -113,6 +113,14 @@ export function toHubError(err: unknown): HubError {
   );
 }
 
+/** What the hub did not expect: an error that is not a HubError, also behind INTERNAL or OUTCOME_UNKNOWN. */
+export function unexpectedOf(err: unknown): unknown {
+  if (!(err instanceof HubError)) return err;
+  if (err.code === 'INTERNAL') return err.cause;
+  if (err.code !== 'OUTCOME_UNKNOWN' || !(err.cause instanceof HubError)) return undefined;
+  return err.cause.code === 'INTERNAL' ? err.cause.cause : undefined;
+}
+
 /**
  * For a change that was sent and got no answer, so its outcome is unknown. UNAVAILABLE, in contrast, means that nothing was
  * changed.

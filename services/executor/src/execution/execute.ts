@@ -3,7 +3,7 @@
 import type { Executor } from '@datahub/executor-session/executor';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
 import type { Deadlines } from '@datahub/service-kit/call/deadlines';
-import { HubError } from '@datahub/service-kit/call/error';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
@@ -135,18 +135,22 @@ async function runOnce(run: Execution, { pool, statement, options, key, bytes, d
   }
 }
 
+const connectionLost =
+  'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
+const hubFailed =
+  'The hub failed while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
+
 /**
- * The outcome of a write is unknown if its connection died, or was closed because the cancel was not confirmed. The hub
- * never repeats such a write, and tells the caller to check first.
+ * The outcome of a write is unknown if its connection died, was closed because the cancel was not confirmed, or if the hub
+ * itself failed. The hub never repeats such a write, and tells the caller to check first.
  */
 function toUnknownOutcome(err: unknown): unknown {
-  const lost = err instanceof CancelUnconfirmed || (err instanceof HubError && err.code === 'SOURCE_BROKEN');
-  if (!lost) return err;
-  return new HubError(
-    'OUTCOME_UNKNOWN',
-    'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.',
-    { cause: err, retryable: false },
-  );
+  const failed = !(err instanceof HubError || err instanceof CancelUnconfirmed);
+  if (!failed && err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
+  return new HubError('OUTCOME_UNKNOWN', failed ? hubFailed : connectionLost, {
+    cause: failed ? toHubError(err) : err,
+    retryable: false,
+  });
 }
 
 /** True for a read on a pooled connection that died before the database answered: repeating it is safe. */

@@ -1,4 +1,5 @@
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import { unexpectedOf } from '@datahub/service-kit/call/error';
 import { describe, expect, test, vi } from 'vitest';
 import { NeverAnswered, type Statement } from '../../src/engine.ts';
 import {
@@ -49,6 +50,13 @@ describe('a connection found dead', () => {
       message: expect.stringContaining('outcome is unknown'),
     });
     expect(connections).toHaveLength(1);
+  });
+
+  test('is of unknown outcome when the hub itself fails during a write, and the log gets the cause', async () => {
+    const { call } = setup({ runs: [() => Promise.reject(new TypeError('a fault'))], kind: 'write' });
+    const err = await call().catch((thrown) => thrown);
+    expect(err).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
+    expect(unexpectedOf(err)).toMatchObject({ message: 'a fault' });
   });
 
   test('is not replaced when it was new', async () => {

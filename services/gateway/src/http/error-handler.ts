@@ -8,9 +8,7 @@ import { problemHeaders, toProblem } from './problem-details.ts';
 export function sendProblem(thrown: unknown, reply: FastifyReply, events: GatewayEvents): FastifyReply {
   const { request } = reply;
   const err = fromFastify(thrown);
-  // Without a route nothing was sent to a service.
-  const changes = request.context?.route.url !== undefined && request.context.route.config.reads !== true;
-  const hubError = err.lost && changes ? outcomeUnknown(err) : err;
+  const hubError = mayHaveChanged(err, request) ? outcomeUnknown(err) : err;
   request.failedWith = hubError.code;
   events.failed(request, hubError);
   const problem = toProblem(hubError, {
@@ -30,6 +28,14 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
       ...(isEmpty ? { allow: '' } : allow === undefined ? {} : { allow }),
     })
     .send(JSON.stringify(problem));
+}
+
+/** The answer of a service was lost, or something failed unexpectedly after a change may have been made. */
+function mayHaveChanged(err: HubError, { context }: FastifyRequest): boolean {
+  // Without a route nothing was sent to a service.
+  if (context?.route.url === undefined || context.route.config.reads === true) return false;
+  // The executor itself says so of a query that writes.
+  return err.lost === true || (err.code === 'INTERNAL' && context.route.config.executes !== true);
 }
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string;

@@ -1,7 +1,7 @@
 /** The typed events of the gateway. Log lines, metrics and spans are made from them here and nowhere else. */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { HubError } from '@datahub/service-kit/call/error';
+import { type HubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -118,10 +118,10 @@ function logFor({ log, logs }: RequestKind, principal: Principal): Logger {
 }
 
 /** The stack of an internal error, and the message if a service cannot be reached. Causes from drivers may name hosts and users. */
-function describe({ code, cause }: HubError): string | undefined {
-  if (!(cause instanceof Error)) return undefined;
-  if (code === 'UNAVAILABLE') return cause.message;
-  return code === 'INTERNAL' ? cause.stack : undefined;
+function describe(err: HubError): string | undefined {
+  if (err.code === 'UNAVAILABLE' && err.cause instanceof Error) return err.cause.message;
+  const unexpected = unexpectedOf(err);
+  return unexpected instanceof Error ? unexpected.stack : undefined;
 }
 
 /** Starts the span of a request. Probes and unknown paths have none. */
