@@ -85,12 +85,17 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
 
     deleteClassifier: async ({ classifierId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const log = await openLog(deps, principal, classifierId);
+      const { accountId } = principal;
+      if ((await store.classifiers.get(accountId, classifierId)) === null) {
+        // An earlier deletion may have failed before it had deleted the whole log.
+        await deleteLog(store, accountId, classifierId);
+        throw noSuchClassifier();
+      }
+      const log = cache.get(accountId, classifierId);
       if (expected.expectedVersion !== undefined) await log.read((state) => requireVersion(state, expected));
-      await store.classifiers.delete(principal.accountId, classifierId);
+      await store.classifiers.delete(accountId, classifierId);
       cache.delete(classifierId);
-      // The classifier is deleted, but events of its log may be left.
-      await deleteLog(store, principal.accountId, classifierId).catch((err) => {
+      await deleteLog(store, accountId, classifierId).catch((err) => {
         throw outcomeUnknown(err);
       });
       return {};
@@ -118,7 +123,7 @@ function createModelCalls(deps: ClassifierCallDeps): Omit<ClassifierCalls, Docum
       });
       if (still === null) {
         await deleteLog(store, accountId, classifierId);
-        throw new HubError('NOT_FOUND', 'There is no such classifier.');
+        throw noSuchClassifier();
       }
       const classes = results.map((result, i) => ({ ...result, label: checked[i]?.label ?? '' }));
       return { classes };
@@ -150,9 +155,11 @@ function createModelCalls(deps: ClassifierCallDeps): Omit<ClassifierCalls, Docum
 
 async function load(store: MlStore, { accountId }: Principal, classifierId: string): Promise<ClassifierDoc> {
   const doc = await store.classifiers.get(accountId, classifierId);
-  if (doc === null) throw new HubError('NOT_FOUND', 'There is no such classifier.');
+  if (doc === null) throw noSuchClassifier();
   return doc;
 }
+
+const noSuchClassifier = () => new HubError('NOT_FOUND', 'There is no such classifier.');
 
 async function openLog(
   { store, cache }: ClassifierCallDeps,

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { createQuota } from '@datahub/document-store/quota';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createIdFactory } from '@datahub/service-kit/id';
+import { expect, it } from 'vitest';
+import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
+import { learners } from '../../src/classifiers/model/online-learner.ts';
+import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
+import { createFairLock } from '../../src/scheduling/fair-lock.ts';
+import { createTextBudget } from '../../src/scheduling/text-budget.ts';
+import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
+import { openMlStore } from '../../src/store.ts';
+
+it('a repeated deletion deletes the examples that a failed one has left', async () => {
+  const store = await openMlStore('sqlite::memory:', randomUUID);
+  const { deleteMany } = store.events;
+  let fails = true;
+  store.events.deleteMany = (filter) =>
+    fails
+      ? Promise.reject(new HubError('UNAVAILABLE', 'The store is away.'))
+      : deleteMany.call(store.events, filter);
+  const slices = createTimeSlices();
+  const createId = createIdFactory({ namespace: 'test' });
+  const nowMs = Date.now;
+  const onFailure = (err: unknown) => {
+    throw err;
+  };
+  const log = { store, learners, slices, snapshotLock: createFairLock(), nowMs, onFailure };
+  const calls = createClassifierCalls({
+    store,
+    slices,
+    createId,
+    nowMs,
+    namespace: 'test',
+    cache: createClassifierCache(
+      { ...log, createClassId: () => createId('clfc', nowMs()) },
+      { countMax: 10, bytesMax: 1e8, idleMs: 60_000 },
+    ),
+    quota: createQuota(100),
+    budget: createTextBudget(),
+  });
+  const ctx = createCallContext({
+    timeoutMs: 10_000,
+    principal: { accountId: 'account', keyId: 'key', scopes: ['*'], limits: undefined },
+  });
+  const { classifier } = await calls.createClassifier({ name: 'tickets' }, ctx);
+  const classifierId = classifier?.classifierId ?? '';
+  await calls.train({ classifierId, examples: [{ label: 'a', context: 'a secret' }], eventId: '' }, ctx);
+  const left = () => store.events.count({ accountId: 'account' });
+
+  await expect(calls.deleteClassifier({ classifierId, moreVersions: [] }, ctx)).rejects.toMatchObject({
+    code: 'OUTCOME_UNKNOWN',
+  });
+  expect(await left()).toBe(1);
+  fails = false;
+  await expect(calls.deleteClassifier({ classifierId, moreVersions: [] }, ctx)).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  });
+  expect(await left()).toBe(0);
+  await store.close();
+});
