@@ -13,13 +13,14 @@ const all = [
   'half-rate',
   'edge',
   'rows',
+  'annotate',
   'tenants',
   'ml/classify',
   'ml/service',
   'ml/summaries',
   'ml/tenants',
 ];
-const needServers = new Set(['small-execution', 'half-rate', 'edge', 'rows', 'tenants']);
+const needServers = new Set(['small-execution', 'half-rate', 'edge', 'rows', 'annotate', 'tenants']);
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !all.includes(name));

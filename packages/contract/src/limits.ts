@@ -44,9 +44,12 @@ export const classifierLimits = {
   batch: { min: 1, max: 10_000 },
   /** Scores in the answer for one context. */
   top: { min: 1, max: 1_000 },
+  /** Texts of a row that an execution annotates. */
+  annotations: { min: 1, max: 8 },
 } as const satisfies Record<string, Bounds>;
 
-/** The learner reads only the first 20,000 characters of a text. */
+/** The learner ignores the rest of a longer text. */
+export const readCharactersMax = 20_000;
 const exampleCharactersMax = 4_194_304;
 
 /** What is wrong with the text of an example, or undefined. */

@@ -20,6 +20,7 @@ import {
   type ExecutionLimits,
   leastOf,
   requireAllowed,
+  requireReading,
   runOptionsOf,
   timeoutMsOf,
 } from './prepare.ts';
@@ -58,6 +59,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       const { form } = request;
       requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
       if (form !== undefined) requireRead(prepared);
+      requireReading(request, prepared);
       const options = runOptionsOf(request.options, prepared, {
         timeoutMs: run.timeoutMs,
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
@@ -71,7 +73,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
       run.statement = statement;
-      if (form?.checkOnly) return run.span?.end({});
+      if (form?.checkOnly || request.checkOnly) return run.span?.end({});
       const pool = pools.pool(query.source);
       await runOn(run, {
         pool,

@@ -1,7 +1,7 @@
 /** The state of one execution. */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import { type Annotation, type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/error';
 import type { Span, Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -28,6 +28,8 @@ export interface ResponseOptions {
   numbers: 'auto' | 'string';
   meta: boolean;
   reply: ExecutionReply;
+  /** The members that the receiver adds to each row. */
+  annotations?: readonly Annotation[] | undefined;
 }
 
 const formats: Partial<Record<Format, RowFormat>> = {
@@ -84,12 +86,13 @@ export class Execution implements ExecutionReply, ErrorMapping {
   }
 
   get responseOptions(): ResponseOptions {
-    const { format, options } = this.request;
+    const { format, options, annotate } = this.request;
     return {
       format: formats[format] ?? 'json',
       numbers: options?.numbersAsStrings ? 'string' : 'auto',
       meta: options?.meta ?? false,
       reply: this,
+      annotations: annotate?.members,
     };
   }
 

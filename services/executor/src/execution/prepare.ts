@@ -5,7 +5,7 @@
 
 import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { ExecuteOptions } from '@datahub/proto/executor/v1/executor';
+import type { ExecuteOptions, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { type CompiledStatement, compileStatement } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
@@ -147,6 +147,17 @@ export function requireAllowed(principal: Principal, query: QueryDefinition, kin
 export function requireWithinLimits({ limits }: Principal, query: QueryDefinition): void {
   keyLimits.queryIds(limits, query.queryId);
   keyLimits.hubIds(limits, query.hubId);
+}
+
+/** Throws OPTION_REFUSED where only a query that reads may run: it can be stopped and run again. */
+export function requireReading(
+  { annotate, onlyReads }: Pick<ExecuteRequest, 'annotate' | 'onlyReads'>,
+  { kind }: Pick<PreparedQuery, 'kind'>,
+): void {
+  if (kind === 'read' || (annotate === undefined && onlyReads !== true)) return;
+  throw refusedOption(
+    'This query writes. Only the rows of a query that reads can be annotated, trained with or summarized.',
+  );
 }
 
 /** The time an execution may take; a caller can only shorten it. Throws OPTION_REFUSED for 0. */

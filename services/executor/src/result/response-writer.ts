@@ -1,5 +1,6 @@
 /** Writes the rows of an engine as one answer in the format of the caller: JSON, NDJSON or CSV. */
 
+import { frameKinds } from '@datahub/executor-session/row-frames';
 import type { Outcome } from '../engine.ts';
 import type { ResponseOptions, ResponseWriter, Timing } from '../execution/execution.ts';
 import type { DocumentEncoder, FieldEncoder, RowFormat, SinkColumn } from '../row-sink.ts';
@@ -7,6 +8,7 @@ import type { ByteWriter } from './byte-writer.ts';
 import { ChunkedOutput, FairScheduler, FlushTimer, type OutputSchedule } from './chunked-output.ts';
 import { uniqueNames } from './column-names.ts';
 import { toCsvField, writeField } from './csv.ts';
+import { FrameWriter } from './frame-writer.ts';
 import { writeAscii, writeNull, writeText } from './json-encoder.ts';
 
 /** For one answer that shares nothing with others. */
@@ -37,9 +39,12 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   #columns: SinkColumn[] | undefined;
   #layout: RowLayout = noLayout;
   #rows = 0;
+  /** Undefined unless the receiver annotates the rows. */
+  readonly #frames: FrameWriter | undefined;
 
-  constructor({ format, numbers, meta, reply }: ResponseOptions, shared: Shared) {
+  constructor({ format, numbers, meta, reply, annotations }: ResponseOptions, shared: Shared) {
     super(reply, shared);
+    this.#frames = annotations && new FrameWriter(annotations, this.out, format);
     this.format = format;
     this.numbers = numbers;
     this.#meta = meta;
@@ -49,25 +54,33 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   begin(columns: SinkColumn[]): void {
     this.#columns = columns;
     this.#layout = layoutOf(columns, this.#layouts);
+    const frame = this.#frames?.open(frameKinds.bytes) ?? 0;
     if (this.format === 'json') writeAscii(this.out, '{"data":[');
     else if (this.format === 'csv') this.#writeHeader();
+    this.#frames?.close(frame);
+    this.#frames?.begin(this.#layout.names);
   }
 
   row(source: Buffer, offsets: Int32Array): void {
+    this.#frames?.name(this.#layout.names);
+    const frame = this.#frames?.open(frameKinds.row) ?? 0;
     if (this.format === 'csv') this.#writeCsvRow(source, offsets);
     else {
       this.#separate();
       this.#writeObject(source, offsets);
       if (this.format === 'ndjson') writeAscii(this.out, '\n');
     }
+    this.#frames?.closeRow(frame, { encoders: this.#layout.encoders, source, offsets });
     this.#rows++;
     this.rowWritten();
   }
 
   document(source: Buffer, start: number, write: DocumentEncoder): void {
+    const frame = this.#frames?.open(frameKinds.row) ?? 0;
     this.#separate();
     write(this.out, source, start);
     if (this.format === 'ndjson') writeAscii(this.out, '\n');
+    this.#frames?.closeDocument(frame);
     this.#rows++;
     this.rowWritten();
   }
@@ -82,8 +95,11 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   finish(outcome: Outcome, timing: Timing): void {
     this.rowsEnded();
     if (this.#columns === undefined) this.#writeChanges(outcome);
+    if (this.#rows === 0 && this.#layout.names.length > 0) this.#frames?.name(this.#layout.names);
+    const frame = this.#frames?.open(frameKinds.bytes) ?? 0;
     if (this.format === 'json') this.#writeTail(outcome, timing);
     else if (this.format === 'ndjson' && outcome.truncated) writeAscii(this.out, '{"truncated":true}\n');
+    this.#frames?.close(frame);
     this.sendLast();
   }
 
@@ -104,6 +120,10 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   #writeHeader(): void {
     for (const [i, name] of this.#layout.names.entries()) {
       if (i > 0) writeAscii(this.out, ',');
+      writeField(this.out, this.out.position, name);
+    }
+    for (const name of this.#frames?.added ?? []) {
+      writeAscii(this.out, ',');
       writeField(this.out, this.out.position, name);
     }
     writeAscii(this.out, '\r\n');
@@ -156,9 +176,13 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   #writeMeta(outcome: Outcome, { queueMs, durationMs }: Timing): void {
     const out = this.out;
     writeAscii(out, ',"meta":{"columns":[');
-    for (const [i, { type }] of (this.#columns ?? []).entries()) {
+    const columns = (this.#columns ?? []).map(({ type }, i) => [this.#layout.names[i] as string, type]);
+    // The receiver adds a label and a number by turns.
+    for (const [i, name] of (this.#frames?.added ?? []).entries())
+      columns.push([name, i % 2 === 0 ? 'text' : 'double']);
+    for (const [i, [name = '', type = '']] of columns.entries()) {
       writeAscii(out, i === 0 ? '{"name":' : ',{"name":');
-      writeText(out, this.#layout.names[i] as string);
+      writeText(out, name);
       writeAscii(out, ',"type":');
       writeText(out, type);
       writeAscii(out, '}');

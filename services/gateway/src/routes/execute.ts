@@ -12,6 +12,7 @@ import { readDataQuery } from '../http/query-form.ts';
 import type { Handler } from '../http/request-context.ts';
 import type { FieldPointers } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { annotateOption, executeAnnotated } from './annotate.ts';
 
 export const executeBody = object(
   {
@@ -25,6 +26,7 @@ export const executeBody = object(
       meta: { type: 'boolean' },
       numbers: { type: 'string', enum: ['auto', 'string'] },
       strict: { type: 'boolean' },
+      annotate: annotateOption,
     }),
   },
   ['queryId'],
@@ -49,7 +51,8 @@ export const execution = answer(
 
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
-export function createExecuteHandler({ executor, catalog }: Upstreams, settings: AnswerSettings): Handler {
+export function createExecuteHandler(upstreams: Upstreams, settings: AnswerSettings): Handler {
+  const { executor, catalog } = upstreams;
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const format = chooseFormat(request.headers.accept);
@@ -60,8 +63,10 @@ export function createExecuteHandler({ executor, catalog }: Upstreams, settings:
       options: body.options === undefined ? noOptions : toOptions(body.options),
       format: format.format,
     };
+    const annotate = body.options?.annotate;
     try {
-      await executor.execute(execution, request.context, answer);
+      if (annotate === undefined) await executor.execute(execution, request.context, answer);
+      else await executeAnnotated(execution, { annotate, request, answer, upstreams });
     } catch (err) {
       return answer.fail(await toOutcome(err, request, catalog));
     }
@@ -124,12 +129,19 @@ function toRetryable(err: HubError): HubError {
   });
 }
 
-function contextJson(request: FastifyRequest, body: ExecuteBody): string {
+/** The member `context` as JSON, with the digits of its numbers; empty for none. */
+export function contextJson(request: FastifyRequest, body: { context?: unknown }): string {
   if (body.context === undefined || body.context === null) return '';
   if (request.parsed?.exactText === undefined) return JSON.stringify(body.context);
   return exactMember(request.parsed, ['context']) ?? '';
 }
 
-function toOptions({ numbers, dryRun = false, meta = false, ...rest }: NonNullable<ExecuteBody['options']>) {
+function toOptions({
+  numbers,
+  dryRun = false,
+  meta = false,
+  annotate: _,
+  ...rest
+}: NonNullable<ExecuteBody['options']>) {
   return { ...rest, dryRun, meta, numbersAsStrings: numbers === 'string' };
 }

@@ -82,11 +82,12 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
-      const { classifierId, queryId } = request.params as { classifierId?: string; queryId?: string };
+      const { classifierId, queryId, jobId } = request.params as Record<string, string | undefined>;
       const { queryId: executed } = (request.body ?? {}) as { queryId?: string };
-      const resourceId = request.createdId ?? classifierId ?? queryId ?? executed ?? '';
+      const resourceId = request.createdId ?? classifierId ?? queryId ?? jobId ?? executed ?? '';
       const failed = status >= 400 || !reply.raw.writableFinished;
-      counts.add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0 });
+      for (const use of [{ action, resourceId }, ...usedBesides(request)])
+        counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0 });
       if (counts.size >= entriesMax) void flush();
     },
 
@@ -95,6 +96,18 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       await flush();
     },
   };
+}
+
+/** What a request used besides what its path names: the query of a call for a model, or the classifiers of an execution. */
+function usedBesides({ body, context }: FastifyRequest): { action: string; resourceId: string }[] {
+  const { queryId, options } = (body ?? {}) as {
+    queryId?: string;
+    options?: { annotate?: { classifier: string }[] };
+  };
+  if (queryId !== undefined && context.route.config.counted !== 'query.execute')
+    return [{ action: 'query.execute', resourceId: queryId }];
+  const classifiers = new Set((options?.annotate ?? []).map(({ classifier }) => classifier));
+  return [...classifiers].map((resourceId) => ({ action: 'classifier.predict', resourceId }));
 }
 
 /** Counts by key, action and resource. */

@@ -53,7 +53,34 @@ export interface ExecuteRequest {
   options?: ExecuteOptions | undefined;
   format: Format;
   /** For a read over GET: takes the place of `context_json`. */
-  form?: QueryForm | undefined;
+  form?:
+    | QueryForm
+    | undefined;
+  /**
+   * Members that the caller adds to each row. The answer comes in frames, in which each row is open at its end and its
+   * texts follow; see `row-frames.ts` of the package executor-session. Only for queries that read: OPTION_REFUSED.
+   */
+  annotate?:
+    | Annotations
+    | undefined;
+  /** Refuses a query that writes: OPTION_REFUSED. */
+  onlyReads?:
+    | boolean
+    | undefined;
+  /** Only checks the call: the query does not run and the answer is empty. */
+  checkOnly?: boolean | undefined;
+}
+
+export interface Annotations {
+  members: Annotation[];
+}
+
+/** The label of a text, and how sure it is. */
+export interface Annotation {
+  /** The column with the text. */
+  text: string;
+  /** The name of the label. Its confidence follows under the name with `Confidence` after it. */
+  as: string;
 }
 
 /**
@@ -313,7 +340,16 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
 };
 
 function createBaseExecuteRequest(): ExecuteRequest {
-  return { queryId: "", contextJson: "", options: undefined, format: 0, form: undefined };
+  return {
+    queryId: "",
+    contextJson: "",
+    options: undefined,
+    format: 0,
+    form: undefined,
+    annotate: undefined,
+    onlyReads: undefined,
+    checkOnly: undefined,
+  };
 }
 
 export const ExecuteRequest: MessageFns<ExecuteRequest> = {
@@ -332,6 +368,15 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.form !== undefined) {
       QueryForm.encode(message.form, writer.uint32(42).fork()).join();
+    }
+    if (message.annotate !== undefined) {
+      Annotations.encode(message.annotate, writer.uint32(50).fork()).join();
+    }
+    if (message.onlyReads !== undefined) {
+      writer.uint32(56).bool(message.onlyReads);
+    }
+    if (message.checkOnly !== undefined) {
+      writer.uint32(64).bool(message.checkOnly);
     }
     return writer;
   },
@@ -387,6 +432,133 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.form = QueryForm.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.annotate = Annotations.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.onlyReads = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.checkOnly = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAnnotations(): Annotations {
+  return { members: [] };
+}
+
+export const Annotations: MessageFns<Annotations> = {
+  encode(message: Annotations, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.members) {
+      Annotation.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Annotations {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAnnotations();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.members.push(Annotation.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAnnotation(): Annotation {
+  return { text: "", as: "" };
+}
+
+export const Annotation: MessageFns<Annotation> = {
+  encode(message: Annotation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.text !== "") {
+      writer.uint32(10).string(message.text);
+    }
+    if (message.as !== "") {
+      writer.uint32(18).string(message.as);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Annotation {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAnnotation();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.as = reader.string();
             continue;
           }
         }

@@ -3,6 +3,8 @@
  * 3-grams and 4-grams of words.
  */
 
+import { readCharactersMax } from '@datahub/contract/limits';
+
 export interface Features {
   /** 32-bit hashes: the first `words` of words and pairs, the others of character n-grams. */
   hashes: Uint32Array;
@@ -85,9 +87,6 @@ function finish(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** The rest of a longer text is ignored. */
-const textCharactersMax = 20_000;
-
 /** Scripts without spaces between words: each character is a token. */
 const scriptWithoutSpaces =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
@@ -103,7 +102,7 @@ const tokenShape =
 const tokenCharactersMax = 64;
 
 function tokenize(text: string): string[] {
-  const bounded = text.length > textCharactersMax ? text.slice(0, textCharactersMax).toWellFormed() : text;
+  const bounded = text.length > readCharactersMax ? text.slice(0, readCharactersMax).toWellFormed() : text;
   const tokens = bounded.normalize('NFKC').toLowerCase().match(tokenShape) ?? [];
   return tokens.map((token) =>
     token.length > tokenCharactersMax ? token.slice(0, tokenCharactersMax) : token,

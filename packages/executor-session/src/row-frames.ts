@@ -1,0 +1,112 @@
+/**
+ * The form of an answer whose rows the receiver completes with members of its own (`ExecuteRequest.annotate`). It is the
+ * answer in the format of the caller, cut into frames: a byte with the kind, the length of the content in four bytes, low
+ * byte first, and the content. After a row, each of its texts follows as a length and that many bytes of JSON; the length
+ * is 0 for NULL. The content of a row lacks its end (`rowEnds`).
+ */
+
+import { Format } from '@datahub/proto/executor/v1/executor';
+
+export const frameKinds = {
+  /** Bytes of the answer. */
+  bytes: 0,
+  row: 1,
+  /** A JSON array with the names of the columns, before the first row or if there is none. */
+  columns: 2,
+  /** The same of a document that has a member of a name that the receiver would add. */
+  members: 3,
+} as const;
+
+export const frameHeadBytes = 5;
+export const textHeadBytes = 4;
+
+/** What the content of a row lacks. */
+export const rowEnds: Readonly<Partial<Record<Format, string>>> = {
+  [Format.FORMAT_JSON]: '}',
+  [Format.FORMAT_NDJSON]: '}\n',
+  [Format.FORMAT_CSV]: '\r\n',
+};
+
+export interface FrameReceiver {
+  bytes(content: Buffer): void;
+  /** A text is null if its column is NULL, and JSON if its column has another type. */
+  row(content: Buffer, texts: (string | null)[]): void;
+  columns(names: string[]): void;
+  members(names: string[]): void;
+}
+
+export class FrameReader {
+  readonly #texts: number;
+  readonly #receiver: FrameReceiver;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  /** Fewer bytes hold no further frame. */
+  #needed = frameHeadBytes;
+
+  /** `texts` is the number of texts of each row. */
+  constructor(texts: number, receiver: FrameReceiver) {
+    this.#texts = texts;
+    this.#receiver = receiver;
+  }
+
+  push(chunk: Buffer): void {
+    this.#parts.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes < this.#needed) return;
+    const all = this.#parts.length === 1 ? chunk : Buffer.concat(this.#parts);
+    let at = 0;
+    for (let end = this.#endOf(all, at); end > 0; end = this.#endOf(all, at)) {
+      this.#read(all, at);
+      at = end;
+    }
+    this.#parts = at === all.length ? [] : [all.subarray(at)];
+    this.#bytes = all.length - at;
+  }
+
+  /** The end of the frame that begins at `start`. If it is not there yet, 0, and `#needed` says how many bytes to wait for. */
+  #endOf(all: Buffer, start: number): number {
+    let end = start + frameHeadBytes;
+    if (end <= all.length) {
+      end += all.readUInt32LE(start + 1);
+      const texts = all[start] === frameKinds.row ? this.#texts : 0;
+      for (let i = 0; i < texts; i++) {
+        end += textHeadBytes;
+        if (end > all.length) break;
+        end += all.readUInt32LE(end - textHeadBytes);
+      }
+    }
+    if (end <= all.length) return end;
+    this.#needed = end - start;
+    return 0;
+  }
+
+  #read(all: Buffer, start: number): void {
+    const from = start + frameHeadBytes;
+    const to = from + all.readUInt32LE(start + 1);
+    const kind = all[start];
+    if (kind === frameKinds.row) this.#receiver.row(all.subarray(from, to), this.#readTexts(all, to));
+    else if (kind === frameKinds.bytes) this.#receiver.bytes(all.subarray(from, to));
+    else {
+      const names = JSON.parse(all.toString('utf8', from, to)) as string[];
+      if (kind === frameKinds.columns) this.#receiver.columns(names);
+      else this.#receiver.members(names);
+    }
+  }
+
+  #readTexts(all: Buffer, start: number): (string | null)[] {
+    let at = start;
+    const texts: (string | null)[] = [];
+    for (let i = 0; i < this.#texts; i++) {
+      const length = all.readUInt32LE(at);
+      at += textHeadBytes;
+      texts.push(length === 0 ? null : toText(all.toString('utf8', at, at + length)));
+      at += length;
+    }
+    return texts;
+  }
+}
+
+function toText(json: string): string | null {
+  if (json.startsWith('"')) return JSON.parse(json) as string;
+  return json === 'null' ? null : json;
+}

@@ -1,0 +1,84 @@
+/** Rows that are annotated together, with the bytes between them. */
+
+import { readCharactersMax } from '@datahub/contract/limits';
+import { rowEnds } from '@datahub/executor-session/row-frames';
+import { type Annotation, Format } from '@datahub/proto/executor/v1/executor';
+
+/** What is added to a row for one text. */
+export interface Label {
+  label: string;
+  confidence: number;
+}
+
+/** A classifier with the most classes predicts this many texts in one call. */
+const rowsMax = 100;
+const charactersMax = 200_000;
+const brace = 0x7b;
+
+export class AnnotationBatch {
+  /** A row has a place for each of its texts; other bytes have none. */
+  readonly #parts: { bytes: Buffer; texts: (string | null)[] }[] = [];
+  #rows = 0;
+  #characters = 0;
+  /** Of the rows and texts in memory, about. */
+  bytes = 0;
+
+  get hasRows(): boolean {
+    return this.#rows > 0;
+  }
+
+  get isFull(): boolean {
+    return this.#rows >= rowsMax || this.#characters >= charactersMax;
+  }
+
+  add(bytes: Buffer, texts: (string | null)[] = []): void {
+    const read = texts.map(readable);
+    this.#parts.push({ bytes, texts: read });
+    const characters = read.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+    this.#characters += characters;
+    this.bytes += bytes.length + characters;
+    if (texts.length > 0) this.#rows++;
+  }
+
+  /** The texts of the annotation with this index, without those that are NULL or blank. */
+  textsOf(index: number): string[] {
+    return this.#parts.flatMap(({ texts }) => texts[index] ?? []);
+  }
+
+  /** The rows with their labels. `labels` has those of each annotation, for its texts in their order. */
+  toBytes(
+    format: Format,
+    { members, labels }: { members: readonly Annotation[]; labels: Label[][] },
+  ): Buffer {
+    const rests = labels.map((each) => each.values());
+    const end = rowEnds[format] ?? '';
+    const names = members.map(({ as }) => [JSON.stringify(as), JSON.stringify(`${as}Confidence`)]);
+    const written = this.#parts.flatMap(({ bytes, texts }) => {
+      if (texts.length === 0) return bytes;
+      let added = '';
+      for (const [i, text] of texts.entries()) {
+        const found = text === null ? undefined : rests[i]?.next().value;
+        const { label, confidence } = found ?? { label: null, confidence: null };
+        if (format === Format.FORMAT_CSV) added += `,${toField(label)},${confidence ?? ''}`;
+        else
+          added += `,${names[i]?.[0]}:${JSON.stringify(label)},${names[i]?.[1]}:${JSON.stringify(confidence)}`;
+      }
+      // An empty object has no member before these.
+      return [bytes, Buffer.from((bytes.at(-1) === brace ? added.slice(1) : added) + end)];
+    });
+    return Buffer.concat(written);
+  }
+}
+
+/** What a classifier reads of a text; null if it has nothing to read. */
+function readable(text: string | null): string | null {
+  if (text === null) return null;
+  const read = text.length > readCharactersMax ? text.slice(0, readCharactersMax) : text;
+  return /\S/.test(read) ? read.toWellFormed() : null;
+}
+
+/** A field of CSV (RFC 4180); NULL is an empty field. */
+function toField(label: string | null): string {
+  if (label === null) return '';
+  return label === '' || /[",\r\n]/.test(label) ? `"${label.replaceAll('"', '""')}"` : label;
+}

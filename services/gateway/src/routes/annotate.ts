@@ -1,0 +1,81 @@
+/** Executes a query and classifies its rows as they stream. */
+
+import { classifierLimits } from '@datahub/contract/limits';
+import { isGranted, type Scope } from '@datahub/contract/scopes';
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { FastifyRequest } from 'fastify';
+import { AnnotatedReply } from '../answers/annotated-reply.ts';
+import type { Label } from '../answers/annotation-batch.ts';
+import { type FromSchema, id, object } from '../http/json-schema.ts';
+import { validationError } from '../http/request-error.ts';
+import { repeated } from '../rows/repeated.ts';
+import { stoppable } from '../rows/stoppable.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const { min, max } = classifierLimits.annotations;
+const name = { type: 'string', minLength: 1, maxLength: 128 } as const;
+export const annotateOption = {
+  type: 'array',
+  minItems: min,
+  maxItems: max,
+  items: object({ classifier: id, text: name, as: name }, ['classifier', 'text', 'as']),
+} as const;
+
+type Annotate = FromSchema<typeof annotateOption>;
+
+export interface AnnotateOptions {
+  annotate: Annotate;
+  request: FastifyRequest;
+  answer: ExecutionReply;
+  upstreams: Upstreams;
+}
+
+export async function executeAnnotated(
+  execution: ExecuteRequest,
+  { annotate, request, answer, upstreams: { executor, ml } }: AnnotateOptions,
+): Promise<void> {
+  requireGranted(request, 'classifiers:predict');
+  requireDistinct(annotate);
+  const { ctx, stop } = stoppable(request.context);
+  const predict = async (index: number, contexts: string[]): Promise<Label[]> => {
+    const classifierId = annotate[index]?.classifier ?? '';
+    const call = () => ml.predict({ classifierId, contexts, top: 1 }, ctx);
+    const { predictions } = await repeated(call, stop);
+    return predictions.map(({ scores: [best] }) => ({
+      label: best?.label ?? '',
+      confidence: best?.confidence ?? 0,
+    }));
+  };
+  // A classifier that does not exist or was never trained is refused before the query runs.
+  await Promise.all(annotate.map((_, i) => predict(i, ['a text'])));
+  const { format } = execution;
+  const reply = new AnnotatedReply(answer, { format, members: annotate, predict, stop });
+  const members = annotate.map(({ text, as }) => ({ text, as }));
+  try {
+    await executor.execute({ ...execution, annotate: { members } }, ctx, reply);
+    await reply.finish();
+  } catch (err) {
+    throw stop.aborted ? stop.reason : err;
+  }
+}
+
+/** Throws SCOPE_DENIED. For a request that needs more than the scope of its route. */
+export function requireGranted(request: FastifyRequest, scope: Scope): void {
+  if (isGranted(request.context.principal?.scopes ?? [], scope)) return;
+  throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+}
+
+function requireDistinct(annotate: Annotate): void {
+  const seen = new Set<string>();
+  const faults = annotate.flatMap(({ as }, i) => {
+    const names = [as, `${as}Confidence`];
+    const isTaken = names.some((name) => seen.has(name));
+    for (const name of names) seen.add(name);
+    return isTaken
+      ? [{ pointer: `/options/annotate/${i}/as`, detail: 'gives the same name as another one' }]
+      : [];
+  });
+  if (faults.length > 0) throw validationError(faults);
+}

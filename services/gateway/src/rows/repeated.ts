@@ -1,0 +1,20 @@
+/** Repeats calls that may be repeated. */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
+import { HubError } from '@datahub/service-kit/call/error';
+
+const triesMax = 5;
+const pauseMs = { default: 200, max: 1_000 };
+
+/** Repeats a call that failed for a reason that passes. The call must not count twice. */
+export async function repeated<T>(call: () => Promise<T>, signal: CallSignal): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (err) {
+      if (!(err instanceof HubError) || !err.retryable || tries === triesMax || signal.aborted) throw err;
+      await wait(Math.min(err.retryAfterMs ?? pauseMs.default, pauseMs.max));
+    }
+  }
+}
