@@ -4,16 +4,9 @@ import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } fr
 import type { RowSink } from '../../row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { Canceller } from './cancel.ts';
-import {
-  brokenError,
-  ConnectionEnds,
-  controlError,
-  stoppedError,
-  toCancelled,
-  tooLargeError,
-} from './errors.ts';
+import { brokenError, ConnectionEnds, controlError, stoppedError, toCancelled } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { createTextReader, ResultReader } from './results.ts';
+import { createTextReader, type ResultHost, ResultReader } from './results.ts';
 import {
   createWarningsReader,
   failedIncompleteError,
@@ -34,9 +27,9 @@ import {
   track,
   usesSession,
 } from './session.ts';
-import { createPrepareReader, type Prepared } from './statements.ts';
+import { createPrepareReader, execute, keyOf, type Prepared } from './statements.ts';
 import { typeName } from './values.ts';
-import { beganReadOnly, ok, type Response, Wire } from './wire.ts';
+import { type Commands, ok, type Response, Wire } from './wire.ts';
 
 /** Prepared statements of one connection. The server's own limit is for all connections together. */
 const preparedMax = 50;
@@ -55,7 +48,9 @@ export class MysqlConnection implements Connection {
   readonly #canceller: Canceller;
   readonly #prepared = new Map<string, Prepared>();
   readonly #controls: Controls;
+  readonly #host: ResultHost;
   #cleanUp: Buffer[] = [];
+  #afterRead: Commands = { bytes: Buffer.alloc(0), responses: [] };
   /** True if a statement has run since the session was opened or reset. */
   #used = false;
   /** True if a statement changed state that lasts as long as the session. */
@@ -77,6 +72,12 @@ export class MysqlConnection implements Connection {
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session.rowBytesMax);
     this.#controls = new Controls(session.isMariadb);
+    this.#host = {
+      hasExtended: session.hasExtended,
+      discarding: () => this.#dropsRows(),
+      pause: () => this.#wire.pause(),
+      resume: () => this.#wire.resume(),
+    };
   }
 
   get broken(): boolean {
@@ -95,6 +96,8 @@ export class MysqlConnection implements Connection {
       ...required.map((command) => this.#command(command, ok)),
     ]);
     this.#cleanUp = cleansUp ? [cleanUp] : [];
+    const afterRead = [rollback, ...this.#cleanUp];
+    this.#afterRead = { bytes: Buffer.concat(afterRead), responses: afterRead.map(() => this.#followUp) };
   }
 
   /** False if the server is too old for the command. The hub then decides by a statement's text alone whether to reset. */
@@ -107,11 +110,13 @@ export class MysqlConnection implements Connection {
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = this.#discarding = this.#hasDiscarded = false;
-    const usesState = !this.#prepared.has(statement.key) && usesSession(statement.text);
+    const key = keyOf(statement, this.#session.isMariadb);
+    const known = this.#knownStatement(key);
+    const usesState = known === undefined && usesSession(statement.text);
     try {
       if (usesState && this.#used) await this.#reset();
       this.#used = true;
-      const prepared = await this.#prepare(statement);
+      const prepared = known ?? (await this.#prepare(key, statement));
       if (this.#cancelling) throw stoppedError();
       const inOpenTransaction =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
@@ -152,38 +157,23 @@ export class MysqlConnection implements Connection {
 
   /** Sends the hub's own commands around the statement together with it, so that they cost no round trip. */
   async #execute(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
-    const body = protocol.execute(prepared.id, statement.params);
-    if (body.length > protocol.commandBytesMax) throw tooLargeError();
-    const isRead = statement.kind === 'read';
-    const before = this.#controls.before(statement.kind, run.options.statementTimeoutMs);
-    // The first command after a write clears its warnings, so SHOW WARNINGS comes first.
-    const after = [isRead ? rollback : showWarnings, ...this.#cleanUp];
-    if (!isRead) after.push(this.#controls.readOnly);
-    this.#wire.send(Buffer.concat([...before, body, ...after]));
+    const { kind, params } = statement;
+    const { sink, options } = run;
+    const isRead = kind === 'read';
+    const before = this.#controls.before(kind, options.statementTimeoutMs);
+    const warnings = isRead ? undefined : createWarningsReader(this.#session.hasExtended);
+    const after = warnings === undefined ? this.#afterRead : this.#afterWrite(warnings.response);
+    this.#wire.send(execute(prepared.id, params, { before: before.bytes, after: after.bytes }));
+    this.#controls.sent(options.statementTimeoutMs);
 
     const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
-    let inTransaction = false;
-    const reader = new ResultReader({
-      sink: run.sink,
-      outcome,
-      hasExtended: this.#session.hasExtended,
-      rowsMax: run.options.maxRows,
-      discarding: () => this.#dropsRows(),
-      onStatus: (status) => {
-        this.#changed ||= status.sessionChanged;
-        inTransaction = status.inTransaction;
-      },
-      pause: () => this.#wire.pause(),
-      resume: () => this.#wire.resume(),
-    });
-    const warnings = createWarningsReader(this.#session.hasExtended);
-    const { begun, ran } = await this.#wire.settle({
-      before: before.map((_, i) => (isRead && i === before.length - 1 ? beganReadOnly : ok)),
-      main: reader.response,
-      after: [isRead ? this.#followUp : warnings.response, ...after.slice(1).map(() => this.#followUp)],
-    });
+    const reader = new ResultReader({ prepared, sink, outcome, rowsMax: options.maxRows }, this.#host);
+    const responses = [...before.responses, reader.response, ...after.responses];
+    const { begun, ran } = await this.#wire.exchange(responses, before.responses.length);
+    this.#changed ||= reader.sessionChanged;
     // The write ran in the wrong transaction. Closing the session rolls back one that is still open.
-    if (!isRead && ran === undefined && (begun !== undefined || inTransaction !== run.inOpenTransaction)) {
+    const isMisplaced = begun !== undefined || reader.inTransaction !== run.inOpenTransaction;
+    if (!isRead && ran === undefined && isMisplaced) {
       this.close();
       throw brokenError();
     }
@@ -191,7 +181,14 @@ export class MysqlConnection implements Connection {
     if (ran === undefined) return outcome;
     // A failed statement does not report whether it changed the session.
     this.#changed = true;
-    throw warnings.incomplete() ? failedIncompleteError(ran) : ran;
+    throw warnings?.incomplete() ? failedIncompleteError(ran) : ran;
+  }
+
+  /** The first command after a write clears its warnings, so SHOW WARNINGS comes first. */
+  #afterWrite(warnings: Response): Commands {
+    const commands = [showWarnings, ...this.#cleanUp, this.#controls.readOnly];
+    const responses = commands.map((_, i) => (i === 0 ? warnings : this.#followUp));
+    return { bytes: Buffer.concat(commands), responses };
   }
 
   async #runInTransaction(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
@@ -214,20 +211,23 @@ export class MysqlConnection implements Connection {
   async #rollBack(): Promise<boolean> {
     const warnings = createWarningsReader(this.#session.hasExtended);
     this.#wire.send(Buffer.concat([rollback, showWarnings]));
-    const { begun, ran } = await this.#wire.settle({ before: [ok], main: warnings.response, after: [] });
+    const { begun, ran } = await this.#wire.exchange([ok, warnings.response], 1);
     if (begun !== undefined || ran !== undefined) throw begun ?? ran;
     return !warnings.incomplete();
   }
 
-  async #prepare(statement: Pick<Statement, 'key' | 'text' | 'kind'>): Promise<Prepared> {
-    const known = this.#prepared.get(statement.key);
-    if (known !== undefined) {
-      this.#prepared.delete(statement.key);
-      this.#prepared.set(statement.key, known);
-      return known;
-    }
+  /** Moves a prepared statement to the end of the list. The first is closed when the list is full. */
+  #knownStatement(key: string): Prepared | undefined {
+    const known = this.#prepared.get(key);
+    if (known === undefined) return undefined;
+    this.#prepared.delete(key);
+    this.#prepared.set(key, known);
+    return known;
+  }
+
+  async #prepare(key: string, statement: Statement): Promise<Prepared> {
     const prepared = await this.#prepareNew(statement);
-    this.#prepared.set(statement.key, prepared);
+    this.#prepared.set(key, prepared);
     const [oldest] = this.#prepared;
     if (this.#prepared.size > preparedMax && oldest !== undefined) {
       this.#prepared.delete(oldest[0]);
@@ -237,11 +237,11 @@ export class MysqlConnection implements Connection {
   }
 
   /** Rolls back afterwards: the server may call functions while it prepares a statement, and they must not change anything. */
-  async #prepareNew({ text, kind }: Pick<Statement, 'text' | 'kind'>): Promise<Prepared> {
+  async #prepareNew({ text, kind }: Statement): Promise<Prepared> {
     const { prepared, response } = createPrepareReader(this.#session.hasExtended);
     this.#wire.send(Buffer.concat([begin[kind], protocol.prepare(text), rollback, ...this.#cleanUp]));
-    const after = [this.#followUp, ...this.#cleanUp.map(() => ok)];
-    const { begun, ran, ended } = await this.#wire.settle({ before: [ok], main: response, after });
+    const responses = [ok, response, this.#followUp, ...this.#cleanUp.map(() => ok)];
+    const { begun, ran, ended } = await this.#wire.exchange(responses, 1);
     if (begun !== undefined) throw controlError(begun);
     if (ran !== undefined) throw ran;
     if (ended !== undefined) throw controlError(ended);

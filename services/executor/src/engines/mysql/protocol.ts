@@ -1,6 +1,5 @@
 /** Packets of the MySQL client/server protocol: splits the stream, joins packets of one payload, and writes commands. */
 
-import type { Param } from '../../engine.ts';
 import { Carry } from '../../network/shared-read-buffer.ts';
 import { rowTooLargeError } from '../shared/bounds.ts';
 
@@ -91,49 +90,6 @@ export function closeStatement(statementId: number): Buffer {
 
 /** The longest command that fits into one packet. */
 export const commandBytesMax = payloadMax - 1;
-
-/** COM_STMT_EXECUTE with the values in binary form. */
-export function execute(statementId: number, params: readonly Param[]): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUInt32LE(statementId, 0);
-  head.writeUInt32LE(1, 5);
-  if (params.length === 0) return command(0x17, head);
-  const nulls = Buffer.alloc((params.length + 7) >> 3);
-  const types = Buffer.alloc(1 + 2 * params.length);
-  types[0] = 1;
-  const values = params.map((param, i) => {
-    if (param === null) nulls[i >> 3] = (nulls[i >> 3] as number) | (1 << (i & 7));
-    const { type, bytes } = toBinary(param);
-    types[1 + 2 * i] = type;
-    return bytes;
-  });
-  return command(0x17, Buffer.concat([head, nulls, types, ...values]));
-}
-
-const none = Buffer.alloc(0);
-
-function toBinary(param: Param): { type: number; bytes: Buffer } {
-  if (param === null) return { type: 0x06, bytes: none };
-  if (typeof param === 'boolean') return { type: 0x01, bytes: Buffer.from([param ? 1 : 0]) };
-  if (typeof param === 'string') return { type: 0xfd, bytes: toLengthString(param) };
-  if (typeof param === 'object') return { type: 0xf6, bytes: toLengthString(param.decimal) };
-  const bytes = Buffer.allocUnsafe(8);
-  if (typeof param === 'bigint' || Number.isSafeInteger(param)) {
-    bytes.writeBigInt64LE(BigInt(param));
-    return { type: 0x08, bytes };
-  }
-  bytes.writeDoubleLE(param);
-  return { type: 0x05, bytes };
-}
-
-function toLengthString(text: string): Buffer {
-  const bytes = Buffer.from(text);
-  if (bytes.length < 0xfb) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
-  const header = Buffer.allocUnsafe(9);
-  header[0] = 0xfe;
-  header.writeBigUInt64LE(BigInt(bytes.length), 1);
-  return Buffer.concat([header, bytes]);
-}
 
 export interface ColumnDefinition {
   name: string;

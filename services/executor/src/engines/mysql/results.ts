@@ -4,18 +4,21 @@ import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
 import { ownAnswerBytesMax } from '../shared/bounds.ts';
 import { ColumnReader, readEof, readLength, readOk, type Status } from './protocol.ts';
-import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
+import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
 import type { Response } from './wire.ts';
 
 export interface ResultOptions {
+  prepared: Prepared;
   sink: RowSink;
   /** Filled as the response is read. */
   outcome: Outcome;
-  hasExtended: boolean;
   rowsMax: number | undefined;
+}
+
+/** What the results of one session have in common. */
+export interface ResultHost {
+  hasExtended: boolean;
   discarding: () => boolean;
-  /** Called at the end of each result. */
-  onStatus: (status: Status) => void;
   pause: () => void;
   resume: () => void;
 }
@@ -26,21 +29,25 @@ const eofBytesMax = 9;
 
 /** Reads one response to COM_STMT_EXECUTE. */
 export class ResultReader {
+  /** The statement, or a function in it, changed the session. */
+  sessionChanged = false;
+  /** The session is in a transaction after the statement. */
+  inTransaction = false;
   readonly #options: ResultOptions;
+  readonly #host: ResultHost;
   readonly #rowsMax: number;
   #state: 'head' | 'columns' | 'columns-end' | 'rows' = 'head';
-  #head: ColumnReader;
-  #sizes: number[] = [];
-  #offsets = new Int32Array(0);
+  #columnsReader: ResultColumnsReader | undefined;
+  #columns: ResultColumns | undefined;
   /** False in the second and later results with rows, which are read and dropped. */
   #isAnswer = false;
   /** Includes rows beyond `rowsMax`: a write with RETURNING affected all of them. */
   #rowsSeen = 0;
 
-  constructor(options: ResultOptions) {
+  constructor(options: ResultOptions, host: ResultHost) {
     this.#options = options;
+    this.#host = host;
     this.#rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
-    this.#head = new ColumnReader(0, options.hasExtended);
   }
 
   readonly response: Response = (source, start, end) => {
@@ -48,8 +55,7 @@ export class ResultReader {
       case 'head':
         return this.#readHead(source, start, end);
       case 'columns':
-        this.#head.read(source, start, end);
-        if (this.#head.whole) this.#state = 'columns-end';
+        if (this.#columnsReader?.read(source, start, end)) this.#state = 'columns-end';
         return false;
       case 'columns-end':
         this.#begin();
@@ -63,66 +69,62 @@ export class ResultReader {
   };
 
   #readHead(source: Buffer, start: number, end: number): boolean {
-    const { outcome, hasExtended, onStatus } = this.#options;
+    const { outcome, prepared } = this.#options;
     if (source[start] === okHeader) {
       const status = readOk(source, start, end);
       const { affectedRows, insertId, moreResults } = status;
-      onStatus(status);
+      this.#noteStatus(status);
       if (!outcome.hasRows) {
         outcome.affectedRows = affectedRows;
         if (insertId !== '0') outcome.insertId = insertId;
       }
       return !moreResults;
     }
-    this.#head = new ColumnReader(readLength(source, start).value, hasExtended);
+    const count = readLength(source, start).value;
+    this.#columnsReader = new ResultColumnsReader(prepared, count, this.#host.hasExtended);
     this.#state = 'columns';
     return false;
   }
 
   #begin(): void {
-    const { sink, outcome, resume } = this.#options;
-    const { columns } = this.#head;
+    const { sink, outcome } = this.#options;
     this.#isAnswer = !outcome.hasRows;
     if (!this.#isAnswer) return;
     outcome.hasRows = true;
-    this.#sizes = columns.map(({ type }) => sizeOf(type));
-    this.#offsets = new Int32Array(columns.length * 2);
-    sink.begin(
-      columns.map((column) => ({
-        name: column.name,
-        type: typeName(column),
-        encode: encoderOf(column, sink.numbers),
-        isJson: isJson(column),
-      })),
-    );
-    sink.onDrain(resume);
+    this.#columns = (this.#columnsReader as ResultColumnsReader).columns;
+    sink.begin(this.#columns.forSink(sink.numbers));
+    sink.onDrain(this.#host.resume);
   }
 
   #row(source: Buffer, start: number, end: number): void {
     if (!this.#isAnswer) return;
     this.#rowsSeen++;
-    const { sink, outcome, discarding, pause } = this.#options;
-    if (discarding()) return;
+    if (this.#host.discarding()) return;
+    const { sink, outcome } = this.#options;
     if (outcome.rowCount >= this.#rowsMax) {
       outcome.truncated = true;
       return;
     }
     outcome.rowCount++;
-    if (findFields(source, { start, sizes: this.#sizes, offsets: this.#offsets }) > end)
-      throw new RangeError('A row is shorter than its fields.');
-    sink.row(source, this.#offsets);
-    if (sink.full) pause();
+    const columns = this.#columns as ResultColumns;
+    if (findFields(source, start, columns) > end) throw new RangeError('A row is shorter than its fields.');
+    sink.row(source, columns.offsets);
+    if (sink.full) this.#host.pause();
   }
 
   #end(source: Buffer, start: number): boolean {
-    const { outcome, resume, onStatus } = this.#options;
     this.#state = 'head';
-    if (this.#isAnswer) outcome.affectedRows = this.#rowsSeen;
+    if (this.#isAnswer) this.#options.outcome.affectedRows = this.#rowsSeen;
     // Only rows pause the socket, and there are no more rows.
-    resume();
+    this.#host.resume();
     const status = readEof(source, start);
-    onStatus(status);
+    this.#noteStatus(status);
     return !status.moreResults;
+  }
+
+  #noteStatus({ sessionChanged, inTransaction }: Status): void {
+    this.sessionChanged ||= sessionChanged;
+    this.inTransaction = inTransaction;
   }
 }
 
@@ -130,10 +132,7 @@ export class ResultReader {
  * Finds the fields of a binary row: a zero byte, a bitmap of NULLs whose first two bits are unused, then the values.
  * Returns where the last value ends.
  */
-function findFields(
-  source: Buffer,
-  { start, sizes, offsets }: { start: number; sizes: number[]; offsets: Int32Array },
-): number {
+function findFields(source: Buffer, start: number, { sizes, offsets }: ResultColumns): number {
   let at = start + 1 + ((sizes.length + 9) >> 3);
   for (let i = 0; i < sizes.length; i++) {
     const bit = i + 2;

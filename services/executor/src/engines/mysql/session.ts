@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Statement } from '../../engine.ts';
 import type { SideSession } from './cancel.ts';
 import * as protocol from './protocol.ts';
+import { beganReadOnly, type Commands, ok } from './wire.ts';
 
 export interface Session {
   socket: Socket;
@@ -43,6 +44,8 @@ export const rollback = protocol.query('ROLLBACK');
 export class Controls {
   readonly readOnly: Buffer;
   readonly #readWrite: string;
+  readonly #beforeRead: Commands = { bytes: begin.read, responses: [beganReadOnly] };
+  readonly #beforeWrite: Commands;
   readonly #timeout: (ms: number) => string;
   #timeoutMs = -1;
 
@@ -50,17 +53,29 @@ export class Controls {
     const access = `SESSION ${isMariadb ? 'tx_read_only' : 'transaction_read_only'}`;
     this.readOnly = protocol.query(`SET ${access} = 1`);
     this.#readWrite = `${access} = 0`;
+    this.#beforeWrite = { bytes: protocol.query(`SET ${this.#readWrite}`), responses: [ok] };
     this.#timeout = isMariadb
       ? (ms) => `max_statement_time = ${ms / 1_000}`
       : (ms) => `max_execution_time = ${Math.ceil(ms)}`;
   }
 
   /** The timeout backs up the executor's own deadline. It is sent only if it changes. */
-  before(kind: Statement['kind'], timeoutMs: number): Buffer[] {
-    const changes = timeoutMs === this.#timeoutMs ? [] : [this.#timeout(timeoutMs)];
+  before(kind: Statement['kind'], timeoutMs: number): Commands {
+    const isRead = kind === 'read';
+    if (timeoutMs === this.#timeoutMs) return isRead ? this.#beforeRead : this.#beforeWrite;
+    const timeout = this.#timeout(timeoutMs);
+    if (!isRead)
+      return {
+        bytes: protocol.query(`SET ${timeout}, ${this.#readWrite}`),
+        responses: this.#beforeWrite.responses,
+      };
+    const bytes = Buffer.concat([protocol.query(`SET ${timeout}`), this.#beforeRead.bytes]);
+    return { bytes, responses: [ok, ...this.#beforeRead.responses] };
+  }
+
+  /** To be called when the commands before a statement have been sent. */
+  sent(timeoutMs: number): void {
     this.#timeoutMs = timeoutMs;
-    if (kind !== 'read') return [protocol.query(`SET ${[...changes, this.#readWrite].join(', ')}`)];
-    return [...changes.map((change) => protocol.query(`SET ${change}`)), begin.read];
   }
 
   /** The server has discarded all settings. */

@@ -1,17 +1,23 @@
-/** Reads the response to COM_STMT_PREPARE. */
+/** Prepared statements: the response to COM_STMT_PREPARE, COM_STMT_EXECUTE, and the columns of its result. */
 
+import type { Param, Statement } from '../../engine.ts';
+import type { RowSink, SinkColumn } from '../../row-sink.ts';
+import { tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
+import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface Prepared {
   id: number;
   columns: protocol.ColumnDefinition[];
   parameterCount: number;
+  /** The columns of its last result. */
+  lastColumns: ResultColumns | undefined;
 }
 
 /** `prepared` is complete when the response is. */
 export function createPrepareReader(hasExtended: boolean): { prepared: Prepared; response: Response } {
-  const prepared: Prepared = { id: 0, columns: [], parameterCount: 0 };
+  const prepared: Prepared = { id: 0, columns: [], parameterCount: 0, lastColumns: undefined };
   let reader = new protocol.ColumnReader(0, false);
   let parametersLeft = 0;
   let seen = -1;
@@ -31,3 +37,206 @@ export function createPrepareReader(hasExtended: boolean): { prepared: Prepared;
   };
   return { prepared, response };
 }
+
+/**
+ * Identifies the prepared statement on a connection. MySQL gives a parameter the type of its first value where the text
+ * implies none, and reads a text that follows a number as 0: texts and other values need statements of their own.
+ */
+export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>, isMariadb: boolean): string {
+  if (isMariadb || !params.some((param) => typeof param === 'string')) return key;
+  return `${key} ${params.map((param) => (typeof param === 'string' ? 't' : 'o')).join('')}`;
+}
+
+/** Packet header, command, statement, flags, and the number of iterations. */
+const headBytes = 14;
+
+/** Commands that are sent together with an execution. */
+export interface Around {
+  before: Buffer;
+  after: Buffer;
+}
+
+/** COM_STMT_EXECUTE between other commands, in one buffer. Throws TOO_LARGE. */
+export function execute(statementId: number, params: readonly Param[], { before, after }: Around): Buffer {
+  const count = params.length;
+  const nullBytes = (count + 7) >> 3;
+  const valuesAt = headBytes + (count === 0 ? 0 : nullBytes + 1 + 2 * count);
+  let bytes = valuesAt;
+  for (const param of params) bytes += bytesOf(param);
+  if (bytes > protocol.commandBytesMax) throw tooLargeError();
+
+  const start = before.length;
+  const out = Buffer.allocUnsafe(start + bytes + after.length);
+  before.copy(out, 0);
+  after.copy(out, start + bytes);
+  out.writeUIntLE(bytes - 4, start, 3);
+  out[start + 3] = 0;
+  out[start + 4] = 0x17;
+  out.writeUInt32LE(statementId, start + 5);
+  out[start + 9] = 0;
+  out.writeUInt32LE(1, start + 10);
+  if (count === 0) return out;
+  const nullsAt = start + headBytes;
+  out.fill(0, nullsAt, nullsAt + nullBytes);
+  let typeAt = nullsAt + nullBytes;
+  out[typeAt++] = 1;
+  let at = start + valuesAt;
+  for (let i = 0; i < count; i++) {
+    const param = params[i] as Param;
+    if (param === null) out[nullsAt + (i >> 3)] = (out[nullsAt + (i >> 3)] as number) | (1 << (i & 7));
+    out[typeAt++] = typeOf(param);
+    out[typeAt++] = 0;
+    at = writeValue(out, param, at);
+  }
+  return out;
+}
+
+const lengthByteMax = 0xfa;
+
+function bytesOf(param: Param): number {
+  if (param === null) return 0;
+  if (typeof param === 'boolean') return 1;
+  if (typeof param === 'number' || typeof param === 'bigint') return 8;
+  const bytes = Buffer.byteLength(typeof param === 'string' ? param : param.decimal);
+  return bytes + (bytes <= lengthByteMax ? 1 : 9);
+}
+
+function typeOf(param: Param): number {
+  if (param === null) return 0x06;
+  if (typeof param === 'boolean') return 0x01;
+  if (typeof param === 'string') return 0xfd;
+  if (typeof param === 'object') return 0xf6;
+  return isInteger(param) ? 0x08 : 0x05;
+}
+
+const isInteger = (param: number | bigint) => typeof param === 'bigint' || Number.isSafeInteger(param);
+
+/** Returns where the value ends. */
+function writeValue(out: Buffer, param: Param, at: number): number {
+  if (param === null) return at;
+  if (typeof param === 'boolean') {
+    out[at] = param ? 1 : 0;
+    return at + 1;
+  }
+  if (typeof param === 'string') return writeText(out, param, at);
+  if (typeof param === 'object') return writeText(out, param.decimal, at);
+  if (!isInteger(param)) return out.writeDoubleLE(param as number, at);
+  const small = Number(param) | 0;
+  if (small !== param) return out.writeBigInt64LE(BigInt(param), at);
+  out.writeInt32LE(small, at);
+  return out.writeInt32LE(small >> 31, at + 4);
+}
+
+function writeText(out: Buffer, text: string, at: number): number {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= lengthByteMax) {
+    out[at] = bytes;
+    return at + 1 + out.write(text, at + 1);
+  }
+  out[at] = 0xfe;
+  const textAt = out.writeBigUInt64LE(BigInt(bytes), at + 1);
+  return textAt + out.write(text, textAt);
+}
+
+/** The columns of a result, and what is derived from them. */
+export class ResultColumns {
+  /** The packets of the definitions one after the other, and where each ends. */
+  readonly bytes: Buffer;
+  readonly ends: readonly number[];
+  readonly sizes: readonly number[];
+  /** Where the fields of a row are; the same array for each row. */
+  readonly offsets: Int32Array;
+  readonly #definitions: readonly protocol.ColumnDefinition[];
+  readonly #columns: Partial<Record<RowSink['numbers'], SinkColumn[]>> = {};
+
+  constructor(packets: readonly Buffer[], definitions: readonly protocol.ColumnDefinition[]) {
+    let end = 0;
+    this.bytes = Buffer.concat(packets);
+    this.ends = packets.map((packet) => (end += packet.length));
+    this.sizes = definitions.map(({ type }) => sizeOf(type));
+    this.offsets = new Int32Array(definitions.length * 2);
+    this.#definitions = definitions;
+  }
+
+  /** The same array each time. */
+  forSink(numbers: RowSink['numbers']): SinkColumn[] {
+    this.#columns[numbers] ??= this.#definitions.map((column) => ({
+      name: column.name,
+      type: typeName(column),
+      encode: encoderOf(column, numbers),
+      isJson: isJson(column),
+    }));
+    return this.#columns[numbers];
+  }
+
+  /** True if the packet at `source[start, end)` is the one of column `i`. */
+  matches(i: number, source: Buffer, { start, end }: { start: number; end: number }): boolean {
+    const from = i === 0 ? 0 : (this.ends[i - 1] as number);
+    const to = this.ends[i] as number;
+    return to - from === end - start && source.compare(this.bytes, from, to, start, end) === 0;
+  }
+}
+
+/** The most bytes of definitions that are kept with a statement. */
+const keptBytesMax = 65_536;
+
+interface FreshColumns {
+  reader: protocol.ColumnReader;
+  packets: Buffer[];
+}
+
+/**
+ * Reads the column definitions of a result. The server sends them with each execution; while they are the same bytes as
+ * the last time, nothing is derived from them again.
+ */
+export class ResultColumnsReader {
+  readonly #prepared: Prepared;
+  readonly #count: number;
+  readonly #hasExtended: boolean;
+  /** How many definitions are the same as the last time. */
+  #same = 0;
+  /** Set once one is not. */
+  #fresh: FreshColumns | undefined;
+
+  constructor(prepared: Prepared, count: number, hasExtended: boolean) {
+    this.#prepared = prepared;
+    this.#count = count;
+    this.#hasExtended = hasExtended;
+    if (prepared.lastColumns?.ends.length !== count) this.#readAnew();
+  }
+
+  /** Returns true if it was the last one. */
+  read(source: Buffer, start: number, end: number): boolean {
+    if (this.#fresh === undefined) {
+      if (this.#prepared.lastColumns?.matches(this.#same, source, { start, end }))
+        return ++this.#same === this.#count;
+      this.#readAnew();
+    }
+    return this.#readFresh(source, start, end);
+  }
+
+  /** To be called after the last one. */
+  get columns(): ResultColumns {
+    const { lastColumns } = this.#prepared;
+    if (this.#fresh === undefined) return lastColumns as ResultColumns;
+    const { packets, reader } = this.#fresh;
+    const columns = new ResultColumns(packets, reader.columns);
+    this.#prepared.lastColumns = columns.bytes.length <= keptBytesMax ? columns : undefined;
+    return columns;
+  }
+
+  #readAnew(): void {
+    this.#fresh = { reader: new protocol.ColumnReader(this.#count, this.#hasExtended), packets: [] };
+    const { bytes, ends } = this.#prepared.lastColumns ?? noColumns;
+    for (let i = 0; i < this.#same; i++) this.#readFresh(bytes, ends[i - 1] ?? 0, ends[i] as number);
+  }
+
+  #readFresh(source: Buffer, start: number, end: number): boolean {
+    const { reader, packets } = this.#fresh as FreshColumns;
+    reader.read(source, start, end);
+    packets.push(Buffer.from(source.subarray(start, end)));
+    return reader.whole;
+  }
+}
+
+const noColumns = new ResultColumns([], []);

@@ -10,10 +10,27 @@ import { PacketReader, readOk } from './protocol.ts';
 /** Reads one packet of a response. Returns true if it was the last. */
 export type Response = (source: Buffer, start: number, end: number) => boolean;
 
-interface Waiting {
-  take: Response;
-  resolve: () => void;
-  reject: (err: unknown) => void;
+/** Commands that are sent together, and how their responses are read. */
+export interface Commands {
+  bytes: Buffer;
+  responses: readonly Response[];
+}
+
+/** The errors of a statement and of the hub's own commands around it: the first of those before it, its own, the first after it. */
+export interface Failures {
+  begun: unknown;
+  ran: unknown;
+  ended: unknown;
+}
+
+interface Exchange {
+  responses: readonly Response[];
+  /** The position of the statement's own response. */
+  main: number;
+  /** The position of the response that the server sends next. */
+  next: number;
+  failures: Failures;
+  resolve: (failures: Failures) => void;
 }
 
 const okHeader = 0x00;
@@ -32,17 +49,11 @@ export const beganReadOnly: Response = (source, start, end) => {
   return true;
 };
 
-/** Waits for all and resolves with the first error, or undefined. */
-async function firstFailure(answers: Promise<unknown>[]): Promise<unknown> {
-  const results = await Promise.allSettled(answers);
-  return results.find((result) => result.status === 'rejected')?.reason;
-}
-
 export class Wire {
   closed = false;
   readonly #socket: Socket;
   readonly #reader: PacketReader;
-  readonly #waiting: Waiting[] = [];
+  readonly #exchanges: Exchange[] = [];
   /** True if the server has sent anything but an error since the wire was last idle. */
   #answered = false;
   #onClose: () => void = () => {};
@@ -59,7 +70,7 @@ export class Wire {
 
   /** True while a response is pending. */
   get busy(): boolean {
-    return this.#waiting.length > 0;
+    return this.#exchanges.length > 0;
   }
 
   onClose(listener: () => void): void {
@@ -67,25 +78,25 @@ export class Wire {
   }
 
   /** Resolves when the response is complete. Rejects with the server's error, or SOURCE_BROKEN. */
-  expect(take: Response): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.closed) reject(brokenError());
-      else {
-        if (this.#waiting.length === 0) this.#answered = false;
-        this.#waiting.push({ take, resolve, reject });
-      }
-    });
+  async expect(take: Response): Promise<void> {
+    const { ran } = await this.exchange([take], 0);
+    if (ran !== undefined) throw ran;
   }
 
   /**
-   * Waits for a statement and the hub's own commands around it, and returns their errors. If one of the commands failed,
-   * the state of the session is unknown, so it is closed.
+   * Waits for a statement, whose response is at `main`, and the hub's own commands around it. If one of the commands
+   * failed, the state of the session is unknown, so it is closed.
    */
-  async settle({ before, main, after }: { before: Response[]; main: Response; after: Response[] }) {
-    const expectAll = (responses: Response[]) => firstFailure(responses.map((one) => this.expect(one)));
-    const [begun, ran, ended] = await Promise.all([expectAll(before), expectAll([main]), expectAll(after)]);
-    if (begun !== undefined || ended !== undefined) this.close();
-    return { begun, ran, ended };
+  exchange(responses: readonly Response[], main: number): Promise<Failures> {
+    return new Promise((resolve) => {
+      const failures: Failures = { begun: undefined, ran: undefined, ended: undefined };
+      const exchange = { responses, main, next: 0, failures, resolve };
+      if (this.closed) breakOff(exchange, brokenError());
+      else {
+        if (this.#exchanges.length === 0) this.#answered = false;
+        this.#exchanges.push(exchange);
+      }
+    });
   }
 
   send(bytes: Buffer): void {
@@ -104,7 +115,7 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#socket.destroy();
-    for (const { reject } of this.#waiting.splice(0)) reject(this.broken(cause));
+    for (const exchange of this.#exchanges.splice(0)) breakOff(exchange, this.broken(cause));
     this.#onClose();
   }
 
@@ -122,20 +133,34 @@ export class Wire {
   }
 
   #take(source: Buffer, start: number, end: number): void {
-    const [first] = this.#waiting;
+    const [exchange] = this.#exchanges;
     // A server sends an unrequested packet when it shuts down or closes an idle connection.
-    if (first === undefined) {
+    if (exchange === undefined) {
       this.close();
       return;
     }
-    if (source[start] === errorHeader) {
-      this.#waiting.shift();
-      first.reject(toHubError(source, start, end));
-      return;
+    const { responses, failures, resolve } = exchange;
+    if (source[start] === errorHeader) fail(exchange, toHubError(source, start, end));
+    else {
+      this.#answered = true;
+      if (!(responses[exchange.next] as Response)(source, start, end)) return;
     }
-    this.#answered = true;
-    if (!first.take(source, start, end)) return;
-    this.#waiting.shift();
-    first.resolve();
+    exchange.next++;
+    if (exchange.next < responses.length) return;
+    this.#exchanges.shift();
+    if (failures.begun !== undefined || failures.ended !== undefined) this.close();
+    resolve(failures);
   }
+}
+
+function fail({ failures, main, next }: Exchange, err: unknown): void {
+  if (next < main) failures.begun ??= err;
+  else if (next === main) failures.ran = err;
+  else failures.ended ??= err;
+}
+
+/** The responses that are missing will not come. */
+function breakOff(exchange: Exchange, err: unknown): void {
+  for (; exchange.next < exchange.responses.length; exchange.next++) fail(exchange, err);
+  exchange.resolve(exchange.failures);
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connection } from '../../../src/engine.ts';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
-import { ask, dial, settingsOf } from '../../fixture.ts';
+import { ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
 
 const servers = [
   ['mariadb', process.env.MARIADB_URL],
@@ -69,6 +69,67 @@ describe.each(servers)('%s', (name, url) => {
         params: [9007199254740991, 1.5, "o'h\\'", true, null],
       });
       expect(data).toEqual([{ n: '9007199254740991', f: 1.5, s: "o'h\\'", b: 1, z: null }]);
+    });
+
+    it.each([250, 251, 65_535, 65_536, 100_000])('binds a text of %d characters', async (length) => {
+      for (const character of ['x', 'é', '😀']) {
+        const text = character.repeat(length);
+        const { data } = await ask(connection, 'SELECT ? AS s, ? AS n', { params: [text, 7] });
+        expect(data).toEqual([{ s: text, n: 7 }]);
+      }
+    });
+
+    it('binds numbers at the edges of their types', async () => {
+      const numbers = [0, -1, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), -(2 ** 31) - 1, 2 ** 32, 1e300];
+      const params = [...numbers, 9223372036854775807n, -9223372036854775808n, { decimal: '-0.30' }, null, 7];
+      const text = `SELECT CONCAT_WS(',', ${params.map(() => '?').join()}) AS v`;
+      const { data } = await ask(connection, text, { params });
+      expect(data).toEqual([
+        {
+          v: '0,-1,2147483647,2147483648,-2147483648,-2147483649,4294967296,1e300,9223372036854775807,-9223372036854775808,-0.30,7',
+        },
+      ]);
+    });
+
+    it('reads each result by its own columns', async () => {
+      const text = 'SELECT ? AS v, 1 AS n';
+      for (const [param, v] of [
+        [7, 7],
+        ['seven', 'seven'],
+        ['seven', 'seven'],
+        [1.5, 1.5],
+        [null, null],
+        [{ decimal: '0.70' }, 0.7],
+        [7, 7],
+      ] as const) {
+        for (const numbers of ['auto', 'string'] as const) {
+          const { data } = await ask(connection, text, { params: [param], numbers });
+          expect(String(data[0]?.v), `${v}`).toMatch(new RegExp(`^${v}0*$`));
+          expect(data[0]?.n).toSatisfy((n) => Number(n) === 1);
+        }
+      }
+    });
+
+    it('reads a table as it is now', async () => {
+      const read = 'SELECT * FROM hub_changes';
+      await operateMysql(url as string, [
+        'DROP TABLE IF EXISTS hub_changes',
+        'CREATE TABLE hub_changes (a INT, b VARCHAR(10))',
+        "INSERT INTO hub_changes VALUES (1, 'b')",
+      ]);
+      for (const [change, row] of [
+        ["COMMENT = 'unchanged'", { a: 1, b: 'b' }],
+        ['CHANGE b c VARCHAR(10)', { a: 1, c: 'b' }],
+        ['CHANGE a a VARCHAR(10)', { a: '1', c: 'b' }],
+        ['ADD d DOUBLE DEFAULT 1.5', { a: '1', c: 'b', d: 1.5 }],
+        ['DROP a', { c: 'b', d: 1.5 }],
+        ['CHANGE d d BIGINT', { c: 'b', d: 2 }],
+      ] as const) {
+        await operateMysql(url as string, [`ALTER TABLE hub_changes ${change}`]);
+        for (let time = 0; time < 2; time++)
+          expect((await ask(connection, read)).data, change).toEqual([row]);
+      }
+      await operateMysql(url as string, ['DROP TABLE hub_changes']);
     });
 
     it('never writes with a read', async () => {
