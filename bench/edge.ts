@@ -46,7 +46,7 @@ async function compare(form: 'single' | 'distributed'): Promise<void> {
 
 if (url === undefined) process.stdout.write('edge: skipped, because POSTGRES_URL is not set.\n');
 else {
-  await setUpSmall(url);
+  await setUpSmall('postgres', url);
   printHead(`One small execution with Express Gateway in front and without, ${inFlight} in flight`);
   await compare('single');
   await compare('distributed');

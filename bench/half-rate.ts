@@ -76,7 +76,7 @@ async function compare(form: 'single' | 'distributed', databaseUrl: string): Pro
 
 if (url === undefined) process.stdout.write('half-rate: skipped, because POSTGRES_URL is not set.\n');
 else {
-  await setUpSmall(url);
+  await setUpSmall('postgres', url);
   printHead('The slowest of a hundred small executions at half of the highest rate');
   for (const form of ['single', 'distributed'] as const) await compare(form, url);
 }

@@ -30,7 +30,7 @@ if (engine === 'postgres') {
     host: hostname,
     port: Number(port),
     user: username,
-    password,
+    password: decodeURIComponent(password),
     database: pathname.slice(1),
     connectionLimit: 10,
   });

@@ -41,7 +41,7 @@ const { sourceId } = await post('/v1/sources', {
     host: hostname,
     port: Number(port),
     user: username,
-    password,
+    password: decodeURIComponent(password),
     database: pathname.slice(1),
     // As by hand: both drivers connect in the clear unless told otherwise.
     tls: { mode: 'disable' },
