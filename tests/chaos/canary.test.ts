@@ -17,7 +17,8 @@ import { scaled } from '../support/scale.ts';
 import { createCanary } from './support/canary.ts';
 import { fuzzedRequest } from './support/fuzz.ts';
 
-const { POSTGRES_URL, MARIADB_URL } = process.env;
+const { POSTGRES_URL, MARIADB_URL, MYSQL_URL } = process.env;
+const urls = { postgres: POSTGRES_URL, mariadb: MARIADB_URL, mysql: MYSQL_URL };
 const canary = createCanary();
 const noPem = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
 type Settings = Record<string, unknown>;
@@ -48,16 +49,18 @@ function startEcho(): Promise<Server> {
 }
 
 /** Users of these names are known to the databases, so that a log-in can get as far as it gets. */
-async function inDatabases(postgres: string[], mariadb: string[]): Promise<void> {
+async function inDatabases(postgres: string[], mysqlAndMariadb: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: POSTGRES_URL as string });
   await client.connect();
   for (const statement of postgres) await client.query(statement);
   await client.end();
-  if (MARIADB_URL === undefined) return;
-  const { hostname: host, port, username: user, password } = new URL(MARIADB_URL);
-  const connection = await mysql.createConnection({ host, port: Number(port), user, password });
-  for (const statement of mariadb) await connection.query(statement);
-  await connection.end();
+  for (const url of [MARIADB_URL, MYSQL_URL]) {
+    if (url === undefined) continue;
+    const { hostname: host, port, username: user, password } = new URL(url);
+    const connection = await mysql.createConnection({ host, port: Number(port), user, password });
+    for (const statement of mysqlAndMariadb) await connection.query(statement);
+    await connection.end();
+  }
 }
 
 const createUsers = () =>
@@ -130,7 +133,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
   async function createFailingSources(): Promise<Record<string, string>> {
     const ids: Record<string, string> = {};
     const { port: echoPort } = echo.address() as { port: number };
-    for (const [engine, url] of Object.entries({ postgres: POSTGRES_URL, mariadb: MARIADB_URL })) {
+    for (const [engine, url] of Object.entries(urls)) {
       if (url === undefined) continue;
       const { hostname: host, port, pathname } = new URL(url);
       const good = { host, port: Number(port), database: pathname.slice(1) };
