@@ -19,6 +19,8 @@ export const queryLimits = {
   commandLength: { min: 1, max: 32 },
   variables: { min: 0, max: 200 },
   variableNameLength: { min: 1, max: 64 },
+  /** Each time of a cache policy, and the longest that an answer is kept. */
+  cacheSeconds: { min: 0, max: 86_400 },
 } as const satisfies Record<string, Bounds>;
 
 export const sourceLimits = {

@@ -3,8 +3,9 @@
  * a client, which sends the executions of an iteration of the event loop in one message.
  */
 
-import type { ExecuteRequest, ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
+import type { CacheInfo, ExecuteRequest, ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import type { CallContext, Calls } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 
 /** Receives the bytes of one answer. */
 export interface ExecutionReply {
@@ -22,6 +23,8 @@ export interface ExecutionReply {
   unknownContext?(names: string): void;
   /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */
   timings?(metrics: string): void;
+  /** Called before the first chunk, or if there is none, for a query that has a cache. */
+  cached?(info: CacheInfo): void;
 }
 
 export interface Executor
@@ -31,4 +34,11 @@ export interface Executor
    * the answer must not look complete. `ctx.signal` cancels the statement at the database.
    */
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
+}
+
+/** Nothing was run: the query has a cache, so the caller sends the call to the executor that it has chosen for the query. */
+export class Rerouted extends HubError {
+  constructor() {
+    super('UNAVAILABLE', 'Another executor keeps the answers of this query. Try again.', { retryable: true });
+  }
 }

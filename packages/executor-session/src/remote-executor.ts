@@ -1,6 +1,6 @@
 /**
  * An `Executor` over all replicas of the executor service: one channel and one session for each. An execution goes to
- * the replica with the fewest executions in flight.
+ * the replica with the fewest executions in flight, or to the one that keeps the answers of its query.
  */
 
 import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
@@ -8,8 +8,9 @@ import type { Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
 import { openReplicas } from '@datahub/service-kit/grpc/replicas';
+import { createCachedQueries, scoreOf } from './cached-queries.ts';
 import { executorService } from './codec.ts';
-import type { Executor } from './executor.ts';
+import { type Executor, Rerouted } from './executor.ts';
 import { NotSentError, openSession, type Session } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
@@ -26,6 +27,8 @@ interface Replica {
 }
 
 const retryDelayMs = 200;
+/** More than any `scoreOf`. */
+const greetedScore = 2 ** 32;
 
 export async function openRemoteExecutor(
   options: RemoteExecutorOptions,
@@ -36,43 +39,30 @@ export async function openRemoteExecutor(
     close: closeReplica,
     isIdle: ({ session }) => (session?.pending ?? 0) === 0,
   });
-  let picks = 0;
-
-  /** The least busy replica that accepts calls; round-robin among equals. */
-  const pick = (): Session => {
-    picks++;
-    let best: Session | undefined;
-    let equals = 0;
-    for (const replica of replicas.current.values()) {
-      const session = sessionOf(replica, options);
-      if (session === undefined) continue;
-      const order = best === undefined ? -1 : compare(session, best);
-      if (order > 0) continue;
-      equals = order < 0 ? 1 : equals + 1;
-      // Of n equals this takes the last one every n picks, and by the same rule each of those before it.
-      if (picks % equals === 0) best = session;
-    }
-    if (best !== undefined) return best;
-    throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {
-      retryable: true,
-      retryAfterMs: 1_000,
-    });
-  };
+  const cachedQueries = createCachedQueries();
+  const { pick, pickFor } = createPicker(replicas.current, options);
+  let turn = 0;
 
   const anyClient = (): Calls<typeof ExecutorServiceService> => {
     const all = [...replicas.current.values()];
-    const replica = all[picks++ % Math.max(1, all.length)];
+    const replica = all[turn++ % Math.max(1, all.length)];
     if (replica === undefined) throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.');
     return replica.client.calls;
   };
 
   return {
     execute: async (request, ctx, reply) => {
+      const query = `${ctx.principal?.accountId} ${request.queryId}`;
       for (let tries = 2 * replicas.current.size; ; tries--) {
+        const isAlone = replicas.current.size === 1;
         try {
-          return await pick().execute(request, ctx, reply);
+          if (isAlone) return await pick().execute(request, ctx, reply);
+          if (cachedQueries.has(query)) return await pickFor(query).execute(request, ctx, reply);
+          return await pick().execute({ ...request, reroutable: true }, ctx, reply);
         } catch (err) {
-          if (!(err instanceof NotSentError) || tries <= 1 || ctx.signal.aborted) throw err;
+          if (err instanceof Rerouted) cachedQueries.add(query);
+          else if (!(err instanceof NotSentError)) throw err;
+          if (tries <= 1 || ctx.signal.aborted) throw err;
         }
       }
     },
@@ -81,6 +71,51 @@ export async function openRemoteExecutor(
     describeQuery: async (request, ctx) => anyClient().describeQuery(request, ctx),
     close: replicas.close,
   };
+}
+
+function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions) {
+  let picks = 0;
+
+  /** The least busy replica that accepts calls; round-robin among equals. */
+  const pick = (): Session => {
+    picks++;
+    let best: Session | undefined;
+    let equals = 0;
+    for (const replica of replicas.values()) {
+      const session = sessionOf(replica, options);
+      if (session === undefined) continue;
+      const order = best === undefined ? -1 : compare(session, best);
+      if (order > 0) continue;
+      equals = order < 0 ? 1 : equals + 1;
+      // Of n equals this takes the last one every n picks, and by the same rule each of those before it.
+      if (picks % equals === 0) best = session;
+    }
+    return best ?? noneLeft();
+  };
+
+  /** The replica that keeps the answers of a query: the same one for all gateways. */
+  const pickFor = (query: string): Session => {
+    let best: Session | undefined;
+    let highest = -1;
+    for (const [address, replica] of replicas) {
+      const session = sessionOf(replica, options);
+      if (session === undefined) continue;
+      // A replica that has not answered yet is the last choice.
+      const score = scoreOf(query, address) + (session.greeted ? greetedScore : 0);
+      if (score <= highest) continue;
+      highest = score;
+      best = session;
+    }
+    return best ?? noneLeft();
+  };
+  return { pick, pickFor };
+}
+
+function noneLeft(): never {
+  throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {
+    retryable: true,
+    retryAfterMs: 1_000,
+  });
 }
 
 function openReplica(options: GrpcClientOptions): Replica {

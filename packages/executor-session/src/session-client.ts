@@ -15,7 +15,7 @@ import { type CallContext, type Calls, createCallContext } from '@datahub/servic
 import { HubError } from '@datahub/service-kit/call/error';
 import { fromErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
-import type { ExecutionReply } from './executor.ts';
+import { type ExecutionReply, Rerouted } from './executor.ts';
 import {
   type BatchQueue,
   batchIterations,
@@ -171,14 +171,17 @@ class ClientSession implements Session {
     this.#onEnd(err);
   }
 
-  #take({ sequence, chunk, done, error, truncated, unknownContext, serverTiming }: SessionReply): void {
+  #take(message: SessionReply): void {
+    const { sequence, chunk, done, error, truncated, unknownContext, serverTiming, cache } = message;
     const call = this.#calls.get(sequence);
     if (call === undefined) return;
+    if (cache !== undefined) call.reply.cached?.(cache);
     if (serverTiming !== undefined) call.reply.timings?.(serverTiming);
     if (unknownContext !== undefined) call.reply.unknownContext?.(unknownContext);
     if (chunk.length > 0) this.#deliver(call, chunk, done);
     if (truncated) call.reply.truncated?.();
-    if (error !== undefined) call.settle(fromErrorDetail(error));
+    if (message.reroute) call.settle(new Rerouted());
+    else if (error !== undefined) call.settle(fromErrorDetail(error));
     else if (done) call.settle();
   }
 

@@ -4,6 +4,7 @@
  */
 
 import type {
+  CacheInfo,
   ExecuteRequest,
   ExecuteResponse,
   SessionCall,
@@ -17,7 +18,7 @@ import { type Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
-import type { ExecutionReply, Executor } from './executor.ts';
+import { type ExecutionReply, type Executor, Rerouted } from './executor.ts';
 import {
   type BatchQueue,
   batchIterations,
@@ -147,9 +148,11 @@ function startCall(session: Session, call: SessionCall): void {
         chunk: writer.takeLast(),
         done: true,
         serverTiming: writer.takeTimings(),
+        cache: writer.takeCache(),
         ...writer.truncation,
       }),
     (err) => {
+      if (err instanceof Rerouted) return finish({ sequence, chunk: nothing, done: true, reroute: true });
       const unexpected = unexpectedOf(err);
       if (unexpected !== undefined) options.onFailure(unexpected, requestId);
       finish(failed(sequence, toHubError(err)));
@@ -182,6 +185,7 @@ class SessionWriter implements ExecutionReply {
   readonly #replies: BatchQueue<SessionReply>;
   #last: Buffer = nothing;
   #timings: string | undefined;
+  #cache: CacheInfo | undefined;
   truncation: Pick<SessionReply, 'truncated'> | undefined;
 
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
@@ -196,7 +200,13 @@ class SessionWriter implements ExecutionReply {
     if (last) this.#last = bytes;
     else {
       const { sequence } = this.#call;
-      this.#replies.push({ sequence, chunk: bytes, done: false, serverTiming: this.takeTimings() });
+      this.#replies.push({
+        sequence,
+        chunk: bytes,
+        done: false,
+        serverTiming: this.takeTimings(),
+        cache: this.takeCache(),
+      });
     }
     return this.#call.outstanding < windowBytes;
   }
@@ -213,6 +223,10 @@ class SessionWriter implements ExecutionReply {
     this.#timings = metrics;
   }
 
+  cached(info: CacheInfo): void {
+    this.#cache = info;
+  }
+
   truncated(): void {
     this.truncation = { truncated: true };
   }
@@ -222,6 +236,12 @@ class SessionWriter implements ExecutionReply {
     const timings = this.#timings;
     this.#timings = undefined;
     return timings;
+  }
+
+  takeCache(): CacheInfo | undefined {
+    const info = this.#cache;
+    this.#cache = undefined;
+    return info;
   }
 
   /** The chunk to send with `done`; empty if no chunk was marked as the last. */
@@ -253,6 +273,7 @@ export async function* serveExecute(
     },
     unknownContext: (unknownContext) => messages.push({ chunk: nothing, unknownContext }),
     timings: (serverTiming) => messages.push({ chunk: nothing, serverTiming }),
+    cached: (cache) => messages.push({ chunk: nothing, cache }),
     truncated: () => {
       truncated = true;
     },

@@ -86,6 +86,11 @@ export interface VariableDoc {
   description?: string;
 }
 
+export interface CacheDoc {
+  maxAgeS: number;
+  staleS?: number;
+}
+
 export interface QueryDoc extends Doc, Dated {
   hubId: string;
   parentNodeId: string;
@@ -96,6 +101,8 @@ export interface QueryDoc extends Doc, Dated {
   command: string;
   query: string;
   context: VariableDoc[];
+  /** Absent: answers are not kept. */
+  cache?: CacheDoc;
 }
 
 export interface RateBudgetDoc {

@@ -3,11 +3,11 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { queryLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
-import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { CachePolicy, Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
-import type { QueryDoc, VariableDoc } from './documents.ts';
+import type { CacheDoc, QueryDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 
 export const variableTypes = [
@@ -28,9 +28,9 @@ const { textLength, commandLength, variableNameLength } = queryLimits;
 const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
-/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text and command do not go together for the engine. */
+/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text, command and cache do not go together for the engine. */
 export type CheckStatement = (
-  query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context'>,
+  query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context' | 'cache'>,
   pooling: string | undefined,
 ) => void;
 
@@ -43,6 +43,7 @@ export interface NewQuery {
   query: string;
   command?: string | undefined;
   context?: Variable[] | undefined;
+  cache?: CachePolicy | undefined;
 }
 
 export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
@@ -59,6 +60,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     command: checkCommand(check, ['command'], input.command ?? commandOf(input)),
     query: check.text(['query'], input.query, textLength),
     context: checkVariables(check, ['context'], input.context ?? []),
+    ...(input.cache === undefined ? {} : { cache: checkCache(check, ['cache'], input.cache) }),
     createdAt: context.nowMs,
     updatedAt: null,
   };
@@ -77,14 +79,19 @@ export interface QueryPatch {
   command?: string | undefined;
   context?: Variable[] | undefined;
   query?: string | undefined;
+  /** Null removes it. */
+  cache?: CachePolicy | null | undefined;
   source?: { id: string; engine: EngineName } | undefined;
 }
 
 /** The same document when the patch changes nothing. */
 export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
+  const { cache, ...rest } = query;
+  const nextCache =
+    patch.cache === undefined ? cache : patch.cache && checkCache(check, ['cache'], patch.cache);
   const next: QueryDoc = {
-    ...query,
+    ...rest,
     label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
     command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
@@ -92,6 +99,7 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
     context: patch.context === undefined ? query.context : checkVariables(check, ['context'], patch.context),
     sourceId: patch.source?.id ?? query.sourceId,
     engine: patch.source?.engine ?? query.engine,
+    ...(nextCache ? { cache: nextCache } : {}),
   };
   check.done();
   const same = runText(next) === runText(query) && next.label === query.label;
@@ -100,13 +108,28 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
 
 /** Everything that decides what an execution does, as one text to compare. */
 function runText(query: QueryDoc): string {
-  return JSON.stringify([query.command, query.query, query.context, query.sourceId, query.engine]);
+  return JSON.stringify([
+    query.command,
+    query.query,
+    query.context,
+    query.cache,
+    query.sourceId,
+    query.engine,
+  ]);
 }
 
 function checkCommand(check: Checker, path: FieldPath, text: string): string {
   const command = text.trim().toUpperCase();
   if (!isVerb.test(command)) check.fault(path, 'must be one verb, such as SELECT or UPDATE');
   return command;
+}
+
+function checkCache(check: Checker, path: FieldPath, { maxAgeS, staleS }: CachePolicy): CacheDoc {
+  const { cacheSeconds } = queryLimits;
+  return {
+    maxAgeS: check.integer([...path, 'maxAgeS'], maxAgeS, cacheSeconds),
+    ...(staleS === undefined ? {} : { staleS: check.integer([...path, 'staleS'], staleS, cacheSeconds) }),
+  };
 }
 
 function checkVariables(check: Checker, path: FieldPath, variables: Variable[]): VariableDoc[] {

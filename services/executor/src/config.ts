@@ -24,6 +24,8 @@ export interface ExecutorConfig {
   definitionsMax: number;
   /** How long a cached definition may be used while no catalog can be reached. */
   staleMaxMs: number;
+  /** Of the answers that are kept for queries with a cache. */
+  cacheBytesMax: number;
   /** Executions longer than this are logged. */
   slowMs: number;
 }
@@ -53,6 +55,11 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
     }),
     definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', { fallback: 10_000, min: 1, max: 10_000_000 }),
     staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
+    cacheBytesMax: reader.integer('DATAHUB_CACHE_BYTES_MAX', {
+      fallback: 67_108_864,
+      min: 0,
+      max: 64 * 1_073_741_824,
+    }),
     slowMs: reader.integer('DATAHUB_SLOW_MS', { fallback: 1_000, min: 0, max: 3_600_000 }),
   };
 }

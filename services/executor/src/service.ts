@@ -6,6 +6,7 @@ import type { Opener } from '@datahub/sealing/opener';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
+import { AnswerStore } from './cache/answer-store.ts';
 import type { ExecutorConfig } from './config.ts';
 import { unseal } from './credentials/unseal.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
@@ -65,6 +66,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     resolveTimeoutMs,
     renewTimeoutMs,
   });
+  const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
   const pools = createPoolRegistry<SourceDefinition>({
     open: createOpen(config, deps, () => events),
     pool: config.pool,
@@ -76,13 +78,20 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const events = createExecutorEvents({
     logger: deps.logger,
     poolStats: () => pools.stats,
+    answerStats: () => answers,
     slowMs: config.slowMs,
     tracing: deps.tracing,
   });
   const compile = compileOnce(deps.compile);
   const { statementTimeoutMs: timeoutMs } = config.executions;
   const shared = { definitions, pools, compile, now, deadlines: new Deadlines() };
-  const watch = deps.follow({ invalidate: definitions.invalidate, onLost: events.watchLost });
+  const watch = deps.follow({
+    invalidate: (ids) => {
+      definitions.invalidate(ids);
+      answers.invalidate(ids);
+    },
+    onLost: events.watchLost,
+  });
 
   return {
     executor: {
@@ -90,6 +99,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
         ...shared,
         createWriter: deps.createWriter,
         limits: config.executions,
+        answers,
         events,
         tracing: deps.tracing,
       }),

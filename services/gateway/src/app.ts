@@ -41,9 +41,9 @@ export interface AppDeps extends AccessDeps {
 }
 
 const exposedHeaders =
-  'x-datahub-unknown-context, etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy';
+  'x-datahub-unknown-context, x-truncated, age, cache-status, etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy';
 const allowedHeaders =
-  'x-service-api-key, content-type, accept, if-match, idempotency-key, x-request-id, traceparent';
+  'x-service-api-key, content-type, accept, if-match, if-none-match, cache-control, idempotency-key, x-request-id, traceparent';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const app = Fastify({

@@ -54,6 +54,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
           query: request.query,
           command: request.command,
           context: request.context?.variables,
+          cache: request.cache,
         },
         context,
       );
@@ -131,7 +132,7 @@ async function changeQuery(
   principal: Principal,
   { doc, request }: { doc: QueryDoc; request: UpdateRequest },
 ): Promise<QueryDoc> {
-  const { label, parentNodeId, command, query, sourceId } = request;
+  const { label, parentNodeId, command, query, cache, sourceId } = request;
   const source =
     sourceId === undefined || sourceId === doc.sourceId
       ? undefined
@@ -152,6 +153,7 @@ async function changeQuery(
     command,
     query,
     context: request.context?.variables,
+    cache: cache && (cache.policy ?? null),
     source: source && { id: source.id, engine: source.engine },
   });
   // Only a changed statement is checked, so that renaming never fails because of an old one.
@@ -160,7 +162,8 @@ async function changeQuery(
     next.command !== doc.command ||
     next.engine !== doc.engine ||
     source?.pooling !== undefined ||
-    next.context !== doc.context
+    next.context !== doc.context ||
+    next.cache !== doc.cache
   ) {
     const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
     catalog.checkStatement(next, bound?.pooling);

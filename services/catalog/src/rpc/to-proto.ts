@@ -75,6 +75,7 @@ export function toQuery(query: QueryDoc, signatureJson = ''): Query {
     updatedAt: toDate(query.updatedAt),
     version: query.version,
     signatureJson,
+    cache: query.cache,
   };
 }
 
@@ -91,6 +92,7 @@ export function toResolvedQuery(query: QueryDoc): ResolvedQuery {
     query: query.query,
     context: query.context.map(toVariable),
     version: query.version,
+    cache: query.cache,
   };
 }
 

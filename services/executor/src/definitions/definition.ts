@@ -1,8 +1,9 @@
 /** What the executor knows of a stored query and its source, and how it reads them from the catalog's messages. */
 
 import { type EngineName, isEngine } from '@datahub/contract/engines';
+import { queryLimits } from '@datahub/contract/limits';
 import { tlsModes } from '@datahub/contract/source-settings';
-import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { CachePolicy, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type {
   CatalogInternalServiceService,
   ResolvedSource,
@@ -29,6 +30,13 @@ export interface SourceDefinition extends PooledSource {
   servers?: ServerSettings;
 }
 
+export interface CacheRules {
+  maxAgeS: number;
+  staleS: number;
+  /** No older answer leaves. */
+  ageMsMax: number;
+}
+
 export interface QueryDefinition {
   queryId: string;
   accountId: string;
@@ -37,12 +45,14 @@ export interface QueryDefinition {
   text: string;
   variables: Variable[];
   version: number;
+  /** Undefined: answers are not kept. */
+  cache?: CacheRules | undefined;
   source: SourceDefinition;
 }
 
 export function toQueryDefinition({ query, source }: ResolveQueryResponse): QueryDefinition {
   if (query === undefined) throw incomplete('query');
-  const { queryId, accountId, hubId, command, context, version } = query;
+  const { queryId, accountId, hubId, command, context, version, cache } = query;
   return {
     queryId,
     accountId,
@@ -51,8 +61,16 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
     text: query.query,
     variables: context,
     version,
+    cache: cache && toCacheRules(cache),
     source: toSourceDefinition(source),
   };
+}
+
+/** Undefined if no answer could be used twice. */
+function toCacheRules({ maxAgeS, staleS = 0 }: CachePolicy): CacheRules | undefined {
+  const ageSMax = Math.min(maxAgeS + staleS, queryLimits.cacheSeconds.max);
+  if (ageSMax === 0) return undefined;
+  return { maxAgeS, staleS: ageSMax - maxAgeS, ageMsMax: 1_000 * ageSMax };
 }
 
 export function toSourceDefinition(source: ResolvedSource | undefined): SourceDefinition {

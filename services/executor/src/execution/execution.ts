@@ -63,7 +63,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
   runAt = 0;
   /** The connection had run other statements before. */
   isReused = false;
-  private readonly reply: ExecutionReply;
+  readonly reply: ExecutionReply;
 
   constructor(
     request: ExecuteRequest,

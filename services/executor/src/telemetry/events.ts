@@ -1,16 +1,17 @@
 /** The events of the executor. All its log lines, metrics and traces are made here, so that no secret gets into them. */
 
+import { type CacheInfo, CacheInfo_Outcome as CacheOutcome } from '@datahub/proto/executor/v1/executor';
 import { type HubError, toHubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
+import type { AnswerStore } from '../cache/answer-store.ts';
+import type { CacheEvents } from '../execution/cached-execution.ts';
 import type { Execution } from '../execution/execution.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
 import { traceExecution } from './traces.ts';
 
-export interface ExecutorEvents {
-  executed(run: Execution): void;
-  failed(run: Execution, err: HubError): void;
+export interface ExecutorEvents extends CacheEvents {
   /** A connection was opened, or failed to open. */
   connected(source: { sourceId: string; engine: string }, durationMs: number, err?: unknown): void;
   watchLost(err: unknown): void;
@@ -24,12 +25,15 @@ export interface EventsOptions {
   logger: Logger;
   /** Called for each scrape. */
   poolStats: () => PoolStats & { pools: number };
+  /** Of the result cache. */
+  answerStats: () => AnswerStats;
   /** Executions longer than this are logged. */
   slowMs: number;
   tracing?: Tracing | undefined;
 }
 
-export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: EventsOptions): ExecutorEvents {
+export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
+  const { logger, poolStats, answerStats, slowMs, tracing } = options;
   const metrics = createMetrics();
   return {
     executed: (run) => {
@@ -68,6 +72,8 @@ export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: Eve
       );
     },
 
+    answered: createAnswered(metrics),
+
     connected: ({ sourceId, engine }, durationMs, err) => {
       const code = err === undefined ? 'OK' : ((err as Partial<HubError>).code ?? 'INTERNAL');
       metrics.connected(engine, code);
@@ -90,7 +96,7 @@ export function createExecutorEvents({ logger, poolStats, slowMs, tracing }: Eve
       logger.error({ event: 'unexpected', requestId, cause: causeOf(err) }, 'a call failed unexpectedly');
     },
 
-    metrics: () => metrics.render(poolStats()),
+    metrics: () => metrics.render(poolStats(), answerStats()),
   };
 }
 
@@ -122,12 +128,36 @@ function causeOf(err: unknown): string | undefined {
   return typeof inner === 'string' ? `${cause.name} ${inner}` : cause.name;
 }
 
+function createAnswered(metrics: Metrics): CacheEvents['answered'] {
+  return (run, outcome, kept) => {
+    metrics.looked(cacheOutcomes[outcome]);
+    if (kept !== undefined && outcome !== CacheOutcome.OUTCOME_MISS)
+      metrics.answered(kept.rowCount, kept.bytes.length);
+    if (kept !== undefined || outcome === CacheOutcome.OUTCOME_NONE) run.span?.end({});
+  };
+}
+
+type AnswerStats = Pick<AnswerStore, 'size' | 'bytes'>;
+
+const cacheOutcomes: Record<CacheInfo['outcome'], string> = {
+  [CacheOutcome.OUTCOME_UNSPECIFIED]: 'unknown',
+  [CacheOutcome.OUTCOME_HIT]: 'hit',
+  [CacheOutcome.OUTCOME_STALE]: 'stale',
+  [CacheOutcome.OUTCOME_MISS]: 'miss',
+  [CacheOutcome.OUTCOME_COLLAPSED]: 'collapsed',
+  [CacheOutcome.OUTCOME_BYPASS]: 'bypass',
+  [CacheOutcome.OUTCOME_UNCACHEABLE]: 'uncacheable',
+  [CacheOutcome.OUTCOME_NONE]: 'none',
+};
+
 /** Counters that are cheap enough for every execution. */
 interface Metrics {
   executed(engine: string, code: string, durationMs: number): void;
   answered(rows: number, bytes: number): void;
   connected(engine: string, code: string): void;
-  render(pools: PoolStats & { pools: number }): string;
+  /** The result cache was asked. */
+  looked(outcome: string): void;
+  render(pools: PoolStats & { pools: number }, answers: AnswerStats): string;
 }
 
 function createMetrics(): Metrics {
@@ -138,6 +168,7 @@ function createMetrics(): Metrics {
   /** Bounded, because engines and codes are few. */
   const executions = new Map<string, Map<string, DurationSeries>>();
   const connects = new Map<string, number>();
+  const lookUps = new Map<string, number>();
   const totals = { rows: 0, bytes: 0 };
 
   const seriesOf = (engine: string, code: string): DurationSeries => {
@@ -161,10 +192,17 @@ function createMetrics(): Metrics {
       const labels = `engine="${engine}",code="${code}"`;
       connects.set(labels, (connects.get(labels) ?? 0) + 1);
     },
-    render: (pools) =>
+    looked: (outcome) => {
+      const labels = `outcome="${outcome}"`;
+      lookUps.set(labels, (lookUps.get(labels) ?? 0) + 1);
+    },
+    render: (pools, answers) =>
       durations.text() +
       [
         ...renderFamily('datahub_source_connects_total', 'counter', [...connects]),
+        ...renderFamily('datahub_result_cache_total', 'counter', [...lookUps]),
+        ...renderFamily('datahub_result_cache_answers', 'gauge', [['', answers.size]]),
+        ...renderFamily('datahub_result_cache_bytes', 'gauge', [['', answers.bytes]]),
         ...renderFamily('datahub_answer_rows_total', 'counter', [['', totals.rows]]),
         ...renderFamily('datahub_answer_bytes_total', 'counter', [['', totals.bytes]]),
         ...renderFamily('datahub_pools', 'gauge', [['', pools.pools]]),

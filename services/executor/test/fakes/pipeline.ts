@@ -7,6 +7,7 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
+import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
 import type { Connection, Outcome, RunOptions, Statement } from '../../src/engine.ts';
 import { createExecute } from '../../src/execution/execute.ts';
@@ -134,7 +135,7 @@ export function setupExecute({
     mapLocation: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
     nameVariables: (message) => message,
   };
-  const events = { executed: vi.fn(), failed: vi.fn() };
+  const events = { executed: vi.fn(), failed: vi.fn(), answered: vi.fn() };
   const execute = createExecute({
     definitions: { cached: () => undefined, query: async () => definition },
     pools: registry,
@@ -151,6 +152,7 @@ export function setupExecute({
       finish: () => void reply.chunk(Buffer.from('end')),
     }),
     limits: { statementTimeoutMs, rowsMax: 0 },
+    answers: new AnswerStore({ bytesMax: 1_048_576 }),
     events,
     now: () => performance.now(),
     deadlines: new Deadlines(),

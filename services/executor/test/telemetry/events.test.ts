@@ -15,7 +15,15 @@ function setup(level = 'debug') {
     ...Object.fromEntries(levels.map((name) => [name, write])),
   } as unknown as Logger;
   const poolStats = () => ({ pools: 1, waiting: 2, busy: 3, idle: 4, connecting: 5 });
-  return { lines, events: createExecutorEvents({ logger, poolStats, slowMs: 1_000 }) };
+  return {
+    lines,
+    events: createExecutorEvents({
+      logger,
+      poolStats,
+      answerStats: () => ({ size: 6, bytes: 7 }),
+      slowMs: 1_000,
+    }),
+  };
 }
 
 const run = {

@@ -24,6 +24,8 @@ export interface Compressor {
 export interface Compression {
   /** Compresses a complete answer. Hooks that store the answer come before it. */
   onSend: onSendHookHandler;
+  /** What an answer of this length would be compressed with. */
+  codingOf(request: FastifyRequest, bytes?: number): Coding | undefined;
   /** For a stream, whose headers are sent after this. Undefined if it is to be sent as it is. */
   open(request: FastifyRequest, reply: FastifyReply, bytes?: number): Compressor | undefined;
 }
@@ -77,17 +79,22 @@ export function createCompression({ enabled }: { enabled: boolean }): Compressio
       compress[coding](payload, (err, bytes) => {
         running--;
         if (err) return done();
-        const etag = reply.getHeader('etag');
-        if (typeof etag === 'string') reply.header('etag', etag.replace(/"$/, `-${coding}"`));
-        reply.header('content-encoding', coding);
+        setCoding(reply, coding);
         done(null, bytes);
       });
+    },
+
+    codingOf: ({ headers }, bytes = Number.POSITIVE_INFINITY) => {
+      const accepted = headers['accept-encoding'];
+      return enabled && accepted !== undefined && bytes > plainBytesMax
+        ? chooseCoding(String(accepted))
+        : undefined;
     },
 
     open: (request, reply, bytes = Number.POSITIVE_INFINITY) => {
       const coding = enabled ? codingFor(request, reply) : undefined;
       if (coding === undefined || bytes <= plainBytesMax) return undefined;
-      reply.header('content-encoding', coding);
+      setCoding(reply, coding);
       running++;
       const stream = createStream[coding]();
       stream.on('close', () => running--);
@@ -103,13 +110,22 @@ export function createCompression({ enabled }: { enabled: boolean }): Compressio
   };
 }
 
+/** Each coding has an ETag of its own. */
+function setCoding(reply: FastifyReply, coding: Coding): void {
+  const etag = reply.getHeader('etag');
+  if (typeof etag === 'string') reply.header('etag', etag.replace(/"$/, `-${coding}"`));
+  reply.header('content-encoding', coding);
+}
+
 const isText = (payload: unknown): payload is string | Buffer =>
   typeof payload === 'string' || payload instanceof Buffer;
 
 /** Adds a name to the header `Vary`, which the CORS plugin may have set. */
 export function addVary(reply: FastifyReply, name: string): void {
   const names = reply.getHeader('vary');
-  reply.header('vary', names === undefined ? name : `${names}, ${name}`);
+  if (names === undefined) reply.header('vary', name);
+  else if (!String(names).toLowerCase().split(/,\s*/).includes(name))
+    reply.header('vary', `${names}, ${name}`);
 }
 
 /** In the order of preference: the one that needs the least CPU comes first. */

@@ -3,11 +3,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import { Format } from '@datahub/proto/executor/v1/executor';
+import { type CacheInfo, Format } from '@datahub/proto/executor/v1/executor';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerBytesMax, type Idempotency } from '../http/idempotency.ts';
-import type { Compression } from './compression.ts';
+import { setCacheHeaders, setHeadHeaders, unchangedTag } from './cache-headers.ts';
+import { addVary, type Compression } from './compression.ts';
 import type { OutputFormat } from './format.ts';
 
 const textBytesMax = 8_192;
@@ -38,6 +39,8 @@ export class StreamedAnswer implements ExecutionReply {
   readonly #options: AnswerOptions;
   #truncated = false;
   #timings: string | undefined;
+  /** Undefined if the query has no cache. */
+  #cache: CacheInfo | undefined;
   /** The whole answer, where it is one chunk. */
   #whole: Buffer | undefined;
   #streaming = false;
@@ -77,6 +80,10 @@ export class StreamedAnswer implements ExecutionReply {
     this.#timings = metrics;
   }
 
+  cached(info: CacheInfo): void {
+    this.#cache = info;
+  }
+
   truncated(): void {
     this.#truncated = true;
   }
@@ -92,8 +99,9 @@ export class StreamedAnswer implements ExecutionReply {
   }
 
   /** Returns a small answer for Fastify to send, or ends a streamed one. */
-  finish(): string | Buffer | Promise<FastifyReply> {
+  finish(): string | Buffer | FastifyReply | Promise<FastifyReply> {
     clearTimeout(this.#stall);
+    if (this.#cache?.notModified === true) return this.#notModified(this.#cache);
     const cut = this.#truncated && this.#trailer;
     const whole = this.#whole;
     if (cut) {
@@ -103,6 +111,7 @@ export class StreamedAnswer implements ExecutionReply {
     }
     if (this.#streaming) return this.#end(cut);
     this.#reply.header('content-type', this.#options.format.contentType);
+    if (this.#cache !== undefined) setCacheHeaders(this.#request, this.#reply, this.#cache);
     if (this.#timings !== undefined) {
       const totalMs = performance.now() - this.#request.context.startedAt;
       this.#reply.header(
@@ -116,9 +125,23 @@ export class StreamedAnswer implements ExecutionReply {
 
   /** Answers HEAD: the headers that are known without running the query. */
   headers(): FastifyReply {
+    const info = this.#cache;
+    if (info?.notModified === true) return this.#notModified(info);
+    const { compression } = this.#options.settings;
+    if (info !== undefined) setHeadHeaders(this.#request, this.#reply, { info, compression });
     this.#sendHeaders();
     this.#response.end();
     return this.#reply;
+  }
+
+  #notModified(info: CacheInfo): FastifyReply {
+    const coding = this.#options.settings.compression.codingOf(this.#request, info.bytes);
+    setCacheHeaders(this.#request, this.#reply, info);
+    addVary(this.#reply, 'accept-encoding');
+    return this.#reply
+      .code(304)
+      .header('etag', unchangedTag(this.#request, info, coding))
+      .send();
   }
 
   /** HTTP/1.0 has neither chunks nor trailers. */
@@ -148,6 +171,7 @@ export class StreamedAnswer implements ExecutionReply {
     if (this.#streaming) return;
     this.#streaming = true;
     if (this.#timings !== undefined) this.#reply.header('server-timing', this.#timings);
+    if (this.#cache !== undefined) setCacheHeaders(this.#request, this.#reply, this.#cache);
     if (this.#trailer) this.#reply.header('trailer', truncatedTrailer);
     const compressor = this.#options.settings.compression.open(this.#request, this.#reply, bytes);
     this.#sendHeaders();

@@ -3,6 +3,7 @@
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
+import { readCacheRequest } from '../answers/cache-headers.ts';
 import { addVary } from '../answers/compression.ts';
 import { chooseFormat } from '../answers/format.ts';
 import { type AnswerSettings, StreamedAnswer } from '../answers/streamed-answer.ts';
@@ -62,6 +63,7 @@ export function createExecuteHandler(upstreams: Upstreams, settings: AnswerSetti
       contextJson: contextJson(request, body),
       options: body.options === undefined ? noOptions : toOptions(body.options),
       format: format.format,
+      cache: readCacheRequest(request, undefined),
     };
     const annotate = body.options?.annotate;
     try {
@@ -88,6 +90,7 @@ export function createDataHandler({ executor }: Upstreams, settings: AnswerSetti
       options: toOptions(options),
       format: format.format,
       form: { values, checkOnly },
+      cache: readCacheRequest(request, settings.compression.codingOf(request)),
     };
     addVary(reply, 'accept');
     try {

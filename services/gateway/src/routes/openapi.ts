@@ -55,11 +55,15 @@ function operation(route: Route): object {
         description: 'Done',
         headers: refer([
           ...everywhere,
-          ...(route.answer === execution ? executed : (['ETag'] as const)),
+          ...(route.answer !== execution ? (['ETag'] as const) : executed),
+          ...(readsData(route) ? keptData : []),
           ...(isList(route) ? listed : []),
         ]),
         content: contentOf(route),
       },
+      ...(readsData(route)
+        ? { 304: { description: 'The client has this answer', headers: refer([...everywhere, ...keptData]) } }
+        : {}),
       default: {
         description: 'A problem',
         headers: refer([...everywhere, 'Retry-After']),
@@ -141,16 +145,40 @@ const ifMatch = {
   schema: { type: 'string', examples: ['"3"'] },
 };
 
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'ETags of answers that the client has. The answer is 304 if one of them is current.',
+  schema: text,
+};
+const cacheControl = {
+  name: 'Cache-Control',
+  in: 'header',
+  description: '`no-cache` runs a query that has a cache, and does not keep the answer.',
+  schema: text,
+};
+
 function headerParameters(route: Route): object[] {
   return [
     ...(takesIdempotencyKey(route) ? [idempotencyKey] : []),
     ...(route.versioned === true ? [ifMatch] : []),
+    ...(readsData(route) ? [ifNoneMatch] : []),
+    ...(route.answer === execution ? [cacheControl] : []),
   ];
 }
 
 const answerHeaders = {
   'X-Request-Id': { description: 'The id of the request in the log.', schema: text },
-  ETag: { description: 'The version of the document, for `If-Match`.', schema: text },
+  ETag: {
+    description: 'The version of the document, for `If-Match`; of data, for `If-None-Match`.',
+    schema: text,
+  },
+  Age: { description: 'How old a kept answer is, in seconds.', schema: count },
+  'Cache-Control': { description: 'How long the answer of a query with a cache is fresh.', schema: text },
+  'Cache-Status': {
+    description: 'Whether the answer of a query with a cache was kept (RFC 9211).',
+    schema: text,
+  },
   'Server-Timing': {
     description: 'The times of the execution in milliseconds: queue, connect, db and total, or first-row.',
     schema: text,
@@ -176,11 +204,15 @@ const answerHeaders = {
 };
 type AnswerHeader = keyof typeof answerHeaders;
 const everywhere: AnswerHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
-const executed: AnswerHeader[] = ['Server-Timing', 'X-Datahub-Unknown-Context'];
+const executed: AnswerHeader[] = ['Server-Timing', 'X-Datahub-Unknown-Context', 'Cache-Status'];
+const keptData: AnswerHeader[] = ['ETag', 'Age', 'Cache-Control'];
 const listed: AnswerHeader[] = ['X-Total-Count', 'Link'];
 
 const refer = (names: AnswerHeader[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+/** The answer can be kept by the client. */
+const readsData = ({ answer, method }: Route): boolean => answer === execution && method === 'GET';
 
 const isList = ({ query }: Route): boolean => query?.includes('offset') === true;
 

@@ -3,17 +3,19 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { parseExact } from '@datahub/contract/exact-json';
 import { queryLimits } from '@datahub/contract/limits';
-import type { Query, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { CachePolicy, Query, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
   answer,
+  count,
   engine,
   type FromSchema,
   id,
   label,
   list,
   object,
+  orNull,
   readOnly,
   text,
 } from '../http/json-schema.ts';
@@ -25,7 +27,7 @@ import type { Upstreams } from '../upstreams.ts';
 import { createSignatures, type SignatureJson, signature } from './query-signatures.ts';
 
 const paging = { limitMax: 10_000 };
-const { textLength, commandLength, variables, variableNameLength } = queryLimits;
+const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
 const queryText = { type: 'string', minLength: textLength.min, maxLength: textLength.max } as const;
 const command = { type: 'string', maxLength: commandLength.max } as const;
 
@@ -45,6 +47,9 @@ const context = {
   ),
 } as const;
 
+const seconds = { type: 'integer', minimum: cacheSeconds.min, maximum: cacheSeconds.max } as const;
+const cache = orNull(object({ maxAgeS: seconds, staleS: seconds }, ['maxAgeS']));
+
 export const createQueryBody = object(
   {
     hubId: id,
@@ -54,6 +59,7 @@ export const createQueryBody = object(
     command,
     parentNodeId: id,
     context,
+    cache,
     ...readOnly('queryId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
   },
   ['hubId', 'label', 'sourceId', 'query'],
@@ -64,6 +70,7 @@ export const updateQueryBody = object({
   config: object({
     command,
     context,
+    cache,
     query: object({ query: queryText, ...readOnly('queryId') }),
     source: object({ sourceId: id, ...readOnly('engine') }),
   }),
@@ -83,12 +90,16 @@ const queryVariable = answer(
 );
 const meta = answer({ engine, hubId: text, label: text, parentNodeId: text });
 const configWith = <const S>(context: S) =>
-  answer({
-    command: text,
-    context,
-    query: answer({ queryId: text, query: text }),
-    source: answer({ sourceId: text, engine }),
-  });
+  answer(
+    {
+      command: text,
+      context,
+      query: answer({ queryId: text, query: text }),
+      source: answer({ sourceId: text, engine }),
+      cache: answer({ maxAgeS: count, staleS: count }, ['staleS']),
+    },
+    ['cache'],
+  );
 const config = configWith(list(queryVariable));
 export const createdQuery = answer({ meta, config: configWith({ type: 'null' }) });
 export const query = answer({ meta, config, signature }, ['signature']);
@@ -101,6 +112,7 @@ export const updateQueryPointers = (): FieldPointers => ({
   parentNodeId: '/meta/parentNodeId',
   command: '/config/command',
   context: '/config/context',
+  cache: '/config/cache',
   query: '/config/query/query',
   sourceId: '/config/source/sourceId',
 });
@@ -131,10 +143,11 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
   const signatures = createSignatures(executor);
   return {
     create: async (request, reply) => {
-      const { hubId, label, sourceId, query: text, command, parentNodeId } = request.body as CreateBody;
+      const { query: text, cache, ...body } = request.body as CreateBody;
+      const { hubId, label, sourceId, command, parentNodeId } = body;
       const context = toVariables(exactBody<CreateBody>(request).context);
       const { query } = await catalog.createQuery(
-        { hubId, label, sourceId, query: text, command, parentNodeId, context },
+        { hubId, label, sourceId, query: text, command, parentNodeId, context, cache: cache ?? undefined },
         request.context,
       );
       setVersion(reply, query?.version);
@@ -172,6 +185,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
           context,
           query: config?.query?.query,
           sourceId: config?.source?.sourceId,
+          cache: config?.cache === undefined ? undefined : { policy: config.cache ?? undefined },
           ...expectedVersions(request),
         },
         request.context,
@@ -211,9 +225,15 @@ function toDefinitionJson<C>(query: Query, context: C) {
       context,
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
+      ...(query.cache === undefined ? {} : { cache: toCacheJson(query.cache) }),
     },
   };
 }
+
+const toCacheJson = ({ maxAgeS, staleS }: CachePolicy) => ({
+  maxAgeS,
+  ...(staleS === undefined ? {} : { staleS }),
+});
 
 function toVariableJson(variable: Variable): FromSchema<typeof queryVariable> {
   return {

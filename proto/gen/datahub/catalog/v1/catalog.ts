@@ -309,6 +309,19 @@ export interface VariableList {
   variables: Variable[];
 }
 
+/** How long answers of a query that reads may be kept. */
+export interface CachePolicy {
+  /** Seconds from the start of the execution for which its answer may be repeated. */
+  maxAgeS: number;
+  /** Seconds after that for which it may be repeated while a new one is fetched. */
+  staleS?: number | undefined;
+}
+
+export interface CachePolicySetting {
+  /** Absent: no cache. */
+  policy?: CachePolicy | undefined;
+}
+
 export interface Query {
   queryId: string;
   hubId: string;
@@ -325,6 +338,7 @@ export interface Query {
   version: number;
   /** Columns and variable types as the source told them, as JSON text; empty when not asked for, or not known. */
   signatureJson: string;
+  cache?: CachePolicy | undefined;
 }
 
 export interface CreateQueryRequest {
@@ -335,6 +349,7 @@ export interface CreateQueryRequest {
   command?: string | undefined;
   parentNodeId?: string | undefined;
   context?: VariableList | undefined;
+  cache?: CachePolicy | undefined;
 }
 
 export interface CreateQueryResponse {
@@ -371,6 +386,8 @@ export interface UpdateQueryRequest {
   sourceId?: string | undefined;
   expectedVersion?: number | undefined;
   moreVersions: number[];
+  /** Takes the place of the whole policy. */
+  cache?: CachePolicySetting | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -3442,6 +3459,109 @@ export const VariableList: MessageFns<VariableList> = {
   },
 };
 
+function createBaseCachePolicy(): CachePolicy {
+  return { maxAgeS: 0, staleS: undefined };
+}
+
+export const CachePolicy: MessageFns<CachePolicy> = {
+  encode(message: CachePolicy, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.maxAgeS !== 0) {
+      writer.uint32(8).uint32(message.maxAgeS);
+    }
+    if (message.staleS !== undefined) {
+      writer.uint32(16).uint32(message.staleS);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CachePolicy {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCachePolicy();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.maxAgeS = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.staleS = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCachePolicySetting(): CachePolicySetting {
+  return { policy: undefined };
+}
+
+export const CachePolicySetting: MessageFns<CachePolicySetting> = {
+  encode(message: CachePolicySetting, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.policy !== undefined) {
+      CachePolicy.encode(message.policy, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CachePolicySetting {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCachePolicySetting();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.policy = CachePolicy.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseQuery(): Query {
   return {
     queryId: "",
@@ -3457,6 +3577,7 @@ function createBaseQuery(): Query {
     updatedAt: undefined,
     version: 0,
     signatureJson: "",
+    cache: undefined,
   };
 }
 
@@ -3500,6 +3621,9 @@ export const Query: MessageFns<Query> = {
     }
     if (message.signatureJson !== "") {
       writer.uint32(106).string(message.signatureJson);
+    }
+    if (message.cache !== undefined) {
+      CachePolicy.encode(message.cache, writer.uint32(130).fork()).join();
     }
     return writer;
   },
@@ -3621,6 +3745,14 @@ export const Query: MessageFns<Query> = {
             message.signatureJson = reader.string();
             continue;
           }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.cache = CachePolicy.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3643,6 +3775,7 @@ function createBaseCreateQueryRequest(): CreateQueryRequest {
     command: undefined,
     parentNodeId: undefined,
     context: undefined,
+    cache: undefined,
   };
 }
 
@@ -3668,6 +3801,9 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
     }
     if (message.context !== undefined) {
       VariableList.encode(message.context, writer.uint32(58).fork()).join();
+    }
+    if (message.cache !== undefined) {
+      CachePolicy.encode(message.cache, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -3739,6 +3875,14 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
             }
 
             message.context = VariableList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.cache = CachePolicy.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -4028,6 +4172,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     sourceId: undefined,
     expectedVersion: undefined,
     moreVersions: [],
+    cache: undefined,
   };
 }
 
@@ -4063,6 +4208,9 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
         writer.uint32(v);
       }
       writer.join();
+    }
+    if (message.cache !== undefined) {
+      CachePolicySetting.encode(message.cache, writer.uint32(98).fork()).join();
     }
     return writer;
   },
@@ -4161,6 +4309,14 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             break;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.cache = CachePolicySetting.decode(reader, reader.uint32());
+            continue;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {

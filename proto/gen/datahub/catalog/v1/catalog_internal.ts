@@ -7,7 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { HostList, PoolSettings, Tls, Variable } from "./catalog.ts";
+import { CachePolicy, HostList, PoolSettings, Tls, Variable } from "./catalog.ts";
 
 export const protobufPackage = "datahub.catalog.v1";
 
@@ -57,6 +57,7 @@ export interface ResolvedQuery {
   query: string;
   context: Variable[];
   version: number;
+  cache?: CachePolicy | undefined;
 }
 
 export interface ResolveQueryRequest {
@@ -499,7 +500,7 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
 };
 
 function createBaseResolvedQuery(): ResolvedQuery {
-  return { queryId: "", accountId: "", hubId: "", command: "", query: "", context: [], version: 0 };
+  return { queryId: "", accountId: "", hubId: "", command: "", query: "", context: [], version: 0, cache: undefined };
 }
 
 export const ResolvedQuery: MessageFns<ResolvedQuery> = {
@@ -524,6 +525,9 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     }
     if (message.version !== 0) {
       writer.uint32(56).uint32(message.version);
+    }
+    if (message.cache !== undefined) {
+      CachePolicy.encode(message.cache, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -595,6 +599,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.version = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.cache = CachePolicy.decode(reader, reader.uint32());
             continue;
           }
         }

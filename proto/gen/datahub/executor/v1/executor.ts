@@ -68,7 +68,15 @@ export interface ExecuteRequest {
     | boolean
     | undefined;
   /** Only checks the call: the query does not run and the answer is empty. */
-  checkOnly?: boolean | undefined;
+  checkOnly?:
+    | boolean
+    | undefined;
+  /** What the caller asks of the result cache. Absent: the ordinary use. */
+  cache?:
+    | CacheRequest
+    | undefined;
+  /** The caller can send the call to another executor: a query with a cache is answered with `SessionReply.reroute`. */
+  reroutable?: boolean | undefined;
 }
 
 export interface Annotations {
@@ -81,6 +89,65 @@ export interface Annotation {
   text: string;
   /** The name of the label. Its confidence follows under the name with `Confidence` after it. */
   as: string;
+}
+
+export interface CacheRequest {
+  /** Neither reads nor writes the cache, as for `Cache-Control: no-cache`. */
+  bypass: boolean;
+  /** Of `If-None-Match`: if the answer has one of these tags, it is not sent. */
+  etags: string[];
+  /** `If-None-Match: *`. */
+  anyEtag: boolean;
+}
+
+/** How the result cache took part in an answer of a query that has one. */
+export interface CacheInfo {
+  outcome: CacheInfo_Outcome;
+  /** Of the whole answer, without quotes; absent if it is streamed for the first time. */
+  etag?:
+    | string
+    | undefined;
+  /** Milliseconds since the start of the execution. */
+  ageMs?: number | undefined;
+  maxAgeS: number;
+  staleS: number;
+  /** The length of the whole answer. */
+  bytes?:
+    | number
+    | undefined;
+  /** The answer has one of the tags of the request, and is not sent. */
+  notModified: boolean;
+}
+
+export const CacheInfo_Outcome = {
+  OUTCOME_UNSPECIFIED: 0,
+  /** OUTCOME_HIT - The answer was kept. */
+  OUTCOME_HIT: 1,
+  /** OUTCOME_STALE - The same, and a new one is being fetched. */
+  OUTCOME_STALE: 2,
+  /** OUTCOME_MISS - The query ran. */
+  OUTCOME_MISS: 3,
+  /** OUTCOME_COLLAPSED - Another call that had begun before ran it. */
+  OUTCOME_COLLAPSED: 4,
+  /** OUTCOME_BYPASS - `CacheRequest.bypass`. */
+  OUTCOME_BYPASS: 5,
+  /** OUTCOME_UNCACHEABLE - The query ran, and its answer cannot be kept: it is too large, or has `meta`. */
+  OUTCOME_UNCACHEABLE: 6,
+  /** OUTCOME_NONE - `QueryForm.check_only` found no answer. */
+  OUTCOME_NONE: 7,
+} as const;
+
+export type CacheInfo_Outcome = typeof CacheInfo_Outcome[keyof typeof CacheInfo_Outcome];
+
+export namespace CacheInfo_Outcome {
+  export type OUTCOME_UNSPECIFIED = typeof CacheInfo_Outcome.OUTCOME_UNSPECIFIED;
+  export type OUTCOME_HIT = typeof CacheInfo_Outcome.OUTCOME_HIT;
+  export type OUTCOME_STALE = typeof CacheInfo_Outcome.OUTCOME_STALE;
+  export type OUTCOME_MISS = typeof CacheInfo_Outcome.OUTCOME_MISS;
+  export type OUTCOME_COLLAPSED = typeof CacheInfo_Outcome.OUTCOME_COLLAPSED;
+  export type OUTCOME_BYPASS = typeof CacheInfo_Outcome.OUTCOME_BYPASS;
+  export type OUTCOME_UNCACHEABLE = typeof CacheInfo_Outcome.OUTCOME_UNCACHEABLE;
+  export type OUTCOME_NONE = typeof CacheInfo_Outcome.OUTCOME_NONE;
 }
 
 /**
@@ -112,7 +179,11 @@ export interface ExecuteResponse {
     | string
     | undefined;
   /** In a message without a chunk, before the first one with a chunk: see `SessionReply.server_timing`. */
-  serverTiming?: string | undefined;
+  serverTiming?:
+    | string
+    | undefined;
+  /** In a message without a chunk, before the first one with a chunk. */
+  cache?: CacheInfo | undefined;
 }
 
 /** Envelopes of one event-loop turn, or of a few. */
@@ -167,7 +238,18 @@ export interface SessionReply {
    * Once, with the first chunk or before it: the times of the execution so far, as metrics of the header
    * `Server-Timing`.
    */
-  serverTiming?: string | undefined;
+  serverTiming?:
+    | string
+    | undefined;
+  /** Once, before the first chunk or with it. */
+  cache?:
+    | CacheInfo
+    | undefined;
+  /**
+   * With `done`, and nothing was run: the query has a cache, so the caller sends it to the executor that it has chosen
+   * for the query.
+   */
+  reroute?: boolean | undefined;
 }
 
 export interface TestSourceRequest {
@@ -349,6 +431,8 @@ function createBaseExecuteRequest(): ExecuteRequest {
     annotate: undefined,
     onlyReads: undefined,
     checkOnly: undefined,
+    cache: undefined,
+    reroutable: undefined,
   };
 }
 
@@ -377,6 +461,12 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.checkOnly !== undefined) {
       writer.uint32(64).bool(message.checkOnly);
+    }
+    if (message.cache !== undefined) {
+      CacheRequest.encode(message.cache, writer.uint32(82).fork()).join();
+    }
+    if (message.reroutable !== undefined) {
+      writer.uint32(88).bool(message.reroutable);
     }
     return writer;
   },
@@ -456,6 +546,22 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.checkOnly = reader.bool();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.cache = CacheRequest.decode(reader, reader.uint32());
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.reroutable = reader.bool();
             continue;
           }
         }
@@ -559,6 +665,186 @@ export const Annotation: MessageFns<Annotation> = {
             }
 
             message.as = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCacheRequest(): CacheRequest {
+  return { bypass: false, etags: [], anyEtag: false };
+}
+
+export const CacheRequest: MessageFns<CacheRequest> = {
+  encode(message: CacheRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.bypass !== false) {
+      writer.uint32(8).bool(message.bypass);
+    }
+    for (const v of message.etags) {
+      writer.uint32(18).string(v!);
+    }
+    if (message.anyEtag !== false) {
+      writer.uint32(24).bool(message.anyEtag);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CacheRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCacheRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.bypass = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.etags.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.anyEtag = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCacheInfo(): CacheInfo {
+  return { outcome: 0, etag: undefined, ageMs: undefined, maxAgeS: 0, staleS: 0, bytes: undefined, notModified: false };
+}
+
+export const CacheInfo: MessageFns<CacheInfo> = {
+  encode(message: CacheInfo, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.outcome !== 0) {
+      writer.uint32(8).int32(message.outcome);
+    }
+    if (message.etag !== undefined) {
+      writer.uint32(18).string(message.etag);
+    }
+    if (message.ageMs !== undefined) {
+      writer.uint32(24).uint32(message.ageMs);
+    }
+    if (message.maxAgeS !== 0) {
+      writer.uint32(32).uint32(message.maxAgeS);
+    }
+    if (message.staleS !== 0) {
+      writer.uint32(40).uint32(message.staleS);
+    }
+    if (message.bytes !== undefined) {
+      writer.uint32(48).uint32(message.bytes);
+    }
+    if (message.notModified !== false) {
+      writer.uint32(56).bool(message.notModified);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CacheInfo {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCacheInfo();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.outcome = reader.int32() as any;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.etag = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.ageMs = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.maxAgeS = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.staleS = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.bytes = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.notModified = reader.bool();
             continue;
           }
         }
@@ -689,7 +975,13 @@ export const FormValue: MessageFns<FormValue> = {
 };
 
 function createBaseExecuteResponse(): ExecuteResponse {
-  return { chunk: Buffer.alloc(0), truncated: undefined, unknownContext: undefined, serverTiming: undefined };
+  return {
+    chunk: Buffer.alloc(0),
+    truncated: undefined,
+    unknownContext: undefined,
+    serverTiming: undefined,
+    cache: undefined,
+  };
 }
 
 export const ExecuteResponse: MessageFns<ExecuteResponse> = {
@@ -705,6 +997,9 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
     }
     if (message.serverTiming !== undefined) {
       writer.uint32(34).string(message.serverTiming);
+    }
+    if (message.cache !== undefined) {
+      CacheInfo.encode(message.cache, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -752,6 +1047,14 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
             }
 
             message.serverTiming = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.cache = CacheInfo.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -1073,6 +1376,8 @@ function createBaseSessionReply(): SessionReply {
     truncated: undefined,
     unknownContext: undefined,
     serverTiming: undefined,
+    cache: undefined,
+    reroute: undefined,
   };
 }
 
@@ -1098,6 +1403,12 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.serverTiming !== undefined) {
       writer.uint32(58).string(message.serverTiming);
+    }
+    if (message.cache !== undefined) {
+      CacheInfo.encode(message.cache, writer.uint32(74).fork()).join();
+    }
+    if (message.reroute !== undefined) {
+      writer.uint32(80).bool(message.reroute);
     }
     return writer;
   },
@@ -1169,6 +1480,22 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.serverTiming = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.cache = CacheInfo.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.reroute = reader.bool();
             continue;
           }
         }

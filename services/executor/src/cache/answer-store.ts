@@ -1,0 +1,128 @@
+/** The kept answers of a process: bounded in bytes, in total and for each account. The least recently used go first. */
+
+export interface KeptAnswer {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  /** A limit cut the rows. */
+  readonly truncated: boolean;
+  readonly rowCount: number;
+}
+
+export interface CacheEntry {
+  readonly accountId: string;
+  /** A change of one of these makes the entry useless. */
+  readonly ids: readonly string[];
+  /** Undefined: the answer is too large to keep. */
+  readonly answer: KeptAnswer | undefined;
+  /** When the execution began. The age of the answer counts from here. */
+  readonly freshAt: number;
+  /** When its statement began. */
+  readonly runAt: number;
+}
+
+/** What an entry takes besides its answer: its key, objects and places in maps. */
+const entryBytes = 1_024;
+
+interface Account {
+  bytes: number;
+  /** The least recently used first. */
+  entries: Map<string, CacheEntry>;
+}
+
+export class AnswerStore {
+  /** Of entries, and of answers that are being fetched. */
+  bytes = 0;
+  readonly answerBytesMax: number;
+  readonly #bytesMax: number;
+  /** The least recently used first. */
+  readonly #entries = new Map<string, CacheEntry>();
+  readonly #accounts = new Map<string, Account>();
+
+  constructor({ bytesMax }: { bytesMax: number }) {
+    this.#bytesMax = bytesMax;
+    this.answerBytesMax = Math.floor(bytesMax / 8);
+  }
+
+  /** False if nothing is kept at all. */
+  get isOn(): boolean {
+    return this.#bytesMax > 0;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: string): CacheEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Marks the entry as used. */
+  touch(key: string, entry: CacheEntry): void {
+    const { entries } = this.#account(entry.accountId);
+    for (const map of [this.#entries, entries]) {
+      map.delete(key);
+      map.set(key, entry);
+    }
+  }
+
+  /** Keeps the entry if there is room. It takes the place of an older one in any case. */
+  put(key: string, entry: CacheEntry): void {
+    this.delete(key);
+    if (!this.reserve(entry.accountId, sizeOf(entry))) return;
+    this.#entries.set(key, entry);
+    this.#account(entry.accountId).entries.set(key, entry);
+  }
+
+  delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#accounts.get(entry.accountId)?.entries.delete(key);
+    this.release(entry.accountId, sizeOf(entry));
+  }
+
+  /** Makes room by evicting entries, those of the account for its own share. False if that is not enough. */
+  reserve(accountId: string, bytes: number): boolean {
+    const account = this.#account(accountId);
+    const accountBytesMax = this.#bytesMax / 4;
+    while (account.bytes + bytes > accountBytesMax) if (!this.#evict(account.entries)) break;
+    while (this.bytes + bytes > this.#bytesMax) if (!this.#evict(this.#entries)) break;
+    const hasRoom = account.bytes + bytes <= accountBytesMax && this.bytes + bytes <= this.#bytesMax;
+    if (hasRoom) {
+      // Eviction may have removed the account.
+      this.#account(accountId).bytes += bytes;
+      this.bytes += bytes;
+    } else this.release(accountId, 0);
+    return hasRoom;
+  }
+
+  release(accountId: string, bytes: number): void {
+    const account = this.#account(accountId);
+    account.bytes -= bytes;
+    this.bytes -= bytes;
+    if (account.bytes === 0) this.#accounts.delete(accountId);
+  }
+
+  /** Frees what no key leads to any more. */
+  invalidate(ids: readonly string[]): void {
+    const changed = new Set(ids);
+    for (const [key, entry] of this.#entries) if (entry.ids.some((id) => changed.has(id))) this.delete(key);
+  }
+
+  #evict(entries: Map<string, CacheEntry>): boolean {
+    const oldest = entries.keys().next();
+    if (oldest.done) return false;
+    this.delete(oldest.value);
+    return true;
+  }
+
+  #account(accountId: string): Account {
+    const known = this.#accounts.get(accountId);
+    if (known !== undefined) return known;
+    const account = { bytes: 0, entries: new Map() };
+    this.#accounts.set(accountId, account);
+    return account;
+  }
+}
+
+const sizeOf = ({ answer }: CacheEntry): number => entryBytes + (answer?.bytes.length ?? 0);

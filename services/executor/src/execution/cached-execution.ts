@@ -1,0 +1,275 @@
+/**
+ * Answers a read of a query that has a cache: with a kept answer, or with one that it fetches for all calls that want the
+ * same at the same time. What the call may do was checked before.
+ *
+ * The age of an answer counts from the start of its execution. No answer leaves that is older than `CacheRules.ageMsMax`,
+ * except to calls that were there when its statement began: their own execution would not have been newer.
+ */
+
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { Rerouted } from '@datahub/executor-session/executor';
+import {
+  type CacheInfo,
+  type ExecuteRequest,
+  CacheInfo_Outcome as Outcome,
+} from '@datahub/proto/executor/v1/executor';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { AnswerStore, CacheEntry, KeptAnswer } from '../cache/answer-store.ts';
+import { createTagger, toCacheKey } from '../cache/cache-key.ts';
+import { Flight } from '../cache/flight.ts';
+import type { CacheRules, QueryDefinition } from '../definitions/definition.ts';
+import { cancelReason } from './cancellation.ts';
+import { Execution } from './execution.ts';
+import { toFailure } from './execution-error.ts';
+import { type ExecutionLimits, type PreparedQuery, runOptionsOf, timeoutMsOf } from './prepare.ts';
+import { type RunDeps, runOn, type Work } from './run.ts';
+
+export type CacheOutcome = CacheInfo['outcome'];
+
+export interface CacheEvents {
+  executed(run: Execution): void;
+  failed(run: Execution, err: HubError): void;
+  /** A call of a query with a cache was answered. `run` has figures only if it was not `kept`. */
+  answered(run: Execution, outcome: CacheOutcome, kept?: KeptAnswer): void;
+}
+
+export interface CacheDeps extends RunDeps {
+  answers: AnswerStore;
+  limits: ExecutionLimits;
+  events: CacheEvents;
+  now: () => number;
+}
+
+export interface CachedWork extends Work {
+  pinnedJson: string;
+}
+
+/** Annotations are made by the gateway, after the answer. */
+export const isCacheable = ({ annotate }: ExecuteRequest, { kind }: PreparedQuery): boolean =>
+  kind === 'read' && annotate === undefined;
+
+/** One call, with all that it depends on. */
+interface Call {
+  run: Execution;
+  work: CachedWork;
+  key: string;
+  rules: CacheRules;
+}
+
+/** For how long an answer counts as too large to keep, at least. */
+const tooLargeMs = 60_000;
+const chunkBytesMax = 262_144;
+
+export class CachedExecution {
+  readonly #deps: CacheDeps;
+  readonly #flights = new Map<string, Flight>();
+  readonly #tag = createTagger();
+
+  constructor(deps: CacheDeps) {
+    this.#deps = deps;
+  }
+
+  /** Like `runOn`, for a run that has been prepared. */
+  async execute(run: Execution, work: CachedWork): Promise<void> {
+    const { cache: asked, options, form, reroutable } = run.request;
+    const query = run.query as QueryDefinition;
+    const rules = query.cache as CacheRules;
+    if (asked?.bypass) return this.#runAlone({ run, work, rules }, Outcome.OUTCOME_BYPASS);
+    if (options?.meta) return this.#runAlone({ run, work, rules }, Outcome.OUTCOME_UNCACHEABLE);
+    if (reroutable) throw new Rerouted();
+    const { format, numbers } = run.responseOptions;
+    const { statement, pinnedJson } = work;
+    const { maxRows } = work.options;
+    const key = toCacheKey({ query, statement, pinnedJson, maxRows, format, numbers });
+    const call = { run, work, key, rules };
+    const entry = this.#deps.answers.get(key);
+    const ageMs = entry === undefined ? 0 : run.startedAt - entry.freshAt;
+    if (entry?.answer !== undefined && ageMs <= rules.ageMsMax) {
+      this.#deps.answers.touch(key, entry);
+      const isFresh = ageMs <= 1_000 * rules.maxAgeS;
+      if (!isFresh && !form?.checkOnly && this.#current(call) === undefined) this.#start(call, true);
+      return this.#send(call, entry, isFresh ? Outcome.OUTCOME_HIT : Outcome.OUTCOME_STALE);
+    }
+    if (form?.checkOnly) return this.#announce(call, { outcome: Outcome.OUTCOME_NONE });
+    const isTooLarge = entry !== undefined && entry.answer === undefined;
+    if (isTooLarge && ageMs <= tooLargeMs) return this.#runAlone(call, Outcome.OUTCOME_UNCACHEABLE);
+    return this.#fetch(call);
+  }
+
+  async #fetch(call: Call): Promise<void> {
+    const { run, rules } = call;
+    const current = this.#current(call);
+    const flight = current ?? this.#start(call, false);
+    const entry = await this.#wait(flight, run);
+    if (entry === undefined) return this.#runAlone(call, Outcome.OUTCOME_UNCACHEABLE);
+    // An answer that was fetched for others may be too old by now.
+    const wasThere = run.startedAt <= entry.runAt;
+    if (!wasThere && this.#deps.now() - entry.freshAt > rules.ageMsMax)
+      return this.#runAlone(call, Outcome.OUTCOME_MISS);
+    if (flight.serverTiming !== undefined) run.reply.timings?.(flight.serverTiming);
+    const own = Outcome.OUTCOME_MISS;
+    return this.#send(call, entry, current === undefined ? own : Outcome.OUTCOME_COLLAPSED);
+  }
+
+  /** The flight that a call may join. */
+  #current({ key, rules }: Call): Flight | undefined {
+    const flight = this.#flights.get(key);
+    if (flight === undefined || flight.stop.aborted) return undefined;
+    return this.#deps.now() - flight.startedAt <= rules.ageMsMax ? flight : undefined;
+  }
+
+  async #wait(flight: Flight, run: Execution): Promise<CacheEntry | undefined> {
+    const { now, deadlines } = this.#deps;
+    const { signal } = run.ctx;
+    const left = Promise.withResolvers<never>();
+    const onAbort = () => left.reject(cancelReason(signal, now() >= run.deadlineAt));
+    const deadline = deadlines.add(run.deadlineAt - now(), () => left.reject(timedOut()));
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      return await flight.wait(left.promise);
+    } finally {
+      deadlines.remove(deadline);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #start(call: Call, isRefresh: boolean): Flight {
+    const { run, key } = call;
+    const { answers: store, now } = this.#deps;
+    const { accountId } = run.query as QueryDefinition;
+    const flight = new Flight({ store, accountId, startedAt: now(), isRefresh });
+    this.#flights.set(key, flight);
+    void this.#fly(flight, call).finally(() => {
+      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    });
+    return flight;
+  }
+
+  /** Never rejects. */
+  async #fly(flight: Flight, call: Call): Promise<void> {
+    const { key, work } = call;
+    const { answers, events } = this.#deps;
+    const own = this.#executionOf(flight, call);
+    try {
+      const { timeoutMs } = own;
+      const rowsMax = work.options.maxRows;
+      const options = runOptionsOf(undefined, preparedOf(own), { timeoutMs, rowsMax });
+      await runOn(own, { ...work, options });
+      events.executed(own);
+      // It overflowed with its last bytes.
+      if (flight.hasOverflowed) throw new HubError('CANCELLED', 'The answer is too large to keep.');
+      flight.result.resolve(this.#keep(flight, call, own));
+    } catch (err) {
+      const old = answers.get(key);
+      if (flight.isTooLarge) answers.put(key, entryOf(call, flight, { runAt: own.runAt, answer: undefined }));
+      else if (!flight.hasOverflowed && old !== undefined && old.freshAt < flight.startedAt)
+        answers.delete(key);
+      const failure = toFailure(own.causeOf(err), own.stage, own);
+      if (flight.waiting === 0 && !flight.stop.aborted) events.failed(own, failure);
+      flight.fail(failure);
+    }
+  }
+
+  #executionOf(flight: Flight, { run, work }: Call): Execution {
+    const { now, limits } = this.#deps;
+    const query = run.query as QueryDefinition;
+    const timeoutMs = timeoutMsOf(query, undefined, limits);
+    const ctx: CallContext = {
+      principal: run.ctx.principal,
+      requestId: run.ctx.requestId,
+      traceparent: run.traceparent,
+      deadlineAt: flight.startedAt + timeoutMs,
+      signal: flight.stop,
+    };
+    const own = new Execution(run.request, ctx, { reply: flight, now });
+    own.onPrepared(query, preparedOf(run), timeoutMs);
+    own.statement = work.statement;
+    return own;
+  }
+
+  /** Puts the whole answer into the store, unless it is too old already. */
+  #keep(flight: Flight, call: Call, own: Execution): CacheEntry {
+    const { key, rules } = call;
+    const { answers, now } = this.#deps;
+    const bytes = flight.take();
+    const { isTruncated: truncated } = flight;
+    const answer = { bytes, etag: this.#tag(key, bytes), truncated, rowCount: own.outcome?.rowCount ?? 0 };
+    const entry = entryOf(call, flight, { runAt: own.runAt, answer });
+    const isNewest = (answers.get(key)?.freshAt ?? 0) <= flight.startedAt;
+    if (isNewest && now() - flight.startedAt <= rules.ageMsMax) answers.put(key, entry);
+    return entry;
+  }
+
+  /** Sends a kept answer, or only that it has not changed. */
+  async #send(call: Call, entry: CacheEntry, outcome: CacheOutcome): Promise<void> {
+    const { run } = call;
+    const answer = entry.answer as KeptAnswer;
+    const { etag, bytes } = answer;
+    const { cache: asked, form } = run.request;
+    const notModified = asked?.anyEtag === true || asked?.etags.includes(etag) === true;
+    const isOwn = outcome === Outcome.OUTCOME_MISS;
+    const ageMs = isOwn ? undefined : Math.ceil(this.#deps.now() - entry.freshAt);
+    const info = { outcome, etag, bytes: bytes.length, notModified, ...(isOwn ? {} : { ageMs }) };
+    this.#announce(call, info, answer);
+    if (answer.truncated) run.reply.truncated?.();
+    if (!notModified && !form?.checkOnly) await sendBytes(run, answer.bytes);
+  }
+
+  /** As without a cache. */
+  async #runAlone(call: Pick<Call, 'run' | 'work' | 'rules'>, outcome: CacheOutcome): Promise<void> {
+    const { run, work } = call;
+    if (run.request.form?.checkOnly) return this.#announce(call, { outcome: Outcome.OUTCOME_NONE });
+    this.#announce(call, { outcome });
+    await runOn(run, work);
+    this.#deps.events.executed(run);
+  }
+
+  #announce(
+    { run, rules }: Pick<Call, 'run' | 'rules'>,
+    info: Partial<CacheInfo> & { outcome: CacheOutcome },
+    kept?: KeptAnswer,
+  ): void {
+    const { maxAgeS, staleS } = rules;
+    run.reply.cached?.({ maxAgeS, staleS, notModified: false, ...info });
+    this.#deps.events.answered(run, info.outcome, kept);
+  }
+}
+
+const preparedOf = ({ prepared }: Execution): PreparedQuery => prepared as PreparedQuery;
+
+function entryOf(
+  { run }: Call,
+  { startedAt }: Flight,
+  { runAt, answer }: { runAt: number; answer: KeptAnswer | undefined },
+): CacheEntry {
+  const { accountId, queryId, hubId, source } = run.query as QueryDefinition;
+  return { accountId, ids: [queryId, source.sourceId, hubId], answer, freshAt: startedAt, runAt };
+}
+
+function timedOut(): HubError {
+  return new HubError('STATEMENT_TIMEOUT', 'The statement took longer than allowed.', { retryable: false });
+}
+
+/** At the pace of the reader. */
+async function sendBytes({ reply, ctx }: { reply: ExecutionReply; ctx: CallContext }, bytes: Buffer) {
+  let drained: (() => void) | undefined;
+  reply.onDrain(() => drained?.());
+  const { signal } = ctx;
+  const onAbort = () => drained?.();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for (let at = 0; at < bytes.length; at += chunkBytesMax) {
+      if (signal.aborted) throw cancelReason(signal, false);
+      const isLast = at + chunkBytesMax >= bytes.length;
+      const isReady = reply.chunk(bytes.subarray(at, at + chunkBytesMax), isLast);
+      if (isReady || isLast) continue;
+      await new Promise<void>((resolve) => {
+        drained = resolve;
+      });
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

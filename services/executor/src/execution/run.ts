@@ -1,0 +1,82 @@
+/** Runs a bound statement on a connection of its pool. */
+
+import type { Deadlines } from '@datahub/service-kit/call/deadlines';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { NeverAnswered, type RunOptions, type Statement } from '../engine.ts';
+import type { Pool } from '../pool/pool.ts';
+import { CancelUnconfirmed, cancelReason, withCancellation } from './cancellation.ts';
+import type { Execution, ResponseOptions, ResponseWriter } from './execution.ts';
+
+export interface RunDeps {
+  createWriter(options: ResponseOptions): ResponseWriter;
+  deadlines: Deadlines;
+}
+
+export interface Work {
+  pool: Pool;
+  statement: Statement;
+  options: RunOptions;
+  key: string;
+  /** Of the values. */
+  bytes: number;
+  deps: RunDeps;
+}
+
+export async function runOn(run: Execution, work: Work): Promise<void> {
+  try {
+    await runOnce(run, work);
+  } catch (err) {
+    if (!isStale(err, run, work.statement)) throw err;
+    // The other idle connections are probably dead too. Close them, so that the retry opens a new one.
+    work.pool.closeIdle();
+    await runOnce(run, work);
+  }
+}
+
+/** One function on purpose: each further await costs every execution half a microsecond. */
+async function runOnce(run: Execution, { pool, statement, options, key, bytes, deps }: Work): Promise<void> {
+  run.stage = 'queue';
+  const { deadlineAt, now } = run;
+  const { signal } = run.ctx;
+  const lease = pool.tryAcquire() ?? (await pool.acquire({ key, bytes, deadlineAt, signal }));
+  run.onConnection(lease);
+  const { connection } = lease;
+  const writer = deps.createWriter(run.responseOptions);
+  try {
+    if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
+    const { deadlines } = deps;
+    const running = connection.run(statement, writer, options);
+    const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
+    run.onOutcome(outcome);
+    writer.finish(outcome, run);
+  } catch (err) {
+    writer.abandon();
+    throw statement.kind === 'read' ? err : toUnknownOutcome(err);
+  } finally {
+    pool.release(lease);
+  }
+}
+
+const connectionLost =
+  'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
+const hubFailed =
+  'The hub failed while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
+
+/**
+ * The outcome of a write is unknown if its connection died, was closed because the cancel was not confirmed, or if the hub
+ * itself failed. The hub never repeats such a write, and tells the caller to check first.
+ */
+function toUnknownOutcome(err: unknown): unknown {
+  const failed = !(err instanceof HubError || err instanceof CancelUnconfirmed);
+  if (!failed && err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
+  return new HubError('OUTCOME_UNKNOWN', failed ? hubFailed : connectionLost, {
+    cause: failed ? toHubError(err) : err,
+    retryable: false,
+  });
+}
+
+/** True for a read on a pooled connection that died before the database answered: repeating it is safe. */
+function isStale(err: unknown, run: Execution, statement: Statement): boolean {
+  if (!(err instanceof NeverAnswered)) return false;
+  return statement.kind === 'read' && run.isReused && run.bytes === 0 && !run.ctx.signal.aborted;
+}

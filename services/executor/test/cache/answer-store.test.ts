@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import { AnswerStore, type CacheEntry } from '../../src/cache/answer-store.ts';
+import { type CacheKeyParts, createTagger, toCacheKey } from '../../src/cache/cache-key.ts';
+import type { Param } from '../../src/engine.ts';
+import { query, source } from '../fakes/pipeline.ts';
+
+const kibi = 1_024;
+const entry = (accountId: string, bytes: number, ids: string[] = []): CacheEntry => ({
+  accountId,
+  ids,
+  answer: { bytes: Buffer.alloc(bytes), etag: 'e', truncated: false, rowCount: 1 },
+  freshAt: 0,
+  runAt: 0,
+});
+
+describe('the store', () => {
+  test('evicts what was used least recently, and stays below its limit', () => {
+    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    for (let i = 0; i < 40; i++) store.put(`k${i}`, entry(`account ${i % 8}`, 3 * kibi));
+    expect(store.bytes).toBe(64 * kibi);
+    expect(store.size).toBe(16);
+    expect(store.get('k23')).toBeUndefined();
+    store.touch('k24', store.get('k24') as CacheEntry);
+    store.put('new', entry('another', 3 * kibi));
+    expect([store.get('k24') !== undefined, store.get('k25')]).toEqual([true, undefined]);
+  });
+
+  test('gives an account a quarter at most, of which it evicts its own', () => {
+    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    store.put('other', entry('b', kibi));
+    for (let i = 0; i < 40; i++) store.put(`k${i}`, entry('a', 3 * kibi));
+    expect([store.size, store.get('k35'), store.get('k36') === undefined]).toEqual([5, undefined, false]);
+    expect(store.get('other')).toBeDefined();
+  });
+
+  test('counts answers that are being fetched', () => {
+    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    store.put('k', entry('a', 3 * kibi));
+    expect(store.reserve('a', 12 * kibi)).toBe(true);
+    expect(store.get('k')).toBeDefined();
+    expect(store.reserve('a', 4 * kibi)).toBe(true);
+    expect(store.get('k')).toBeUndefined();
+    expect(store.reserve('a', 1)).toBe(false);
+    store.release('a', 16 * kibi);
+    expect(store.bytes).toBe(0);
+  });
+
+  test('frees what a change made useless', () => {
+    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    store.put('k1', entry('a', 1, ['q1', 's', 'h']));
+    store.put('k2', entry('a', 1, ['q2', 's', 'h']));
+    store.invalidate(['q1', 'other']);
+    expect([store.get('k1'), store.size]).toEqual([undefined, 1]);
+    store.invalidate(['h']);
+    expect([store.size, store.bytes]).toEqual([0, 0]);
+  });
+});
+
+describe('the key', () => {
+  const parts = (params: Param[], rest: Partial<CacheKeyParts> = {}): CacheKeyParts => ({
+    query,
+    statement: { key: 'k', text: 'x', params },
+    pinnedJson: '',
+    maxRows: undefined,
+    format: 'json',
+    numbers: 'auto',
+    ...rest,
+  });
+
+  test('differs with everything that an answer depends on', () => {
+    const all = [
+      parts([]),
+      parts([null]),
+      parts(['null']),
+      parts(['1']),
+      parts([1]),
+      parts([1n]),
+      parts([{ decimal: '1' }]),
+      parts([true]),
+      parts(['true']),
+      parts([0]),
+      parts([-0]),
+      parts(['a', 'b']),
+      parts(['ab']),
+      parts(['a8:string b']),
+      parts(['\ud800']),
+      parts(['\ufffd']),
+      parts(['"\\ud800"']),
+      parts([], { pinnedJson: '{"a":1}' }),
+      parts([], { maxRows: 1 }),
+      parts([], { format: 'csv' }),
+      parts([], { numbers: 'string' }),
+      parts([], { statement: { key: 'k.2', text: 'x', params: [] } }),
+      parts([], { query: { ...query, accountId: 'b' } }),
+      parts([], { query: { ...query, queryId: 'q2' } }),
+      parts([], { query: { ...query, version: 2 } }),
+      parts([], { query: { ...query, source: { ...source, sourceId: 's2' } } }),
+      parts([], { query: { ...query, source: { ...source, settingsVersion: '2' } } }),
+      parts([], { query: { ...query, source: { ...source, engine: 'mongodb' } } }),
+    ];
+    expect(new Set(all.map(toCacheKey)).size).toBe(all.length);
+    expect(toCacheKey(parts(['a', 1]))).toBe(toCacheKey(parts(['a', 1])));
+  });
+
+  test('does not change with the text of SQL, which its version and the statement’s key stand for', () => {
+    const statement = { key: 'k', text: 'y', params: [] };
+    expect(toCacheKey(parts([], { statement }))).toBe(toCacheKey(parts([])));
+    const mongodb = { ...query, source: { ...source, engine: 'mongodb' as const } };
+    expect(toCacheKey(parts([], { query: mongodb, statement }))).not.toBe(
+      toCacheKey(parts([], { query: mongodb })),
+    );
+  });
+});
+
+test('the tag of an answer depends on a secret, its key and its bytes', () => {
+  const [tag, other] = [createTagger(), createTagger()];
+  const bytes = Buffer.from('rows');
+  expect(tag('k', bytes)).toMatch(/^[0-9a-f]{32}$/);
+  expect(tag('k', bytes)).toBe(tag('k', Buffer.from('rows')));
+  for (const different of [tag('l', bytes), tag('k', Buffer.from('row')), other('k', bytes)])
+    expect(different).not.toBe(tag('k', bytes));
+});

@@ -1,0 +1,192 @@
+/**
+ * The law of the result cache, over random interleavings of calls, changes, expiry, failures and refreshes: no call gets
+ * an answer that is too old, from before a change that was in force when it began, from before a refresh that failed, or
+ * that belongs to another account, other values or other pinned variables.
+ */
+
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { CacheInfo_Outcome as Outcome } from '@datahub/proto/executor/v1/executor';
+import { expect, test } from 'vitest';
+import { createRandom } from '../../../../tests/support/random.ts';
+import { scaled } from '../../../../tests/support/scale.ts';
+import type { QueryDefinition } from '../../src/definitions/definition.ts';
+import { type Call, createCachedPipeline, type Pending, settle } from '../fakes/cached-pipeline.ts';
+import { noLimits, source } from '../fakes/pipeline.ts';
+
+const interleavings = scaled(600, 100_000);
+const steps = 40;
+
+/** What the database says of itself: all that decides an answer. */
+interface Told {
+  account: string;
+  query: string;
+  version: string;
+  settings: string;
+  params: unknown[];
+  at: number;
+}
+
+interface Asked {
+  call: Call;
+  expected: Omit<Told, 'at'>;
+  rules: NonNullable<QueryDefinition['cache']>;
+  /** Identifies the entry. */
+  name: string;
+  /** Answers of executions that began before this may not come, because a refresh after them failed. */
+  notBefore: number;
+}
+
+class World {
+  readonly random: () => number;
+  readonly asked: Asked[] = [];
+  readonly definitions = new Map<string, QueryDefinition>();
+  /** By entry. */
+  readonly failedSince = new Map<string, number>();
+  readonly pipeline: ReturnType<typeof createCachedPipeline>;
+  outcomes = new Set<number>();
+
+  constructor(seed: number) {
+    this.random = createRandom(seed);
+    for (const account of ['a', 'b']) {
+      this.definitions.set(`q-${account}`, {
+        queryId: `q-${account}`,
+        accountId: account,
+        hubId: 'h',
+        command: 'SELECT',
+        text: 'SELECT :x, :y',
+        variables: [{ key: 'y', valueJson: '0' }],
+        version: 1,
+        cache: this.rules(),
+        // Both accounts name it alike.
+        source: { ...source, accountId: account },
+      });
+    }
+    this.pipeline = createCachedPipeline({
+      bytesMax: 65_536,
+      definitionOf: (queryId) => this.definitions.get(queryId) as QueryDefinition,
+      answerOf: ({ key, params }, { accountId, settingsVersion }, at) => {
+        const [query = '', version = ''] = key.split('.');
+        return JSON.stringify({ account: accountId, query, version, settings: settingsVersion, params, at });
+      },
+    });
+  }
+
+  pick<T>(list: readonly T[]): T {
+    return list[Math.floor(this.random() * list.length)] as T;
+  }
+
+  rules() {
+    const maxAgeS = this.pick([0, 1, 3]);
+    const staleS = this.pick([0, 2]);
+    return { maxAgeS, staleS, ageMsMax: 1_000 * (maxAgeS + staleS) || 1 };
+  }
+
+  ask(): void {
+    const account = this.pick(['a', 'b']);
+    const queryId = `q-${account}`;
+    const definition = this.definitions.get(queryId) as QueryDefinition;
+    const pinned = this.pick(['', '{"y":1}', '{"y":2}']);
+    const x = this.pick([1, 2]);
+    const y = this.pick([0, 1]);
+    const contextJson = JSON.stringify({ x, y });
+    const principal: Principal = {
+      accountId: account,
+      keyId: `k${pinned}`,
+      scopes: ['*'],
+      limits: { ...noLimits, contextJson: pinned },
+    };
+    const bound = [x, pinned === '' ? y : (JSON.parse(pinned) as { y: number }).y];
+    const { version } = definition;
+    const { settingsVersion: settings } = definition.source;
+    const expected = { account, query: queryId, version: String(version), settings, params: bound };
+    const name = JSON.stringify([expected, pinned]);
+    this.asked.push({
+      call: this.pipeline.call(principal, { queryId, contextJson }),
+      expected,
+      rules: definition.cache as Asked['rules'],
+      name,
+      notBefore: this.failedSince.get(name) ?? Number.NEGATIVE_INFINITY,
+    });
+  }
+
+  change(): void {
+    const queryId = this.pick([...this.definitions.keys()]);
+    const old = this.definitions.get(queryId) as QueryDefinition;
+    const isSource = this.random() < 0.5;
+    const settingsVersion = String(Number(old.source.settingsVersion) + 1);
+    this.definitions.set(queryId, {
+      ...old,
+      ...(isSource
+        ? { source: { ...old.source, settingsVersion } }
+        : { version: old.version + 1, cache: this.rules() }),
+    });
+    if (this.random() < 0.5) this.pipeline.answers.invalidate([isSource ? old.source.sourceId : queryId]);
+  }
+
+  async step(): Promise<void> {
+    const { clock, pending } = this.pipeline;
+    const running = [...pending];
+    const one = this.pick(running);
+    const dice = this.random();
+    if (dice < 0.35) this.ask();
+    else if (dice < 0.55) clock.now += this.pick([1, 400, 1_000, 2_500]);
+    else if (dice < 0.62) this.change();
+    else if (dice < 0.66) this.pick(this.asked)?.call.leave();
+    else if (one?.begunAt === undefined) one?.begin();
+    else if (dice < 0.95) one.finish(this.pick([0, 0, 0, 5_000, 20_000]));
+    else this.fail(one);
+    await settle();
+    this.check();
+  }
+
+  fail(one: Pending): void {
+    // Which entry it is for is not visible here, so nothing but a sole flight is judged.
+    const waiting = this.asked.filter(({ call }) => call.endedAt === undefined);
+    one.fail();
+    const names = new Set(waiting.map(({ name }) => name));
+    if (this.pipeline.pending.size > 0 || names.size !== 1) return;
+    for (const name of names) this.failedSince.set(name, one.startedAt);
+  }
+
+  check(): void {
+    const { clock, answers } = this.pipeline;
+    expect(answers.bytes).toBeLessThanOrEqual(65_536);
+    for (const [index, { call, expected, rules, notBefore }] of [...this.asked.entries()].reverse()) {
+      if (call.endedAt === undefined) continue;
+      this.asked.splice(index, 1);
+      if (call.err !== undefined) continue;
+      const { at, ...told } = JSON.parse(call.answer) as Told;
+      expect(told).toEqual(expected);
+      const age = clock.now - at;
+      const isOwn = at >= call.startedAt;
+      if (!isOwn && age > rules.ageMsMax)
+        throw new Error(`An answer left that was ${age} ms old, and ${rules.ageMsMax} are allowed.`);
+      expect(at).toBeGreaterThanOrEqual(notBefore);
+      if (call.info?.ageMs !== undefined) expect(call.info.ageMs).toBeGreaterThanOrEqual(age);
+      if (call.info !== undefined) this.outcomes.add(call.info.outcome);
+    }
+  }
+}
+
+test(`holds in ${interleavings} interleavings`, { timeout: scaled(20_000, 1_200_000) }, async () => {
+  const outcomes = new Set<number>();
+  for (let seed = 1; seed <= interleavings; seed++) {
+    const world = new World(seed);
+    try {
+      for (let step = 0; step < steps; step++) await world.step();
+      for (const one of world.pipeline.pending) one.fail();
+      await settle();
+    } catch (err) {
+      throw new Error(`Seed ${seed}: ${(err as Error).message}`, { cause: err });
+    }
+    for (const outcome of world.outcomes) outcomes.add(outcome);
+  }
+  const { OUTCOME_HIT, OUTCOME_STALE, OUTCOME_MISS, OUTCOME_COLLAPSED, OUTCOME_UNCACHEABLE } = Outcome;
+  expect([...outcomes].sort()).toEqual([
+    OUTCOME_HIT,
+    OUTCOME_STALE,
+    OUTCOME_MISS,
+    OUTCOME_COLLAPSED,
+    OUTCOME_UNCACHEABLE,
+  ]);
+});

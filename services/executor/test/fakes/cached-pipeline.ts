@@ -1,0 +1,185 @@
+/** The pipeline with a result cache over a database whose statements begin and end when the test says so. */
+
+import { Rerouted } from '@datahub/executor-session/executor';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type CacheInfo, type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import { Deadlines } from '@datahub/service-kit/call/deadlines';
+import { HubError } from '@datahub/service-kit/call/error';
+import { AnswerStore } from '../../src/cache/answer-store.ts';
+import type { QueryDefinition } from '../../src/definitions/definition.ts';
+import type { Connection, Outcome, Statement } from '../../src/engine.ts';
+import { createExecute } from '../../src/execution/execute.ts';
+import type { ResponseOptions, ResponseWriter } from '../../src/execution/execution.ts';
+import { compileQuery } from '../../src/execution/prepare.ts';
+import type { Pool } from '../../src/pool/pool.ts';
+import type { RowSink } from '../../src/row-sink.ts';
+
+/** A statement on its way: `begin` gives it a connection, and its answer is what `answerOf` says at that time. */
+export interface Pending {
+  startedAt: number;
+  begunAt: number | undefined;
+  begin(): void;
+  finish(bytes?: number): void;
+  fail(): void;
+}
+
+export interface Call {
+  answer: string;
+  info: CacheInfo | undefined;
+  startedAt: number;
+  endedAt: number | undefined;
+  err: unknown;
+  settled: Promise<void>;
+  leave(): void;
+}
+
+export interface CachedPipelineOptions {
+  definitionOf(queryId: string): QueryDefinition;
+  /** Describes a statement as its database would answer it now. */
+  answerOf(statement: Statement, source: QueryDefinition['source'], now: number): string;
+  bytesMax: number;
+}
+
+export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: CachedPipelineOptions) {
+  const clock = { now: 0 };
+  const now = () => clock.now;
+  const pending = new Set<Pending>();
+  const answers = new AnswerStore({ bytesMax });
+
+  const execute = createExecute({
+    definitions: {
+      cached: (queryId) => definitionOf(queryId),
+      query: async (queryId) => definitionOf(queryId),
+    },
+    pools: {
+      pool: (source: QueryDefinition['source']) =>
+        poolOf(source, { now, pending, answerOf }) as unknown as Pool,
+    },
+    compile: compileQuery,
+    createWriter,
+    limits: { statementTimeoutMs: 30_000, rowsMax: 0 },
+    answers,
+    events: { executed: () => {}, failed: () => {}, answered: () => {} },
+    now,
+    deadlines: new Deadlines(),
+  });
+
+  const call = (principal: Principal, request: Partial<ExecuteRequest> & { queryId: string }): Call => {
+    const stop = new CallStop();
+    const made: Call = {
+      answer: '',
+      info: undefined,
+      startedAt: now(),
+      endedAt: undefined,
+      err: undefined,
+      settled: Promise.resolve(),
+      leave: () => stop.abort(new HubError('CANCELLED', 'left')),
+    };
+    const ctx = { principal, requestId: 'r', deadlineAt: now() + 60_000, signal: stop };
+    made.settled = execute({ contextJson: '{}', format: Format.FORMAT_JSON, ...request }, ctx, {
+      chunk: (bytes) => {
+        made.answer += bytes;
+        return true;
+      },
+      onDrain: () => {},
+      cached: (info) => {
+        made.info = info;
+      },
+    }).catch((err) => {
+      made.err = err instanceof Rerouted ? 'rerouted' : err;
+    });
+    void made.settled.then(() => {
+      made.endedAt = now();
+    });
+    return made;
+  };
+  return { clock, pending, answers, call };
+}
+
+interface Database extends Pick<CachedPipelineOptions, 'answerOf'> {
+  now: () => number;
+  pending: Set<Pending>;
+}
+
+/** Gives a connection when the test says so. */
+function poolOf(source: QueryDefinition['source'], database: Database) {
+  const { now, pending } = database;
+  return {
+    tryAcquire: () => undefined,
+    acquire: ({ signal }: { signal: CallStop }) => {
+      const startedAt = now();
+      return new Promise((resolve, reject) => {
+        const entry: Pending = {
+          startedAt,
+          begunAt: undefined,
+          begin: () => {
+            entry.begunAt = now();
+            signal.removeEventListener('abort', onAbort);
+            resolve({ uses: 1, connection: connectionOf(entry, source, database) });
+          },
+          finish: () => {},
+          fail: () => {
+            pending.delete(entry);
+            reject(new HubError('SOURCE_BUSY', 'busy'));
+          },
+        };
+        const onAbort = () => {
+          pending.delete(entry);
+          reject(new HubError('CANCELLED', 'left the queue'));
+        };
+        signal.addEventListener('abort', onAbort);
+        pending.add(entry);
+      });
+    },
+    release: () => {},
+    closeIdle: () => {},
+  };
+}
+
+function connectionOf(
+  entry: Pending,
+  source: QueryDefinition['source'],
+  { now, pending, answerOf }: Database,
+): Partial<Connection> {
+  let stop: (err: HubError) => void = () => {};
+  return {
+    run: (statement, sink) =>
+      new Promise<Outcome>((resolve, reject) => {
+        stop = (err) => {
+          pending.delete(entry);
+          reject(err);
+        };
+        const text = answerOf(statement, source, now());
+        entry.finish = (bytes = 0) => {
+          pending.delete(entry);
+          sink.row(Buffer.from(text.padEnd(bytes)), new Int32Array());
+          resolve({ hasRows: true, rowCount: 1, truncated: false });
+        };
+        entry.fail = () => stop(new HubError('SQL_REJECTED', 'no'));
+      }),
+    cancel: async () => stop(new HubError('CANCELLED', 'cancelled')),
+    close: () => {},
+  };
+}
+
+function createWriter({ reply }: ResponseOptions): ResponseWriter {
+  const rows: Buffer[] = [];
+  const sink: Omit<RowSink, 'format' | 'numbers' | 'full'> = {
+    begin: () => {},
+    row: (source) => void rows.push(source),
+    document: () => {},
+    onDrain: () => {},
+  };
+  return {
+    ...sink,
+    format: 'json',
+    numbers: 'auto',
+    full: false,
+    abandon: () => {},
+    finish: () => void reply.chunk(Buffer.concat(rows), true),
+  };
+}
+
+/** Lets all promises settle that can. */
+export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -1,0 +1,98 @@
+/**
+ * The result cache in HTTP: what a request asks of it, and the headers of its answer. RFC 9110, 8.8.3 and 13.1.2 (ETags),
+ * RFC 9111 (caching), RFC 5861 (stale-while-revalidate), RFC 9211 (Cache-Status).
+ */
+
+import {
+  type CacheInfo,
+  type CacheRequest,
+  CacheInfo_Outcome as Outcome,
+} from '@datahub/proto/executor/v1/executor';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { addVary, type Compression } from './compression.ts';
+
+/** Undefined if the request has nothing to say to the cache. */
+export function readCacheRequest(
+  { headers, method }: FastifyRequest,
+  coding: string | undefined,
+): CacheRequest | undefined {
+  const control = headers['cache-control'];
+  // On a POST it would be a condition of a change.
+  const condition = method === 'POST' ? undefined : headers['if-none-match'];
+  if (control === undefined && condition === undefined) return undefined;
+  const bypass = control !== undefined && /(?:^|,)[ \t]*no-(?:cache|store)[ \t]*(?:,|$)/i.test(control);
+  return {
+    bypass,
+    anyEtag: condition?.trim() === '*',
+    etags: condition === undefined ? [] : readTags(condition, coding).map(({ etag }) => etag),
+  };
+}
+
+/** The tag as the executor made it, and as the client has it. */
+interface Tag {
+  etag: string;
+  sent: string;
+}
+
+/** `W/` is ignored: the condition compares weakly. */
+const tag = /(?:W\/)?("([\x21\x23-\x7e]*)")/g;
+const executorTag = /^([0-9a-f]{32})(?:-(\w+))?$/;
+
+/** Those of the plain answer, and of the answer in the coding that this request would get. */
+function readTags(condition: string, coding: string | undefined): Tag[] {
+  const tags: Tag[] = [];
+  for (const [, sent = '', text = ''] of condition.matchAll(tag)) {
+    const [, etag, suffix] = executorTag.exec(text) ?? [];
+    if (etag !== undefined && (suffix === undefined || suffix === coding)) tags.push({ etag, sent });
+  }
+  return tags;
+}
+
+/** The ETag of the answer that the client has already. */
+export function unchangedTag({ headers }: FastifyRequest, info: CacheInfo, coding: string | undefined) {
+  const known = readTags(headers['if-none-match'] ?? '', coding).find(({ etag }) => etag === info.etag);
+  return known?.sent ?? `"${info.etag}${coding === undefined ? '' : `-${coding}`}"`;
+}
+
+/** A POST has no headers for caches on the way, which do not store its answer. */
+export function setCacheHeaders(request: FastifyRequest, reply: FastifyReply, info: CacheInfo): void {
+  reply.header('cache-status', toCacheStatus(info));
+  if (request.method === 'POST') return;
+  const { maxAgeS, staleS, ageMs, etag } = info;
+  const stale = staleS > 0 ? `, stale-while-revalidate=${staleS}` : '';
+  reply.header('cache-control', `private, max-age=${maxAgeS}${stale}`);
+  if (ageMs !== undefined) reply.header('age', toAgeS(ageMs));
+  if (etag !== undefined) reply.header('etag', `"${etag}"`);
+  for (const name of ['x-service-api-key', 'origin']) addVary(reply, name);
+}
+
+/** The headers for HEAD: an answer that would be compressed has another length and ETag. */
+export function setHeadHeaders(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { info, compression }: { info: CacheInfo; compression: Compression },
+): void {
+  setCacheHeaders(request, reply, info);
+  addVary(reply, 'accept-encoding');
+  if (info.etag === undefined || info.bytes === undefined) return;
+  const coding = compression.codingOf(request, info.bytes);
+  if (coding === undefined) reply.header('content-length', info.bytes);
+  else reply.header('etag', `"${info.etag}-${coding}"`);
+}
+
+const toAgeS = (ageMs: number): number => Math.ceil(ageMs / 1_000);
+
+function toCacheStatus({ outcome, maxAgeS, ageMs = 0, etag }: CacheInfo): string {
+  const ttl = `ttl=${maxAgeS - toAgeS(ageMs)}`;
+  switch (outcome) {
+    case Outcome.OUTCOME_HIT:
+    case Outcome.OUTCOME_STALE:
+      return `data-hub; hit; ${ttl}`;
+    case Outcome.OUTCOME_COLLAPSED:
+      return `data-hub; fwd=miss; collapsed; ${ttl}`;
+    case Outcome.OUTCOME_BYPASS:
+      return 'data-hub; fwd=request';
+    default:
+      return etag === undefined ? 'data-hub; fwd=miss' : `data-hub; fwd=miss; stored; ${ttl}`;
+  }
+}
