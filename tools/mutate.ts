@@ -59,7 +59,7 @@ const groups: Record<string, Group> = {
     tests: ['packages/statement/test/**/*.test.ts'],
   },
   commands: {
-    files: ['packages/statement/src/mongodb/{command,extended-json,positions,template}.ts'],
+    files: ['packages/statement/src/mongodb/{command,command-walker,extended-json,template}.ts'],
     tests: ['packages/statement/test/mongodb/*.test.ts'],
   },
 };

@@ -1,4 +1,4 @@
-/** What PostgreSQL says → our errors. Its own words pass only where the statement's text caused them, without values. */
+/** Converts PostgreSQL's errors. Its message reaches the client only if the statement's text caused it, with values masked. */
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { NeverAnswered } from '../../engine.ts';
@@ -9,21 +9,21 @@ import { readFields } from './protocol.ts';
 interface Rule {
   code: ErrorCode;
   retryable: boolean;
-  /** Undefined: the database's words, masked. */
+  /** Undefined: the database's message, masked. */
   text?: string;
 }
 
-const tryAgain = 'The database could not finish the statement beside others. Try again.';
+const tryAgain = 'The statement conflicted with a concurrent one. Try again.';
 
 /**
- * By SQLSTATE, else by its class. Of a statement it never tells anything about the connection: SQL may raise any state,
- * and a server that ends a connection says so by ending it.
+ * By SQLSTATE, else by its class. An error during a statement says nothing about the connection, because SQL code can
+ * raise any state. A server that ends a connection closes it.
  */
 const statementRules: Record<string, Rule> = {
   '25006': {
     code: 'SQL_REJECTED',
     retryable: false,
-    text: 'The statement writes, but its command only reads. Write with a command that does, such as INSERT, UPDATE, DELETE or CALL: a SELECT never may, not in a function either.',
+    text: 'The statement writes, but its command only reads. Use a command that writes, such as INSERT, UPDATE, DELETE or CALL. A SELECT cannot write, not even in a function.',
   },
   '40001': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
   '40P01': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
@@ -31,15 +31,23 @@ const statementRules: Record<string, Rule> = {
   '23': { code: 'CONSTRAINT', retryable: false },
 };
 
-/** What the server itself says, outside of any code of the users. */
+/** Errors that the server itself raised, outside of user code. */
 const ownRules: Record<string, Rule> = {
   '57014': { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' },
-  '53': { code: 'SOURCE_BUSY', retryable: true, text: 'The database is short of resources.' },
+  '53': {
+    code: 'SOURCE_BUSY',
+    retryable: true,
+    text: 'The database has too few resources. Try again later.',
+  },
 };
 
-/** Before a log-in is done no code of the users has run. */
+/** No user code runs before the login is complete. */
 const logInRules: Record<string, Rule> = {
-  '53300': { code: 'SOURCE_BUSY', retryable: true, text: 'The database takes no more connections.' },
+  '53300': {
+    code: 'SOURCE_BUSY',
+    retryable: true,
+    text: 'The database has no free connections. Try again later.',
+  },
   '57P03': { code: 'SOURCE_UNREACHABLE', retryable: true, text: 'The source cannot be reached.' },
   '3D000': { code: 'SOURCE_AUTH', retryable: false, text: logInRefused },
   '28': { code: 'SOURCE_AUTH', retryable: false, text: logInRefused },
@@ -62,20 +70,20 @@ export function toHubError(body: Buffer, statement: string | undefined): HubErro
   });
 }
 
-/** The server's function that stops a statement. */
+/** The server's function that cancels a statement. */
 const stopRoutine = 'ProcessInterrupts';
 
 /**
- * True where the server says it of itself. Within a function, a trigger or another server the error has a context, and
- * what stops a statement is one routine, in a function or not.
+ * True if the server itself raised the error. An error in a function, a trigger or a foreign server has a context (field
+ * W). A cancellation comes from one routine, whether in a function or not.
  */
 function isOwn(fields: ReadonlyMap<string, string>): boolean {
   return fields.get('C') === '57014' ? fields.get('R') === stopRoutine : !fields.has('W');
 }
 
 /**
- * What an error says of the plan that a prepared statement had: `refused` when the statement was sent back before it
- * ran; `doubtful` when code of the users may have raised it, so that nothing may be repeated.
+ * What an error says about a prepared statement: `refused` if the server rejected it before it ran; `doubtful` if user
+ * code may have raised the error, so nothing may be repeated.
  */
 export function stalenessOf(body: Buffer, name: string): 'refused' | 'doubtful' | undefined {
   const fields = readFields(body);
@@ -86,19 +94,19 @@ export function stalenessOf(body: Buffer, name: string): 'refused' | 'doubtful' 
   return isGone || routine === 'RevalidateCachedQuery' ? 'refused' : 'doubtful';
 }
 
-/** True when the server itself refuses to write, as a standby does. Code of the users may raise the same state. */
+/** True if the server itself is read-only, such as a standby. User code can raise the same state. */
 export function isReadOnlyServer(body: Buffer): boolean {
   const fields = readFields(body);
   return fields.get('C') === '25006' && !fields.has('W');
 }
 
-/** True when there is no such prepared statement. */
+/** True if there is no such prepared statement. */
 export const isGone = (body: Buffer): boolean => readFields(body).get('C') === '26000';
 
-/** Quoted names are the statement's own; what stands in quotes after a colon is a value. */
+/** Quoted names come from the statement. A quoted text after a colon is a value. */
 function mask(message: string): string {
   const [line = ''] = message.split('\n');
-  return `The database refuses the statement: ${line
+  return `The database rejected the statement: ${line
     .replace(/: ".*$/s, '')
     .replace(/(value|string|input) ".*?"/g, '$1')
     .slice(0, 500)}.`;
@@ -114,9 +122,9 @@ function placeOf(statement: string | undefined, position: number): SqlFault {
 
 const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/;
 
-/** A failure while connecting, by what it is. */
+/** Converts a failure to connect. */
 export function toConnectError(err: unknown): HubError {
-  // Before the log-in is done nothing can have run.
+  // Nothing can have run before the login is complete.
   if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
   const { code = '' } = (err ?? {}) as { code?: string };
   if (tlsCodes.test(code)) return tlsError(err);
@@ -127,33 +135,33 @@ export function toConnectError(err: unknown): HubError {
   });
 }
 
-/** The start-up was refused because of its `options`. */
+/** The server rejected the `options` of the startup message. */
 export class OptionsRefused extends HubError {
   constructor(cause: Error) {
-    const text = 'The source refuses settings of the session at the log-in.';
+    const text = 'The source rejects session settings in the startup message.';
     super('SOURCE_UNREACHABLE', text, { cause, stage: 'connect', retryable: false });
   }
 }
 
-/** PgBouncer, and RDS Proxy. */
+/** Messages of PgBouncer and RDS Proxy. */
 const optionsRefused = /unsupported startup parameter|support command-line options/i;
 
-/** Poolers give one state, that of a protocol error, for whatever is wrong with a log-in: their words tell. */
+/** Poolers report every login failure as a protocol error, so only the message tells them apart. */
 const poolerState = '08P01';
 const poolerRules: [RegExp, Rule | undefined][] = [
   [/password|authentication|no such (user|database)/i, logInRules['28']],
   [/no more connections/i, logInRules['53300']],
 ];
 
-/** What the server says at the log-in, in our own words: its own hold hosts and users. */
+/** Converts an error of the login. The server's message is not passed on, because it contains hosts and users. */
 export function logInError(body: Buffer): HubError {
   const fields = readFields(body);
   const [state = '', message = ''] = [fields.get('C'), fields.get('M')];
-  // A server may send anything for a state, and this goes into the log.
+  // A server can send any text as the state, and this text is logged.
   const code = /^[0-9A-Z]{5}$/.test(state) ? state : undefined;
   const options = { cause: Object.assign(new Error(`state ${state}`), { code }), stage: 'connect' as const };
   if (/no pg_hba.conf entry.*(no encryption|SSL off)/i.test(message)) {
-    const text = 'The source takes this log-in over TLS only. Set the mode to require.';
+    const text = 'The source accepts only TLS connections. Set tls.mode to require.';
     return new HubError('SOURCE_TLS', text, { ...options, retryable: false });
   }
   if (optionsRefused.test(message)) return new OptionsRefused(options.cause);
@@ -163,14 +171,14 @@ export function logInError(body: Buffer): HubError {
   return new HubError(rule.code, rule.text, { ...options, retryable: rule.retryable });
 }
 
-/** What a connection died of: what is said of it already, else that it broke. */
+/** Why a connection ended: the given error if it is already converted, else SOURCE_BROKEN. */
 export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
   if (cause instanceof HubError) return cause;
   if (unanswered) return new NeverAnswered(cause);
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
 }
 
-/** The prepared statement of a read was sent back before it ran. */
+/** The server rejected the prepared statement of a read before it ran. */
 export class RefusedPlan extends Error {
   readonly body: Buffer;
   constructor(body: Buffer) {

@@ -1,4 +1,4 @@
-/** The start-up of a session: who asks for which database, the password, and what the server tells of itself. */
+/** Starts a session: the startup message, authentication, and the parameters that the server reports. */
 
 import { createHash } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -12,16 +12,16 @@ export interface LogIn {
   user: string;
   password: string;
   database: string;
-  /** Settings of the session; absent for a server that refuses them here. */
+  /** Settings of the session; absent if the server rejects them in the startup message. */
   options?: string | undefined;
-  /** The server is proven to be the one that is meant: it may have the password itself. */
+  /** The server's certificate was verified, so it may get the password in clear text. */
   verified: boolean;
 }
 
 export interface Started {
   processId: number;
   secretKey: number;
-  /** What the server reports: `server_version`, `server_encoding`, … */
+  /** Parameters that the server reports: `server_version`, `server_encoding`, … */
   parameters: ReadonlyMap<string, string>;
 }
 
@@ -39,7 +39,7 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
   let bytesLeft = logInBytesMax;
   const onMessage = (type: number, source: Buffer, start: number, end: number) => {
     bytesLeft -= end - start;
-    if (bytesLeft < 0) throw new RangeError('The log-in is longer than any server makes it.');
+    if (bytesLeft < 0) throw new RangeError('The login messages of the server are too long.');
     const body = source.subarray(start, end);
     if (type === authentication) authenticate(body);
     else if (type === keyData) {
@@ -51,7 +51,7 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
     }
   };
   const { user, database, options } = settings;
-  // Nothing else, not even an application_name: PgBouncer leaves it on sessions that it shares with other applications.
+  // No other parameters, such as application_name: PgBouncer would leave them on connections that other applications share.
   const given: Record<string, string> = options === undefined ? {} : { options };
   const first = protocol.startUp({ user, database, ...given });
   const { error } = await wire.exchange(first, onMessage).catch((err: HubError) => {
@@ -61,7 +61,7 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
   return started;
 }
 
-/** Answers what the server asks for, one after the other. */
+/** Answers the authentication requests of the server in order. */
 function createAuthentication(wire: Wire, { user, password, verified }: LogIn): (body: Buffer) => void {
   let scram: Scram | undefined;
   let proven = true;
@@ -83,7 +83,8 @@ function createAuthentication(wire: Wire, { user, password, verified }: LogIn): 
         proven = false;
         return wire.send(protocol.saslStart(scramMechanism, scram.first));
       case kinds.saslContinue:
-        if (scram === undefined) throw unknownLogIn('SCRAM goes on that has not begun');
+        if (scram === undefined)
+          throw unknownLogIn('the server continues a SCRAM exchange that was not started');
         scram.answer(rest.toString('utf8')).then(
           (text) => wire.send(protocol.saslAnswer(text)),
           (err) => wire.close(err),
@@ -102,11 +103,11 @@ function createAuthentication(wire: Wire, { user, password, verified }: LogIn): 
 const md5 = (...parts: (string | Buffer)[]) =>
   parts.reduce((hash, part) => hash.update(part), createHash('md5')).digest('hex');
 
-/** A password in clear text goes only to a server whose certificate was checked. */
+/** The password is sent in clear text only to a server whose certificate was verified. */
 function clearTextError(): HubError {
   return new HubError(
     'SOURCE_AUTH',
-    'The source asks for the password in clear text, which needs TLS in the mode verify-full.',
+    'The source requires the password in clear text. The hub sends it only with the TLS mode verify-full.',
     { stage: 'connect', retryable: false },
   );
 }
@@ -114,7 +115,7 @@ function clearTextError(): HubError {
 function unknownLogIn(why: string): HubError {
   return new HubError(
     'SOURCE_AUTH',
-    'The source asks for a log-in that the hub does not know. Give its user a password with scram-sha-256.',
+    'The source requires an authentication method that the hub does not support. Set a password with scram-sha-256 for its user.',
     { cause: new Error(why), stage: 'connect', retryable: false },
   );
 }

@@ -1,4 +1,4 @@
-/** Reads the response to an execution: rows into the sink, the count of what was done, and what went wrong on the way. */
+/** Reads the response to an execution: passes rows to the sink, and collects the affected count and errors. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Outcome } from '../../engine.ts';
@@ -10,14 +10,14 @@ import { checked, encoderOf, isJson, type ServerType, typeName } from './values.
 export interface ResultOptions {
   prepared: Prepared;
   sink: RowSink;
-  /** Filled as the response is read. */
+  /** Filled while the response is read. */
   outcome: Outcome;
   serverTypes: ReadonlyMap<number, ServerType>;
-  /** False where texts may be no UTF-8. */
+  /** False if the database may contain text that is not valid UTF-8. */
   checksTexts: boolean;
-  /** Commands that complete before the statement’s own. */
+  /** The number of commands that complete before the statement itself. */
   commandsBefore: number;
-  /** What commands must complete as, by their place counted from the statement's own, which is 0. */
+  /** The expected command tags, by position relative to the statement, which has position 0. */
   tags: Readonly<Record<number, string>>;
   rowsMax: number | undefined;
   discarding: () => boolean;
@@ -32,17 +32,17 @@ const portalSuspended = code('s');
 const bindComplete = code('2');
 const rowDescription = code('T');
 
-/** A class, because one is made for every execution: closures and accessors of its own would cost each a third more. */
+/** A class, because every execution creates one: closures and accessors per object would cost a third more. */
 export class ResultReader {
-  /** True once the sink was told its columns. */
+  /** True after the sink got the columns. */
   begun = false;
-  /** True once the server took the statement and its values: from then on it may have run. */
+  /** True after the server accepted the statement and its values: it may have run from then on. */
   bound = false;
-  /** True when its columns are no longer those that it was prepared with. */
+  /** True if the columns are no longer those of the prepared statement. */
   isOutdated = false;
-  /** Tags that are still to be seen. */
+  /** Expected tags that have not arrived yet. */
   tagsMissing: number;
-  /** Why a row could not be written; the rows after it were left. */
+  /** Why a row could not be written. Later rows were skipped. */
   failure: unknown;
   readonly #options: ResultOptions;
   #prepared: Prepared;
@@ -62,7 +62,7 @@ export class ResultReader {
     this.#completed = -options.commandsBefore;
   }
 
-  /** True once the last of the commands with a tag completed. */
+  /** True after the last command with an expected tag completed. */
   get isOver(): boolean {
     return this.#completed > this.#lastTag;
   }
@@ -74,7 +74,7 @@ export class ResultReader {
     } else if (type === commandComplete || type === portalSuspended) {
       if (this.#completed === 0) {
         this.#begin();
-        // Rows are what is held back, and there are no more.
+        // Only rows are held back, and no more follow.
         this.#options.resume();
       }
       if (type === commandComplete) this.#complete(source.toString('latin1', start, end - 1));
@@ -92,7 +92,7 @@ export class ResultReader {
     if (this.#completed === 0) outcome.affectedRows = affectedBy(tag);
   }
 
-  /** A table may have changed since the statement was prepared, and with it the columns. */
+  /** The table, and so the columns, may have changed since the statement was prepared. */
   #describe(body: Buffer): void {
     const fields = readRowDescription(body);
     if (isDeepStrictEqual(fields, this.#prepared.fields)) return;
@@ -115,7 +115,7 @@ export class ResultReader {
     outcome.rowCount++;
     if (this.failure !== undefined || discarding()) return;
     if (findFields(source, start, this.#offsets) > end)
-      throw new RangeError('A row is shorter than its fields.');
+      throw new RangeError('A row message is shorter than its fields.');
     try {
       sink.row(source, this.#offsets);
     } catch (err) {
@@ -148,7 +148,7 @@ function toColumns(
   });
 }
 
-/** The number of fields, then each with its length before it; -1 for NULL. Gives where the last one ends. */
+/** Skips the fields of a row: their number, then each with its length in front (-1 for NULL). Returns the end of the last one. */
 function findFields(source: Buffer, start: number, offsets: Int32Array): number {
   let at = start + 2;
   for (let i = 0; i < offsets.length; i += 2) {
@@ -161,7 +161,7 @@ function findFields(source: Buffer, start: number, offsets: Int32Array): number 
   return at;
 }
 
-/** The number at the end of a command's tag; none where it counts nothing. */
+/** The count at the end of a command tag; undefined if the tag has none. */
 function affectedBy(tag: string): number {
   return Number(/ (\d+)$/.exec(tag)?.[1] ?? 0);
 }

@@ -1,4 +1,4 @@
-/** PostgreSQL's text forms → JSON bytes, by type. */
+/** Converts PostgreSQL's text format of each type to JSON bytes. */
 
 import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -24,7 +24,7 @@ interface Type {
 
 const writeTruth: FieldEncoder = (out, source, start) => writeBoolean(out, source[start] === 0x74);
 
-/** Shortest digits that read back, as the server writes them; NaN and the infinities are no JSON numbers. */
+/** The server writes the shortest digits that round-trip. NaN and the infinities become strings, because JSON has no such numbers. */
 const writeFloat: FieldEncoder = (out, source, start, end) => {
   const last = source[end - 1] as number;
   const isNumber = last >= 0x30 && last <= 0x39;
@@ -45,12 +45,12 @@ const dash = 0x2d;
 const point = 0x2e;
 const space = 0x20;
 const zero = 0x30;
-/** `2026-11-20 13:04:05`, without the digits of the year. */
+/** Matches `2026-11-20 13:04:05` after the year. */
 const afterYearBytes = 15;
 
-/** ISO 8601 with at least milliseconds; infinity and years before Christ stay as the database writes them. */
+/** ISO 8601 with at least milliseconds. Infinity and years BC stay in the database's format. */
 function timestampEncoder(zone: string): FieldEncoder {
-  // The session's zone is UTC: an instant ends with +00.
+  // The session's time zone is UTC, so a timestamptz ends with +00.
   const tailBytes = zone === '' ? 0 : 3;
   return (out, source, start, end) => {
     let year = start + 4;
@@ -115,17 +115,17 @@ const types: Record<number, Type & { array?: number }> = {
 const quotedNumbers: Record<number, FieldEncoder> = { 20: writeQuoted, 1700: writeQuoted };
 const elementOf = new Map(Object.entries(types).map(([id, { array }]) => [array, Number(id)]));
 
-/** True for types that are known without asking the server. */
+/** True for built-in types, which need no catalog query. */
 export function isKnownType(typeId: number): boolean {
   return types[typeId] !== undefined || elementOf.has(typeId);
 }
 
-/** What the server says of types that are not built in: enums, composites, their arrays. */
+/** What the server's catalog has about types that are not built in: enums, composites, and arrays of them. */
 export interface ServerType {
   name: string;
-  /** The type of the elements, if it is an array. */
+  /** The element type of an array. */
   elementId: number | undefined;
-  /** The type beneath, if it is a domain; the server names it itself but for elements of arrays. */
+  /** The base type of a domain. The server resolves it itself, except for array elements. */
   baseId: number | undefined;
 }
 
@@ -150,11 +150,11 @@ export function encoderOf(typeId: number, options: TypeOptions): FieldEncoder {
   const own = options.serverTypes.get(typeId);
   if (own?.baseId !== undefined) return encoderOf(own.baseId, options);
   const element = elementOf.get(typeId) ?? own?.elementId;
-  // Composites, ranges, enums and types of extensions are their text.
+  // Composites, ranges, enums and extension types are written as their text format.
   return element === undefined ? writeString : createArrayEncoder(encoderOf(element, options));
 }
 
-/** For databases that do not check their texts. JSON is UTF-8: other bytes fail the answer, rather than being changed in silence. */
+/** For databases that do not validate text. JSON is UTF-8, so invalid bytes fail the execution instead of being replaced silently. */
 export function checked(encode: FieldEncoder): FieldEncoder {
   return (out, source, start, end) => {
     if (isUtf8(source.subarray(start, end))) encode(out, source, start, end);
@@ -165,7 +165,7 @@ export function checked(encode: FieldEncoder): FieldEncoder {
 const notUtf8 =
   "A text of the answer is not UTF-8, and the database’s encoding SQL_ASCII does not tell what it is. Say so in the statement, as in convert_from(convert(convert_to(name, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII').";
 
-/** True for documents, whose strings keep their quotes wherever they go. */
+/** True for JSON types: their strings keep their quotes. */
 export function isJson(typeId: number): boolean {
   return typeId === 114 || typeId === 3802;
 }
@@ -177,13 +177,13 @@ const backslash = 0x5c;
 const equals = 0x3d;
 const bounds = 0x5b;
 
-/** `{1,NULL,{2}}`, perhaps with bounds before it as in `[0:1]={1,2}`. */
+/** Parses `{1,NULL,{2}}`, optionally with bounds in front, as in `[0:1]={1,2}`. */
 function createArrayEncoder(element: FieldEncoder): FieldEncoder {
   return (out, source, start, end) => {
     let at = start;
     if (source[at] === bounds) at = source.indexOf(equals, at) + 1;
     else if (source[at] !== open) {
-      // Vectors of the system's own tables call themselves arrays and are written without braces.
+      // int2vector and oidvector are arrays in the catalog, but their text format has no braces.
       writeString(out, source, start, end);
       return;
     }
@@ -191,7 +191,7 @@ function createArrayEncoder(element: FieldEncoder): FieldEncoder {
   };
 }
 
-/** Writes what stands at `at` and returns where the next token starts. */
+/** Writes the element at `at` and returns the position of the next token. */
 function writeToken(
   out: ByteWriter,
   source: Buffer,
