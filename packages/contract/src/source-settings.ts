@@ -1,4 +1,6 @@
-/** Values that the connection settings of a source can take. */
+/** The connection settings of a source: values they can take, and which engines have those about servers. */
+
+import type { EngineName } from './engines.ts';
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;
 export type TlsMode = (typeof tlsModes)[number];
@@ -31,3 +33,38 @@ export type ReadPreferenceName = (typeof readPreferences)[number];
 /** How the hub logs in at MongoDB. Without one the client and the server negotiate a SCRAM mechanism. */
 export const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'] as const;
 export type AuthMechanism = (typeof authMechanisms)[number];
+
+interface ServerSettingRow {
+  /** `text` includes the names of choices. */
+  kind: 'text' | 'flag' | 'hosts';
+  /** The engines that have the setting. */
+  engines: readonly EngineName[];
+}
+
+/** The settings that name a source's servers and say how the hub selects one, logs in and shares connections. */
+export const serverSettings = {
+  /** The database that stores the user. Accepted for every engine, used by MongoDB. */
+  authSource: { kind: 'text', engines: ['mongodb'] },
+  /** Further servers beside `host`. */
+  hosts: { kind: 'hosts', engines: ['postgres', 'mongodb'] },
+  srv: { kind: 'flag', engines: ['mongodb'] },
+  replicaSet: { kind: 'text', engines: ['mongodb'] },
+  readPreference: { kind: 'text', engines: ['mongodb'] },
+  authMechanism: { kind: 'text', engines: ['mongodb'] },
+  pooling: { kind: 'text', engines: ['postgres'] },
+  targetSessionAttrs: { kind: 'text', engines: ['postgres'] },
+} as const satisfies Record<string, ServerSettingRow>;
+
+type Table = typeof serverSettings;
+export type ServerSetting = keyof Table;
+export type TextServerSetting = {
+  [S in ServerSetting]: Table[S]['kind'] extends 'text' ? S : never;
+}[ServerSetting];
+
+export const serverSettingNames = Object.keys(serverSettings) as ServerSetting[];
+export const textServerSettings = serverSettingNames.filter(
+  (name): name is TextServerSetting => serverSettings[name].kind === 'text',
+);
+
+export const hasServerSetting = (engine: string, name: ServerSetting): boolean =>
+  serverSettings[name].engines.some((one) => one === engine);

@@ -3,6 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { queryLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
+import { declarableTypes } from '@datahub/contract/variable-types';
 import type { CachePolicy, Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
@@ -10,20 +11,6 @@ import { type Checker, createChecker } from './check.ts';
 import type { CacheDoc, QueryDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 
-export const variableTypes = [
-  'string',
-  'integer',
-  'bigint',
-  'number',
-  'decimal',
-  'boolean',
-  'date',
-  'timestamp',
-  'uuid',
-  'json',
-] as const;
-
-const allowedTypes = variableTypes.flatMap((type) => [type, `${type}[]`]);
 const { textLength, commandLength, variableNameLength } = queryLimits;
 const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
@@ -146,7 +133,7 @@ function checkVariables(check: Checker, path: FieldPath, variables: Variable[]):
     }
     if (seen.has(variable.key)) check.fault([...at, 'key'], 'is already the key of another variable');
     seen.add(variable.key);
-    if (variable.type !== undefined) check.oneOf([...at, 'type'], variable.type, allowedTypes);
+    if (variable.type !== undefined) check.oneOf([...at, 'type'], variable.type, declarableTypes);
     const hasValue = parseJson(variable.valueJson ?? 'null') !== undefined;
     if (!hasValue) check.fault([...at, 'value'], 'must be JSON');
     const hasEnum = Array.isArray(parseJson(variable.enumJson ?? '[]'));

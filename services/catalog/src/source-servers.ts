@@ -5,8 +5,12 @@ import type { EngineName } from '@datahub/contract/engines';
 import { sourceLimits } from '@datahub/contract/limits';
 import {
   authMechanisms,
+  hasServerSetting,
   poolings,
   readPreferences,
+  type ServerSetting,
+  serverSettingNames,
+  serverSettings,
   type TlsMode,
   targetSessionAttrs,
 } from '@datahub/contract/source-settings';
@@ -15,17 +19,7 @@ import type { ConnectionSettings, Host } from '@datahub/proto/catalog/v1/catalog
 import type { Checker } from './check.ts';
 import type { SourceDoc } from './documents.ts';
 
-const serverMembers = [
-  'authSource',
-  'hosts',
-  'srv',
-  'replicaSet',
-  'readPreference',
-  'authMechanism',
-  'pooling',
-  'targetSessionAttrs',
-] as const;
-export type ServerSettings = Pick<SourceDoc, (typeof serverMembers)[number]>;
+export type ServerSettings = Pick<SourceDoc, ServerSetting>;
 
 const { hosts: hostCount, hostLength, port, replicaSetLength, authSourceLength } = sourceLimits;
 const hostShape = new RegExp(`^[\\p{L}\\p{N}._%-]{${hostLength.min},${hostLength.max}}$`, 'u');
@@ -43,13 +37,13 @@ const pathOf = (...names: (string | number)[]): FieldPath => ['connectionSetting
 /** The source without these settings, so that a change can remove one. */
 export function withoutServers(source: SourceDoc): Omit<SourceDoc, keyof ServerSettings> {
   const without = { ...source };
-  for (const name of serverMembers) delete without[name];
+  for (const name of serverSettingNames) delete without[name];
   return without;
 }
 
 /** The settings as one string to compare. */
 export const serversText = (source: ServerSettings) =>
-  JSON.stringify(serverMembers.map((name) => source[name]));
+  JSON.stringify(serverSettingNames.map((name) => source[name]));
 
 /** True if the secrets would be sent to other servers than before, or by another mechanism. */
 export const isElsewhere = (before: ServerSettings, after: ServerSettings) =>
@@ -72,16 +66,6 @@ export function checkHost(check: Checker, text: string, path: FieldPath): string
   return host;
 }
 
-/** The engines that have a setting; the others refuse it. */
-const enginesOf: Record<Exclude<(typeof serverMembers)[number], 'authSource'>, readonly EngineName[]> = {
-  hosts: ['postgres', 'mongodb'],
-  srv: ['mongodb'],
-  replicaSet: ['mongodb'],
-  readPreference: ['mongodb'],
-  authMechanism: ['mongodb'],
-  pooling: ['postgres'],
-  targetSessionAttrs: ['postgres'],
-};
 const engineNames: Partial<Record<EngineName, string>> = { postgres: 'PostgreSQL', mongodb: 'MongoDB' };
 
 /** An empty list, false or an empty string removes a setting; an absent one leaves it unchanged. */
@@ -93,11 +77,11 @@ export function checkServers(
   const servers: ServerSettings =
     authSource === '' ? {} : { authSource: check.text(pathOf('authSource'), authSource, authSourceLength) };
   const given = { ...settings, hosts: settings.hosts?.hosts };
-  const effective = <N extends keyof typeof enginesOf>(name: N): ServerSettings[N] => {
-    const usable = enginesOf[name].includes(engine);
+  const effective = <N extends Exclude<ServerSetting, 'authSource'>>(name: N): ServerSettings[N] => {
+    const usable = hasServerSetting(engine, name);
     const value = (given[name] ?? (usable ? current?.[name] : undefined)) as ServerSettings[N];
     const isSet = Array.isArray(value) ? value.length > 0 : Boolean(value);
-    if (isSet && !usable) check.fault(pathOf(name), onlyFor(enginesOf[name]));
+    if (isSet && !usable) check.fault(pathOf(name), onlyFor(serverSettings[name].engines));
     return isSet && usable ? value : undefined;
   };
   const oneOf = (name: keyof typeof choices) => {

@@ -5,7 +5,11 @@ import {
   authMechanisms,
   poolings,
   readPreferences,
+  type ServerSetting,
+  serverSettingNames,
+  type TextServerSetting,
   targetSessionAttrs,
+  textServerSettings,
   tlsModes,
 } from '@datahub/contract/source-settings';
 import type { ConnectionSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
@@ -15,6 +19,29 @@ const host = { type: 'string', minLength: limits.hostLength.min, maxLength: limi
 const port = { type: 'integer', minimum: limits.port.min, maximum: limits.port.max } as const;
 /** Null removes an optional setting. */
 const pem = { type: ['string', 'null'], maxLength: limits.pemLength.max } as const;
+
+const serverMembers = {
+  authSource: {
+    type: ['string', 'null'],
+    minLength: limits.authSourceLength.min,
+    maxLength: limits.authSourceLength.max,
+  },
+  hosts: orNull({
+    type: 'array',
+    maxItems: limits.hosts.max,
+    items: object({ host, port }, ['host', 'port']),
+  }),
+  srv: { type: ['boolean', 'null'] },
+  replicaSet: {
+    type: ['string', 'null'],
+    minLength: limits.replicaSetLength.min,
+    maxLength: limits.replicaSetLength.max,
+  },
+  readPreference: { type: ['string', 'null'], enum: [...readPreferences, null] },
+  authMechanism: { type: ['string', 'null'], enum: [...authMechanisms, null] },
+  pooling: { type: ['string', 'null'], enum: [...poolings, null] },
+  targetSessionAttrs: { type: ['string', 'null'], enum: [...targetSessionAttrs, null] },
+} as const satisfies Record<ServerSetting, object>;
 
 const members = {
   host,
@@ -53,26 +80,7 @@ const members = {
     minimum: limits.statementTimeoutMs.min,
     maximum: limits.statementTimeoutMs.max,
   },
-  authSource: {
-    type: ['string', 'null'],
-    minLength: limits.authSourceLength.min,
-    maxLength: limits.authSourceLength.max,
-  },
-  hosts: orNull({
-    type: 'array',
-    maxItems: limits.hosts.max,
-    items: object({ host, port }, ['host', 'port']),
-  }),
-  srv: { type: ['boolean', 'null'] },
-  replicaSet: {
-    type: ['string', 'null'],
-    minLength: limits.replicaSetLength.min,
-    maxLength: limits.replicaSetLength.max,
-  },
-  readPreference: { type: ['string', 'null'], enum: [...readPreferences, null] },
-  authMechanism: { type: ['string', 'null'], enum: [...authMechanisms, null] },
-  pooling: { type: ['string', 'null'], enum: [...poolings, null] },
-  targetSessionAttrs: { type: ['string', 'null'], enum: [...targetSessionAttrs, null] },
+  ...serverMembers,
 } as const;
 
 export const createSettings = object(members, ['host', 'port', 'database', 'user', 'password']);
@@ -80,6 +88,16 @@ export const updateSettings = object(members);
 
 const tls = answer({ mode: text, ca: text, cert: text, key: text }, ['ca', 'cert', 'key']);
 const pool = answer({ max: count, idleTimeoutMs: count }, ['max', 'idleTimeoutMs']);
+const serverAnswers = {
+  authSource: text,
+  hosts: list(answer({ host: text, port: count })),
+  srv: { type: 'boolean' },
+  replicaSet: text,
+  readPreference: text,
+  authMechanism: text,
+  pooling: text,
+  targetSessionAttrs: text,
+} as const satisfies Record<ServerSetting, object>;
 export const connectionSettings = answer(
   {
     host: text,
@@ -90,28 +108,9 @@ export const connectionSettings = answer(
     tls,
     pool,
     statementTimeoutMs: count,
-    authSource: text,
-    hosts: list(answer({ host: text, port: count })),
-    srv: { type: 'boolean' },
-    replicaSet: text,
-    readPreference: text,
-    authMechanism: text,
-    pooling: text,
-    targetSessionAttrs: text,
+    ...serverAnswers,
   },
-  [
-    'tls',
-    'pool',
-    'statementTimeoutMs',
-    'authSource',
-    'hosts',
-    'srv',
-    'replicaSet',
-    'readPreference',
-    'authMechanism',
-    'pooling',
-    'targetSessionAttrs',
-  ],
+  ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames],
 );
 
 type SettingsBody = FromSchema<typeof updateSettings>;
@@ -122,14 +121,6 @@ const removed = {
   tls: { mode: 'prefer', ca: null, cert: null, key: null },
   pool: { max: null, idleTimeoutMs: null },
 } as const;
-const texts = [
-  'authSource',
-  'replicaSet',
-  'readPreference',
-  'authMechanism',
-  'pooling',
-  'targetSessionAttrs',
-] as const;
 
 /** Settings for the catalog, which removes those that are 0, false or empty. A TLS object without a mode keeps the mode. */
 export function toSettings(body: SettingsBody): ConnectionSettings {
@@ -137,9 +128,9 @@ export function toSettings(body: SettingsBody): ConnectionSettings {
   const tls = body.tls === null ? removed.tls : body.tls;
   const pool = body.pool === null ? removed.pool : body.pool;
   return {
-    ...(rest as Omit<typeof rest, (typeof texts)[number]>),
+    ...(rest as Omit<typeof rest, TextServerSetting>),
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs: statementTimeoutMs ?? 0 }),
-    ...withDefaults<(typeof texts)[number], string>(body, [...texts], ''),
+    ...withDefaults<TextServerSetting, string>(body, textServerSettings, ''),
     ...(hosts === undefined ? {} : { hosts: { hosts: hosts ?? [] } }),
     ...(srv === undefined ? {} : { srv: srv ?? false }),
     tls: tls && { mode: tls.mode ?? '', ...withDefaults(tls, ['ca', 'cert', 'key'], '') },
@@ -173,7 +164,7 @@ export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson 
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
     ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
     ...(srv === undefined ? {} : { srv }),
-    ...withDefaults<(typeof texts)[number], string>(settings, [...texts], ''),
+    ...withDefaults<TextServerSetting, string>(settings, textServerSettings, ''),
   } as SettingsJson;
 }
 
