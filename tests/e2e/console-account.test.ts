@@ -60,7 +60,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByLabel('Label').fill('refund');
     await page.getByLabel('Text', { exact: true }).fill('I want my money back');
     await button('Train').first().click();
-    await page.getByText('Learnt an example').waitFor();
+    await page.getByText('Learned an example').waitFor();
     const lines = Array.from({ length: 1_200 }, (_, i) => `delivery,"where, is parcel ${i}"`);
     const file = {
       name: 'mail.csv',
@@ -68,8 +68,8 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
       buffer: Buffer.from(`label,text\n${lines.join('\n')}\n`),
     };
     await page.locator('input[type=file]').setInputFiles(file);
-    await button('Train 1,200 examples').click();
-    await page.getByText('1,200 of 1,200 learnt').waitFor({ timeout: 20_000 });
+    await button('Train with mail.csv').click();
+    await page.getByText('1,200 examples learned').waitFor({ timeout: 20_000 });
     await page.getByRole('tab', { name: 'Predict' }).click();
     await page.getByLabel('Text', { exact: true }).fill('where is it');
     await button('Predict').click();

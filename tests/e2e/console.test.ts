@@ -123,7 +123,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
   it('sends what is typed as its type, digit by digit', async () => {
     await open('typed');
     await run();
-    await page.getByText('A value is needed.').waitFor();
+    await page.getByText('A value is required.').waitFor();
     await page.getByLabel('big', { exact: true }).fill('12345678901234567890.10');
     await page.getByLabel('flag', { exact: true }).selectOption({ label: 'true' });
     await page.getByLabel('ids', { exact: true }).fill('1');

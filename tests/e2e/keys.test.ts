@@ -14,6 +14,16 @@ describe('a key that is made without scopes', () => {
   });
 });
 
+describe('the key of a request', () => {
+  it('has its id and scopes, and not what it pins', async () => {
+    const limits = { context: { tenant: 7 } };
+    const { key, keyId } = await newKey({ scopes: ['queries:read', 'ai:summarize'], limits });
+    const { status, body } = await api.get('/v1/keys/current', { key });
+    expect([status, body]).toEqual([200, { keyId, scopes: ['queries:read', 'ai:summarize'] }]);
+    expect((await api.get('/v1/keys/current', { key: 'dhk_unknown' })).body.code).toBe('KEY_INVALID');
+  });
+});
+
 describe('limits that could never match', () => {
   it.each([
     'https://*.shop.example',

@@ -1,6 +1,12 @@
 /** The console in a real Chromium. */
 
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
 import { findChromium } from '../../tools/databases/chromium.ts';
 import { api, database } from './hub.ts';
@@ -28,7 +34,12 @@ export interface Tab {
 
 export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Tab> {
   const context = await browser.newContext({ colorScheme: 'light', ...options });
-  const page = await context.newPage();
+  const tab = watch(await context.newPage());
+  await tab.page.goto(inject('hub').url);
+  return tab;
+}
+
+function watch(page: Page): Tab {
   // A step that waits longer has failed, and says which one it was.
   page.setDefaultTimeout(8_000);
   const tab: Tab = { page, complaints: [], strays: [] };
@@ -42,7 +53,6 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
     const url = request.url();
     if (!url.startsWith(inject('hub').url) && !/^(data|blob):/.test(url)) tab.strays.push(url);
   });
-  await page.goto(inject('hub').url);
   return tab;
 }
 
@@ -84,25 +94,39 @@ export const cells = (page: Page) =>
         .map((row) => [...row.querySelectorAll('.grid-cell:not([hidden])')].map((cell) => cell.textContent)),
     );
 
-/** A signed-in tab for each test, with a key of the whole account and a hub of the file's own. */
-export function useConsole(options: BrowserContextOptions = {}) {
+/** Runs in the page before its own scripts. Later the key stays away if the test signs out. */
+const keepKey = (key: string) => {
+  if (sessionStorage.getItem('test.signed-in') !== null) return;
+  sessionStorage.setItem('test.signed-in', '');
+  sessionStorage.setItem('datahub.key', key);
+};
+
+/**
+ * A signed-in tab for each test, with a key of the whole account and a hub of the file's own. The tabs share what the
+ * browser caches and compiles.
+ */
+export function useConsole() {
   const shared = { hubId: '', key: '', page: undefined as unknown as Page };
   let browser: Browser;
+  let context: BrowserContext;
   let tab: Tab;
   beforeAll(async () => {
     shared.hubId = (await api.ok(api.post('/v1/hubs', { label: 'console' }))).hubId;
     shared.key = await makeKey(['*'], {});
     browser = await openBrowser();
+    context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1280, height: 900 } });
+    await context.addInitScript(keepKey, shared.key);
   });
   afterAll(() => browser?.close());
   beforeEach(async () => {
-    tab = await openTab(browser, { viewport: { width: 1280, height: 900 }, ...options });
+    tab = watch(await context.newPage());
     shared.page = tab.page;
-    await signIn(tab.page, shared.key);
+    await tab.page.goto(inject('hub').url);
+    await tab.page.locator('.frame').waitFor();
   });
   afterEach(async () => {
     expect([tab.complaints, tab.strays]).toEqual([[], []]);
-    await tab.page.context().close();
+    await tab.page.close();
   });
   return {
     shared,

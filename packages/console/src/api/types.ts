@@ -1,5 +1,7 @@
 /** The shapes of the REST API that the console reads. */
 
+import type { TextServerSetting } from '@datahub/contract/source-settings';
+
 export interface Problem {
   status: number;
   code?: string;
@@ -69,7 +71,12 @@ export interface TlsSettings {
   key?: string | null;
 }
 
-export interface ConnectionSettings {
+export interface Host {
+  host: string;
+  port: number;
+}
+
+export interface ConnectionSettings extends Partial<Record<TextServerSetting, string>> {
   host: string;
   port: number;
   database: string;
@@ -78,7 +85,8 @@ export interface ConnectionSettings {
   tls?: TlsSettings;
   pool?: { max?: number; idleTimeoutMs?: number };
   statementTimeoutMs?: number;
-  authSource?: string;
+  hosts?: Host[];
+  srv?: boolean;
 }
 
 export interface Source {

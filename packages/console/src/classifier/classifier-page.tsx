@@ -2,9 +2,10 @@
 
 import { useState } from 'preact/hooks';
 import { call, callJson, part } from '../api/client.ts';
+import { may } from '../api/permissions.ts';
 import type { Classifier } from '../api/types.ts';
 import { FormDialog } from '../parts/dialog.tsx';
-import { count, counted, percent } from '../parts/format.ts';
+import { count, counted } from '../parts/format.ts';
 import { useLoad } from '../parts/load.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { notify } from '../parts/notice.tsx';
@@ -12,20 +13,15 @@ import { Loading, PageHead, Tabs } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { go, route } from '../shell/route.ts';
 import { hubId, loadClassifiers } from '../shell/workspace.ts';
+import { EvaluationView } from './evaluation-view.tsx';
 import { PredictView } from './predict-view.tsx';
 import { TrainView } from './train-view.tsx';
 
-interface Evaluation {
-  examples: number;
-  accuracy: number | null;
-  calibrationError: number | null;
-}
-
-const tabs = [
-  ['predict', 'Predict'],
-  ['train', 'Train'],
-  ['classes', 'Classes'],
-  ['evaluation', 'Evaluation'],
+const allTabs = [
+  ['predict', 'Predict', 'classifiers:predict'],
+  ['train', 'Train', 'classifiers:train'],
+  ['classes', 'Classes', 'classifiers:read'],
+  ['evaluation', 'Evaluation', 'classifiers:read'],
 ] as const;
 
 export function ClassifierPage({ classifierId }: { classifierId: string }) {
@@ -37,8 +33,10 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
   if (classifier === undefined) return <Loading what="the classifier" />;
   const classes = classifier.classes ?? [];
   const examples = classes.reduce((sum, { observations }) => sum + observations, 0);
+  const tabs = allTabs.filter(([, , scope]) => may(scope)).map(([name, label]) => [name, label] as const);
   const start = classes.length === 0 ? 'train' : 'predict';
-  const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? start;
+  const wanted = [route.value[4], start, 'classes'];
+  const tab = wanted.find((one) => tabs.some(([name]) => name === one));
   const remove = async () => {
     await call(path, { method: 'DELETE' });
     await loadClassifiers();
@@ -52,13 +50,15 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
       >
         <Menu
           label="More actions"
-          items={[{ label: 'Delete', danger: true, run: () => setDeleting(true) }]}
+          items={[
+            { label: 'Delete', danger: true, needs: 'classifiers:write', run: () => setDeleting(true) },
+          ]}
         />
       </PageHead>
       <Tabs
         label="Parts of the classifier"
         tabs={tabs}
-        value={tab}
+        value={tab ?? ''}
         onChange={(name) => go('hub', hubId.value ?? '', 'classifier', classifierId, name)}
       />
       <div class="page narrow">
@@ -81,7 +81,7 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
           onClose={() => setDeleting(false)}
           onSubmit={remove}
         >
-          <p>What it has learnt is deleted with it.</p>
+          <p>What it has learned is deleted with it.</p>
         </FormDialog>
       )}
     </div>
@@ -120,7 +120,14 @@ function Classes({ classifier, onChanged }: { classifier: Classifier; onChanged(
             <span class="note right">{count(one.observations)}</span>
             <Menu
               label={`Actions for ${one.label}`}
-              items={[{ label: 'Delete class', danger: true, run: () => setDoomed(one) }]}
+              items={[
+                {
+                  label: 'Delete class',
+                  danger: true,
+                  needs: 'classifiers:write',
+                  run: () => setDoomed(one),
+                },
+              ]}
             />
           </li>
         ))}
@@ -133,39 +140,9 @@ function Classes({ classifier, onChanged }: { classifier: Classifier; onChanged(
           onClose={() => setDoomed(undefined)}
           onSubmit={remove}
         >
-          <p>Its {counted(doomed.observations, 'example')} are forgotten, and it is no longer predicted.</p>
+          <p>Its {counted(doomed.observations, 'example')} are deleted, and it is no longer predicted.</p>
         </FormDialog>
       )}
-    </>
-  );
-}
-
-function EvaluationView({ classifierId }: { classifierId: string }) {
-  const path = `v1/classifiers/${part(classifierId)}/evaluation`;
-  const loaded = useLoad((signal) => callJson<Evaluation>(path, { signal }), [classifierId]);
-  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
-  if (loaded.value === undefined) return <Loading what="the evaluation" />;
-  const { examples, accuracy, calibrationError } = loaded.value;
-  return (
-    <>
-      <dl class="figures-list">
-        <div>
-          <dt>Accuracy</dt>
-          <dd>{accuracy === null ? '–' : percent(accuracy)}</dd>
-        </div>
-        <div>
-          <dt>Calibration error</dt>
-          <dd>{calibrationError === null ? '–' : percent(calibrationError)}</dd>
-        </div>
-        <div>
-          <dt>Examples judged</dt>
-          <dd>{count(examples)}</dd>
-        </div>
-      </dl>
-      <p class="hint">
-        Each example is predicted before it is learnt, so these figures are of texts that the classifier had
-        not seen. The calibration error says how far its confidence is from how often it is right.
-      </p>
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** Examples out of pasted text or a file: CSV, tab-separated, NDJSON. Read in the page; nothing is uploaded as a file. */
+/** Examples out of pasted text, or a file that the hub cannot take as it is: CSV, tab-separated, NDJSON. */
 
 export interface Example {
   label: string;
@@ -13,8 +13,8 @@ export interface Parsed {
 }
 
 const faultsMax = 5;
-const textNames = ['context', 'text', 'body', 'message', 'comment', 'subject'];
-const labelNames = ['label', 'class', 'category', 'tag', 'team'];
+export const textNames = ['context', 'text', 'body', 'message', 'comment', 'subject'];
+export const labelNames = ['label', 'class', 'category', 'tag', 'team'];
 
 export function parseExamples(input: string): Parsed {
   const text = input.replace(/^\uFEFF/, '');
@@ -50,7 +50,8 @@ function readNdjson(text: string, parsed: Parsed): void {
       add(parsed, { label: find(labelNames), context: find(textNames), line: i + 1 });
     } catch {
       parsed.skipped++;
-      if (parsed.faults.length < faultsMax) parsed.faults.push({ line: i + 1, detail: 'is no JSON object' });
+      if (parsed.faults.length < faultsMax)
+        parsed.faults.push({ line: i + 1, detail: 'is not a JSON object' });
     }
   }
 }

@@ -8,6 +8,8 @@ import { count, counted } from '../parts/format.ts';
 import { notify } from '../parts/notice.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { batches, type Parsed, parseExamples } from './examples.ts';
+import { type ChosenFile, FileImport } from './file-import.tsx';
+import { formatOf } from './import.ts';
 
 const batchSize = 500;
 const fileBytesMax = 64 * 1_024 * 1_024;
@@ -40,7 +42,7 @@ function TypeExample({ classifierId, labels, onTrained }: TrainViewProps) {
       await call(`v1/classifiers/${part(classifierId)}/train`, {
         body: { label: label.trim(), context: text },
       });
-      notify(`Learnt an example of “${label.trim()}”.`);
+      notify(`Learned an example of “${label.trim()}”.`);
       setText('');
       onTrained();
     } catch (err) {
@@ -88,7 +90,7 @@ function useTraining(classifierId: string, onTrained: () => void) {
   const [progress, setProgress] = useState<Progress>();
   const [problem, setProblem] = useState<Problem>();
   const stop = useRef<AbortController | undefined>(undefined);
-  /** Names the examples that were read: a batch is learnt once, also where its answer was lost and it is sent again. */
+  /** Names the examples that were read: a batch is learned once, also where its answer was lost and it is sent again. */
   const run = useRef({ id: '', done: 0 });
   const read = (input: string) => {
     setProgress(undefined);
@@ -127,11 +129,20 @@ function useTraining(classifierId: string, onTrained: () => void) {
 
 function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
   const [text, setText] = useState('');
+  const [chosen, setChosen] = useState<ChosenFile>();
   const { parsed, progress, problem, read, train, refuse, stop } = useTraining(classifierId, onTrained);
   const readFile = async (file: File | undefined) => {
     if (file === undefined) return;
-    if (file.size > fileBytesMax) return refuse('At most 64 MiB are read at once: split it.');
     setText('');
+    read('');
+    const format = await formatOf(file);
+    setChosen(format === undefined ? undefined : { file, format });
+    if (format !== undefined) return;
+    if (file.size > fileBytesMax) {
+      return refuse(
+        'A file of more than 64 MiB must be CSV or NDJSON that names the columns label and context.',
+      );
+    }
     read(await file.text());
   };
   const left = (parsed?.examples.length ?? 0) - (progress?.done ?? 0);
@@ -144,6 +155,7 @@ function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
         rows={5}
         onInput={(next) => {
           setText(next);
+          setChosen(undefined);
           read(next);
         }}
         placeholder={'delivery,where is my parcel\nrefund,I want my money back'}
@@ -158,31 +170,40 @@ function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
         />
       </label>
       {parsed !== undefined && <ParsedNote parsed={parsed} />}
-      {progress !== undefined && (
-        <div class="progress" role="status">
-          <progress max={progress.total} value={progress.done} aria-label="Examples learnt" />
-          <span>
-            {count(progress.done)} of {count(progress.total)} learnt
-          </span>
-          {progress.running && (
-            <button type="button" onClick={stop}>
-              Stop
-            </button>
-          )}
+      {progress !== undefined && <ProgressLine progress={progress} onStop={stop} />}
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      {chosen !== undefined && (
+        <FileImport classifierId={classifierId} chosen={chosen} onTrained={onTrained} />
+      )}
+      {chosen === undefined && (
+        <div class="actions start">
+          <button
+            type="button"
+            class="primary"
+            disabled={parsed === undefined || parsed.examples.length === 0 || progress?.running === true}
+            onClick={() => void train()}
+          >
+            {parsed === undefined ? 'Train' : `Train ${counted(left, 'example')}`}
+          </button>
         </div>
       )}
-      {problem !== undefined && <ProblemBox problem={problem} />}
-      <div class="actions start">
-        <button
-          type="button"
-          class="primary"
-          disabled={parsed === undefined || parsed.examples.length === 0 || progress?.running === true}
-          onClick={() => void train()}
-        >
-          {parsed === undefined ? 'Train' : `Train ${counted(left, 'example')}`}
-        </button>
-      </div>
     </section>
+  );
+}
+
+function ProgressLine({ progress, onStop }: { progress: Progress; onStop(): void }) {
+  return (
+    <div class="progress" role="status">
+      <progress max={progress.total} value={progress.done} aria-label="Examples learned" />
+      <span>
+        {count(progress.done)} of {count(progress.total)} learned
+      </span>
+      {progress.running && (
+        <button type="button" onClick={onStop}>
+          Stop
+        </button>
+      )}
+    </div>
   );
 }
 

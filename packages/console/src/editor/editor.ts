@@ -48,7 +48,8 @@ function languageOf(engine: string, options: EditorOptions): Extension {
         schemaSource(options, engine),
         keywordCompletionSource(dialect, true),
       ],
-      activateOnTypingDelay: 40,
+      // The worker answers within milliseconds, and the next key overtakes what is on the way.
+      activateOnTypingDelay: 5,
     }),
   ];
 }
@@ -84,7 +85,7 @@ function schemaSource({ complete }: EditorOptions, engine: string) {
         boost: 40 - i / 10,
       }),
     );
-    return { from: answer.from, options, validFor: /^[\w$]*$/ };
+    return { from: answer.from, options, ...(answer.cut ? {} : { validFor: /^[\w$]*$/ }) };
   };
 }
 

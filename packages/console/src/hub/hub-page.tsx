@@ -1,6 +1,7 @@
 /** A hub at a glance; while it is new, the four steps from a source to a snippet. */
 
 import type { ComponentChildren } from 'preact';
+import { may } from '../api/permissions.ts';
 import { counted } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Loading, PageHead } from '../parts/page.tsx';
@@ -22,12 +23,16 @@ export function HubPage() {
         title={hub.value?.label ?? tree.value.label}
         tags={[counted(sources.value.length, 'source'), counted(queries.length, 'query', 'queries')]}
       >
-        <a class="button" href={linkTo('hub', id, 'new-source')}>
-          New source
-        </a>
-        <a class="button primary" href={linkTo('hub', id, 'new-query')}>
-          New query
-        </a>
+        {may('sources:write') && (
+          <a class="button" href={linkTo('hub', id, 'new-source')}>
+            New source
+          </a>
+        )}
+        {may('queries:write') && (
+          <a class="button primary" href={linkTo('hub', id, 'new-query')}>
+            New query
+          </a>
+        )}
       </PageHead>
       <Steps sources={sources.value.length} queries={queries.map(({ node }) => nodeLink(node))} ran={ran} />
       {queries.length > 0 && (
@@ -61,12 +66,18 @@ function Steps({ sources: count, queries, ran }: { sources: number; queries: str
     href === undefined ? label : <a href={href}>{label}</a>;
   return (
     <ol class="steps" aria-label="From a source to an API">
-      <Step done={count > 0} title={to('Connect a source', linkTo('hub', id, 'new-source'))}>
+      <Step
+        done={count > 0}
+        title={to('Connect a source', may('sources:write') ? linkTo('hub', id, 'new-source') : undefined)}
+      >
         PostgreSQL, MySQL, MariaDB or MongoDB. The connection is tested before it is saved.
       </Step>
       <Step
         done={queries.length > 0}
-        title={to('Write a query', count > 0 ? linkTo('hub', id, 'new-query') : undefined)}
+        title={to(
+          'Write a query',
+          count > 0 && may('queries:write') ? linkTo('hub', id, 'new-query') : undefined,
+        )}
       >
         One statement, with <code>:variables</code> where values belong.
       </Step>

@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { call, callJson, part, problemOf } from '../api/client.ts';
+import { needs } from '../api/permissions.ts';
 import type { Hub } from '../api/types.ts';
 import { FormDialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/field.tsx';
@@ -15,26 +16,27 @@ import { hubs, hubsProblem, loadHubs } from '../shell/workspace.ts';
 
 type Asked = { action: 'create' } | { action: 'rename' | 'delete'; hub: Hub };
 
+async function archive(hub: Hub): Promise<void> {
+  const action = hub.archived ? 'unarchive' : 'archive';
+  try {
+    await call(`v1/hubs/${part(hub.hubId)}/${action}`, { method: 'POST' });
+    notify(
+      hub.archived
+        ? `“${hub.label}” is back in the list.`
+        : `Archived “${hub.label}”. Its queries still run.`,
+    );
+  } catch (err) {
+    notify(problemOf(err).detail ?? 'It failed.');
+  }
+  await loadHubs();
+}
+
 export function HubsPage() {
   const [asked, setAsked] = useState<Asked>();
   const all = hubs.value;
   if (hubsProblem.value !== undefined) return <ProblemBox problem={hubsProblem.value} />;
   if (all === undefined) return <Loading what="hubs" />;
   const [active, archived] = [all.filter((hub) => !hub.archived), all.filter((hub) => hub.archived)];
-  const archive = async (hub: Hub) => {
-    const action = hub.archived ? 'unarchive' : 'archive';
-    try {
-      await call(`v1/hubs/${part(hub.hubId)}/${action}`, { method: 'POST' });
-      notify(
-        hub.archived
-          ? `“${hub.label}” is back in the list.`
-          : `Archived “${hub.label}”. Its queries still run.`,
-      );
-    } catch (err) {
-      notify(problemOf(err).detail ?? 'It failed.');
-    }
-    await loadHubs();
-  };
   const row = (hub: Hub) => (
     <li key={hub.hubId} class="item">
       <a href={linkTo('hub', hub.hubId)}>{hub.label}</a>
@@ -43,9 +45,18 @@ export function HubsPage() {
       <Menu
         label={`Actions for ${hub.label}`}
         items={[
-          { label: 'Rename', run: () => setAsked({ action: 'rename', hub }) },
-          { label: hub.archived ? 'Bring back' : 'Archive', run: () => void archive(hub) },
-          { label: 'Delete', danger: true, run: () => setAsked({ action: 'delete', hub }) },
+          { label: 'Rename', needs: 'hubs:write', run: () => setAsked({ action: 'rename', hub }) },
+          {
+            label: hub.archived ? 'Bring back' : 'Archive',
+            needs: 'hubs:write',
+            run: () => void archive(hub),
+          },
+          {
+            label: 'Delete',
+            danger: true,
+            needs: 'hubs:write',
+            run: () => setAsked({ action: 'delete', hub }),
+          },
         ]}
       />
     </li>
@@ -53,7 +64,12 @@ export function HubsPage() {
   return (
     <div class="page narrow">
       <PageHead title="Hubs">
-        <button type="button" class="primary" onClick={() => setAsked({ action: 'create' })}>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => setAsked({ action: 'create' })}
+          {...needs('hubs:write')}
+        >
           New hub
         </button>
       </PageHead>
@@ -116,9 +132,7 @@ function DeleteHub({ hub, onClose }: { hub: Hub; onClose(): void }) {
       onClose={onClose}
       onSubmit={submit}
     >
-      <p>
-        All its folders, sources and queries are deleted. Whoever runs one of them gets an error from then on.
-      </p>
+      <p>All its folders, sources and queries are deleted. Programs that run one of them get an error.</p>
       <Field label={`Type “${hub.label}” to confirm`} value={typed} onInput={setTyped} autofocus />
     </FormDialog>
   );

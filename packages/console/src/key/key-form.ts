@@ -1,39 +1,35 @@
 /** What a key may do, as a form and as the body that makes it. Everything begins at little. */
 
+import type { Scope } from '@datahub/contract/scopes';
 import { parseExact } from '../api/exact.ts';
 import { isNumberText } from '../rows/scan.ts';
 
-export const scopeGroups: { title: string; scopes: [string, string][] }[] = [
-  {
-    title: 'Run',
-    scopes: [
-      ['queries:execute', 'Run queries that read'],
-      ['queries:execute:write', 'Run queries that write'],
-      ['classifiers:predict', 'Predict with classifiers'],
-      ['ai:summarize', 'Summarise texts'],
-    ],
-  },
-  {
-    title: 'See',
-    scopes: [
-      ['hubs:read', 'See hubs and their trees'],
-      ['sources:read', 'See and test sources'],
-      ['queries:read', 'See the text of queries'],
-      ['classifiers:read', 'See classifiers'],
-    ],
-  },
-  {
-    title: 'Change',
-    scopes: [
-      ['hubs:write', 'Change hubs and folders'],
-      ['sources:write', 'Change sources'],
-      ['queries:write', 'Change queries'],
-      ['classifiers:write', 'Create and delete classifiers'],
-      ['classifiers:train', 'Train classifiers'],
-      ['keys:admin', 'Make keys, read the audit'],
-    ],
-  },
-];
+const scopeTitles = ['Run', 'See', 'Change'] as const;
+
+const scopeWords: Record<Scope, [title: (typeof scopeTitles)[number], words: string]> = {
+  'queries:execute': ['Run', 'Run queries that read'],
+  'queries:execute:write': ['Run', 'Run queries that write'],
+  'classifiers:predict': ['Run', 'Predict with classifiers'],
+  'ai:summarize': ['Run', 'Summarise texts'],
+  'hubs:read': ['See', 'See hubs and their trees'],
+  'sources:read': ['See', 'See and test sources'],
+  'queries:read': ['See', 'See the text of queries'],
+  'classifiers:read': ['See', 'See classifiers'],
+  'hubs:write': ['Change', 'Change hubs and folders'],
+  'sources:write': ['Change', 'Change sources'],
+  'queries:write': ['Change', 'Change queries'],
+  'classifiers:write': ['Change', 'Create and delete classifiers'],
+  'classifiers:train': ['Change', 'Train classifiers'],
+  'keys:admin': ['Change', 'Make keys, read the audit'],
+};
+
+/** The scopes as the form groups them, with the words that a person reads. */
+export const scopeGroups = scopeTitles.map((title) => ({
+  title,
+  scopes: Object.entries(scopeWords).flatMap(([scope, [group, words]]) =>
+    group === title ? [[scope, words] as const] : [],
+  ),
+}));
 
 export interface KeyForm {
   name: string;

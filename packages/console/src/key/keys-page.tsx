@@ -176,7 +176,7 @@ function Rotate({ of, onClose, onDone }: OneKeyProps) {
   };
   return (
     <FormDialog title={`Rotate “${of.name}”`} action="Make the new key" onClose={onClose} onSubmit={submit}>
-      <p>A new key takes its place. The old one works on for a while, so that nothing breaks meanwhile.</p>
+      <p>A new key replaces it. The old key keeps working for a while, so that nothing breaks.</p>
       <Field label="Minutes until the old key ends" value={minutes} onInput={setMinutes} />
     </FormDialog>
   );

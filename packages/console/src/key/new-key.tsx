@@ -90,7 +90,7 @@ function Scopes({ form, set }: PartProps) {
   return (
     <>
       <Tick
-        label="Everything (*): for administrators alone"
+        label="Everything (*): for administrators only"
         checked={form.everything}
         onChange={(everything) => set({ everything })}
       />
@@ -142,7 +142,7 @@ function Limits({ form, set }: PartProps) {
       </div>
       <Chips
         label="Origins"
-        hint="Web pages that may use it, such as https://shop.example. None: programs alone may."
+        hint="Web pages that may use the key, such as https://shop.example. Without one, only programs may."
         values={form.origins}
         placeholder="https://shop.example"
         onChange={(origins) => set({ origins })}
@@ -153,13 +153,13 @@ function Limits({ form, set }: PartProps) {
           label="Requests a minute"
           value={form.ratePerMinute}
           onInput={(ratePerMinute) => set({ ratePerMinute })}
-          placeholder="no bound"
+          placeholder="no limit"
         />
         <Field
           label="Rows of an answer"
           value={form.maxRows}
           onInput={(maxRows) => set({ maxRows })}
-          placeholder="no bound"
+          placeholder="no limit"
         />
         <Field
           label="Days it is valid"
@@ -181,7 +181,7 @@ function Pinned({ form, set }: PartProps) {
     <fieldset class="pinned">
       <legend>Pinned variables</legend>
       <p class="hint">
-        Values that whoever uses the key cannot change, such as the tenant
+        Values that users of the key cannot change, such as the tenant
         {names.length > 0 && ` (${names.join(', ')})`}.
       </p>
       {form.pinned.map(([name, value], i) => (

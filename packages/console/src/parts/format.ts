@@ -1,4 +1,6 @@
-/** Figures as people read them. */
+/** Figures and names as people read them. */
+
+import { type EngineName, isEngine } from '@datahub/contract/engines';
 
 const whole = new Intl.NumberFormat('en');
 export const count = (value: number): string => whole.format(value);
@@ -24,13 +26,13 @@ export const moment = (iso: string | null): string => (iso === null ? 'never' : 
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share > 0.995 || share < 0.1 ? 1 : 0)} %`;
 
-export const engineNames: Record<string, string> = {
+export const engineNames: Record<EngineName, string> = {
   postgres: 'PostgreSQL',
   mysql: 'MySQL',
   mariadb: 'MariaDB',
   mongodb: 'MongoDB',
 };
-export const engineName = (engine: string): string => engineNames[engine] ?? engine;
+export const engineName = (engine: string): string => (isEngine(engine) ? engineNames[engine] : engine);
 
 export const fileName = (label: string): string =>
   label.replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) || 'data';

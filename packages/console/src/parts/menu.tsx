@@ -1,6 +1,8 @@
 /** A button that opens a short list of actions. */
 
+import type { Scope } from '@datahub/contract/scopes';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { may } from '../api/permissions.ts';
 import { Icon, type IconName } from './icons.tsx';
 
 export interface MenuItem {
@@ -8,6 +10,8 @@ export interface MenuItem {
   danger?: boolean;
   /** A keyboard shortcut that does the same. */
   keys?: string;
+  /** Left out if the key lacks the scope. */
+  needs?: Scope;
   run(): unknown;
 }
 
@@ -57,8 +61,10 @@ function useMenu() {
   return { open, setOpen, list, button, leave, keydown };
 }
 
-export function Menu({ label, items, icon = 'more', text, tabIndex }: MenuProps) {
+export function Menu({ label, items: all, icon = 'more', text, tabIndex }: MenuProps) {
+  const items = all.filter(({ needs }) => needs === undefined || may(needs));
   const { open, setOpen, list, button, leave, keydown } = useMenu();
+  if (items.length === 0) return null;
   return (
     <span class="menu">
       <button

@@ -66,3 +66,11 @@ export const Loading = ({ what }: { what: string }) => (
     Loading {what} …
   </p>
 );
+
+/** A wide table that scrolls by itself, by pointer and by keys. */
+export const Scrolling = ({ label, children }: { label: string; children: ComponentChildren }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
+  <section class="table-scroll" aria-label={label} tabIndex={0}>
+    {children}
+  </section>
+);

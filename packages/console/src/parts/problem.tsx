@@ -7,7 +7,7 @@ import { Icon } from './icons.tsx';
 const advice: Record<string, string> = {
   KEY_INVALID: 'Check that the whole key was pasted. “npm run datahub -- keys create” makes a new one.',
   KEY_EXPIRED: '“npm run datahub -- keys create” makes a new one.',
-  SCOPE_DENIED: 'Sign in with a key that may do this, or ask whoever made this one.',
+  SCOPE_DENIED: 'Sign in with a key that may do this, or ask the person who created this one.',
   SOURCE_GONE: 'Choose another source for this query.',
   SOURCE_UNREACHABLE:
     'Check host and port, that the database is running and reachable from the hub, and that DATAHUB_SOURCES_ALLOW permits its address.',
@@ -16,7 +16,7 @@ const advice: Record<string, string> = {
   SOURCE_BUSY: 'All connections are in use. Try again, or raise the pool size of the source.',
   STATEMENT_TIMEOUT: 'Read less, or raise the statement time limit of the source.',
   NOT_TRAINED: 'Train it with some examples first.',
-  VERSION_MISMATCH: 'Someone changed it meanwhile. Refresh, and apply your change again.',
+  VERSION_MISMATCH: 'Someone changed it in the meantime. Refresh, and apply your change again.',
   NOT_EMPTY: 'Delete or move what is in it first.',
   COMMAND_MISMATCH: 'Choose the command that the statement begins with.',
   RATE_LIMITED: 'Wait a moment and try again.',

@@ -12,6 +12,7 @@ export interface CodeEditorProps {
   sourceId: string;
   label: string;
   faults: Fault[];
+  readOnly?: boolean;
   variables(): string[];
   onChange(text: string): void;
   onRun(): void;
@@ -38,7 +39,7 @@ function useEditor(props: CodeEditorProps) {
   latest.current = props;
   const [state, setState] = useState<'plain' | 'loading' | 'open' | 'failed'>('plain');
   const enter = async () => {
-    if (state === 'loading' || state === 'open' || host.current === null) return;
+    if (props.readOnly || state === 'loading' || state === 'open' || host.current === null) return;
     setState('loading');
     // For completion; the editor works without it.
     loadSchema(sourceId).catch(() => undefined);
@@ -103,6 +104,7 @@ export function CodeEditor(props: CodeEditorProps) {
           class="code"
           role="textbox"
           aria-multiline="true"
+          aria-readonly={props.readOnly}
           aria-label={label}
           tabIndex={0}
           onFocus={enter}

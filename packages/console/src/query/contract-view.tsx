@@ -1,5 +1,6 @@
 /** What the query promises: its columns and variables as its source describes them, and what it runs on. */
 
+import { may } from '../api/permissions.ts';
 import type { Signature } from '../api/types.ts';
 import { Choice } from '../parts/field.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
@@ -13,7 +14,7 @@ export function ContractView({ work }: { work: QueryWork }) {
   const verbs = commands.includes(draft.command) ? commands : [draft.command, ...commands];
   return (
     <div class="page contract">
-      <div class="columns-2">
+      <fieldset class="bare columns-2" disabled={!may('queries:write')}>
         <SourceChoice value={draft.sourceId} onChange={(sourceId) => work.edit({ sourceId })} />
         <Choice
           label="Command"
@@ -22,7 +23,7 @@ export function ContractView({ work }: { work: QueryWork }) {
           onChange={(command) => work.edit({ command })}
           hint="What the statement may do. It must agree with its first word."
         />
-      </div>
+      </fieldset>
       <h2>Columns</h2>
       <Columns signature={work.signature.value} />
       <h2>Variables</h2>
@@ -48,7 +49,11 @@ export function ContractView({ work }: { work: QueryWork }) {
 function Columns({ signature }: { signature: Signature | null | undefined }) {
   if (signature === undefined) return <p class="hint">Asking the source …</p>;
   if (signature === null) {
-    return <p class="hint">The source did not describe it. MongoDB describes none; others may be away.</p>;
+    return (
+      <p class="hint">
+        The source did not describe it. MongoDB never does; other sources may be unreachable.
+      </p>
+    );
   }
   const { columns, problem } = signature;
   if (problem !== undefined) {

@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../api/client.ts';
+import { needs } from '../api/permissions.ts';
 import type { Problem, Query, Variable } from '../api/types.ts';
 import { Choice, Field } from '../parts/field.tsx';
 import { useLoad } from '../parts/load.tsx';
@@ -106,7 +107,7 @@ function NewQueryForm({ start }: { start: Start }) {
       }}
     >
       <PageHead title="New query">
-        <button type="submit" class="primary" disabled={busy || text.trim() === ''}>
+        <button type="submit" class="primary" {...needs('queries:write', busy || text.trim() === '')}>
           Create query
         </button>
       </PageHead>

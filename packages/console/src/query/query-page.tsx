@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../api/client.ts';
+import { may, needs } from '../api/permissions.ts';
 import type { Problem, TreeNode } from '../api/types.ts';
 import { engineName } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -72,6 +73,7 @@ function LoadedQuery({ work }: { work: QueryWork }) {
         tags={[
           `${reads(command) ? 'reads' : `writes: ${command}`} · ${engineName(work.engine.value)}`,
           dirty ? 'not saved' : undefined,
+          may('queries:write') ? undefined : 'read-only key',
         ]}
       >
         <Menu label="More actions" items={menu} />
@@ -111,10 +113,11 @@ function menuOf(queryId: string, node: TreeNode | undefined, ask: (asked: Asked)
   const hub = hubId.value ?? '';
   const actions = node === undefined ? [] : (['rename', 'move', 'delete'] as const);
   return [
-    { label: 'Duplicate', run: () => go('hub', hub, 'new-query', 'from', queryId) },
+    { label: 'Duplicate', needs: 'queries:write', run: () => go('hub', hub, 'new-query', 'from', queryId) },
     ...actions.map((action) => ({
       label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
       danger: action === 'delete',
+      needs: 'queries:write' as const,
       run: () => node !== undefined && ask({ action, node }),
     })),
   ];
@@ -132,7 +135,7 @@ function SaveAndRun({ work, run }: { work: QueryWork; run: RunActions }) {
           Discard changes
         </button>
       )}
-      <button type="button" disabled={!dirty || run.saving} onClick={() => void run.save()}>
+      <button type="button" onClick={() => void run.save()} {...needs('queries:write', !dirty || run.saving)}>
         Save
       </button>
       {running ? (
@@ -140,7 +143,12 @@ function SaveAndRun({ work, run }: { work: QueryWork; run: RunActions }) {
           <Icon name="stop" /> Cancel
         </button>
       ) : (
-        <button type="button" class="primary run-button" onClick={() => run.ask()}>
+        <button
+          type="button"
+          class="primary run-button"
+          onClick={() => run.ask()}
+          {...needs(dirty ? 'queries:write' : asks ? 'queries:execute:write' : 'queries:execute')}
+        >
           {words} <kbd>{modifier}⏎</kbd>
         </button>
       )}

@@ -3,6 +3,7 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../api/client.ts';
+import { may } from '../api/permissions.ts';
 import type { Problem } from '../api/types.ts';
 import type { Fault } from '../editor/protocol.ts';
 import { bytes } from '../parts/format.ts';
@@ -121,6 +122,7 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
           sourceId={draft.sourceId}
           label="Statement"
           faults={faults}
+          readOnly={!may('queries:write')}
           variables={() => [
             ...new Set([
               ...namesIn(work.draft.value?.text ?? '', work.engine.value),

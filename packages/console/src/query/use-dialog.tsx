@@ -1,6 +1,7 @@
 /** “Use it”: the same call from a shell, a program, a page. */
 
 import { useState } from 'preact/hooks';
+import { may } from '../api/permissions.ts';
 import { CopyBlock } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Tabs } from '../parts/page.tsx';
@@ -28,12 +29,17 @@ export function UseDialog({ work, onClose }: { work: QueryWork; onClose(): void 
       {work.dirty.value && <p class="banner">What you edited is not saved: this runs the stored text.</p>}
       {shown !== undefined && <CopyBlock text={shown.text} label={`${shown.name} snippet`} />}
       <p class="hint">
-        With the values of the variables panel. Set <code>DATAHUB_KEY</code> to a key that may run this query;
-        for a web page,{' '}
-        <a href={linkTo('hub', hubId.value ?? '', 'keys', 'new', work.queryId)} onClick={onClose}>
-          create a browser key
-        </a>{' '}
-        that may do nothing else.
+        With the values of the variables panel. Set <code>DATAHUB_KEY</code> to a key that may run this query
+        {may('keys:admin') && (
+          <>
+            ; for a web page,{' '}
+            <a href={linkTo('hub', hubId.value ?? '', 'keys', 'new', work.queryId)} onClick={onClose}>
+              create a browser key
+            </a>{' '}
+            that may do nothing else
+          </>
+        )}
+        .
       </p>
     </Dialog>
   );

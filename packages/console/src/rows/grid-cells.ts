@@ -10,7 +10,10 @@ const sampled = 60;
 export interface Cell {
   element: HTMLElement;
   text: Text;
+  /** What is drawn: to ask the page would be slower. */
+  shown: string;
   kind: string;
+  hidden: boolean;
   /** Where it was placed, and by which widths. */
   column: number;
   layout: number[] | undefined;
@@ -23,28 +26,29 @@ export function makeCell(row: HTMLElement): Cell {
   const text = document.createTextNode('');
   element.append(text);
   row.append(element);
-  return { element, text, kind: '', column: -1, layout: undefined };
+  return { element, text, shown: '', kind: '', hidden: false, column: -1, layout: undefined };
 }
 
 /** `json` is the value's JSON text. It goes into a text node, whatever it contains. */
 export function drawCell(cell: Cell, json: string | undefined, numeric: boolean): void {
-  const { text, kind } = shown(json, numeric);
-  if (cell.text.data !== text) cell.text.data = text;
+  if (json === undefined) draw(cell, '', 'absent');
+  else if (json === 'null') draw(cell, 'null', numeric ? 'null right' : 'null');
+  else if (json === '""') draw(cell, 'empty text', 'null');
+  else {
+    const text = textOf(json.length > 4_000 && json.startsWith('"') ? cut(json) : json);
+    if (numeric) draw(cell, grouped(text), 'right');
+    else draw(cell, text.length > charactersShownMax ? `${text.slice(0, charactersShownMax)}…` : text, '');
+  }
+}
+
+function draw(cell: Cell, text: string, kind: string): void {
+  if (cell.shown !== text) {
+    cell.shown = text;
+    cell.text.data = text;
+  }
   if (cell.kind === kind) return;
   cell.kind = kind;
   cell.element.className = kind === '' ? 'grid-cell' : `grid-cell ${kind}`;
-}
-
-function shown(json: string | undefined, numeric: boolean): { text: string; kind: string } {
-  if (json === undefined) return { text: '', kind: 'absent' };
-  if (json === 'null') return { text: 'null', kind: numeric ? 'null right' : 'null' };
-  if (json === '""') return { text: 'empty text', kind: 'null' };
-  const text = textOf(json.length > 4_000 && json.startsWith('"') ? cut(json) : json);
-  if (numeric) return { text: grouped(text), kind: 'right' };
-  return {
-    text: text.length > charactersShownMax ? `${text.slice(0, charactersShownMax)}…` : text,
-    kind: '',
-  };
 }
 
 /** The beginning of a long text, without an escape that was cut in half. */

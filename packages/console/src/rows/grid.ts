@@ -6,6 +6,7 @@
 import { type Cell, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
 import { GridKeys } from './grid-keys.ts';
 import type { RowStore, Sort } from './row-store.ts';
+import type { Values } from './scan.ts';
 
 const overscan = 3;
 
@@ -19,12 +20,17 @@ export interface GridOptions {
 /** Cells and rows are made once and written over: what is thrown away while scrolling would have to be collected. */
 interface DrawnRow {
   element: HTMLElement;
-  number: Text;
+  number: HTMLElement;
   cells: Cell[];
+  row: number;
+  height: number;
   /** What is drawn, so that an unchanged row is left alone. */
   drawn: string;
   inSight: boolean;
+  hidden: boolean;
 }
+
+const numbersWidth = 56;
 
 let grids = 0;
 
@@ -41,6 +47,10 @@ export class Grid {
   readonly id = `grid-${++grids}`;
   readonly #head = document.createElement('div');
   readonly #body = document.createElement('div');
+  /** One element stays at the left for all rows: each would be a layer of its own. */
+  readonly #numbers = document.createElement('div');
+  readonly #values: Values = [];
+  #length = -1;
   #rows: DrawnRow[] = [];
   #frame = 0;
   #version = 0;
@@ -58,6 +68,9 @@ export class Grid {
     this.#head.setAttribute('aria-rowindex', '1');
     this.#body.className = 'grid-body';
     this.#body.setAttribute('role', 'rowgroup');
+    this.#numbers.className = 'grid-numbers';
+    this.#numbers.setAttribute('aria-hidden', 'true');
+    this.#body.append(this.#numbers);
     const headGroup = document.createElement('div');
     headGroup.className = 'grid-head-group';
     headGroup.setAttribute('role', 'rowgroup');
@@ -91,7 +104,7 @@ export class Grid {
   #measure(): void {
     this.widths = widthsOf(this.store);
     this.lefts = [];
-    let left = 56;
+    let left = numbersWidth;
     for (const width of this.widths) {
       this.lefts.push(left);
       left += width;
@@ -104,15 +117,14 @@ export class Grid {
 
   #drawHead(): void {
     const { columns } = this.store;
-    this.element.setAttribute('aria-colcount', String(columns.length + 1));
+    this.element.setAttribute('aria-colcount', String(columns.length));
     const corner = document.createElement('div');
-    corner.className = 'grid-number';
-    corner.setAttribute('role', 'columnheader');
-    corner.setAttribute('aria-label', 'Row');
+    corner.className = 'grid-corner';
+    corner.setAttribute('aria-hidden', 'true');
     const heads = columns.map(({ name, type, numeric }, column) => {
       const cell = document.createElement('div');
       cell.setAttribute('role', 'columnheader');
-      cell.setAttribute('aria-colindex', String(column + 2));
+      cell.setAttribute('aria-colindex', String(column + 1));
       const { descending } = this.sort?.column === column ? this.sort : { descending: undefined };
       const order = descending === undefined ? 'none' : descending ? 'descending' : 'ascending';
       cell.setAttribute('aria-sort', order);
@@ -158,8 +170,11 @@ export class Grid {
     this.rowHeight = heightOf(this.element);
     const height = this.rowHeight;
     const { length } = this.store;
-    this.#body.style.height = `${length * height}px`;
-    this.element.setAttribute('aria-rowcount', String(length + 1));
+    if (this.#length !== length * height) {
+      this.#length = length * height;
+      this.#body.style.height = `${this.#length}px`;
+      this.element.setAttribute('aria-rowcount', String(length + 1));
+    }
     const first = Math.max(0, Math.floor(scrollTop / height) - overscan);
     const last = Math.min(length, Math.ceil((scrollTop + clientHeight) / height) + overscan);
     const [from, to] = this.#columnsInSight();
@@ -174,24 +189,40 @@ export class Grid {
       drawn.drawn = state;
       this.#fill(drawn, row, [from, to]);
     }
-    for (const { element, inSight } of this.#rows) if (element.hidden === inSight) element.hidden = !inSight;
+    for (const one of this.#rows) {
+      if (one.hidden !== one.inSight) continue;
+      one.hidden = !one.inSight;
+      one.element.hidden = one.hidden;
+      one.number.hidden = one.hidden;
+    }
     this.keys.drawn();
   }
 
   #fill(drawn: DrawnRow, row: number, [from, to]: [number, number]): void {
     const { element, number, cells } = drawn;
-    element.style.transform = `translateY(${row * this.rowHeight}px)`;
-    element.setAttribute('aria-rowindex', String(row + 2));
-    number.data = String(row + 1);
-    const values = this.store.cells(row);
+    if (drawn.row !== row || drawn.height !== this.rowHeight) {
+      drawn.row = row;
+      drawn.height = this.rowHeight;
+      const place = `translateY(${row * this.rowHeight}px)`;
+      element.style.transform = place;
+      number.style.transform = place;
+      element.setAttribute('aria-rowindex', String(row + 2));
+      (number.firstChild as Text).data = String(row + 1);
+    }
+    const values = this.store.cells(row, this.#values);
     while (cells.length < to - from) cells.push(makeCell(element));
-    for (const [i, cell] of cells.entries()) {
-      const column = from + i;
-      cell.element.hidden = column >= to;
-      if (column >= to) continue;
+    // A column keeps its cell while the row is scrolled sideways.
+    for (let column = from; column < to; column++) {
+      const cell = cells[column % cells.length] as Cell;
       this.#place(cell, column);
       drawCell(cell, values[column], this.store.columns[column]?.numeric === true);
       this.keys.mark(cell.element, row, column);
+    }
+    for (const cell of cells) {
+      const hidden = cell.column < from || cell.column >= to;
+      if (cell.hidden === hidden) continue;
+      cell.hidden = hidden;
+      cell.element.hidden = hidden;
     }
   }
 
@@ -201,20 +232,18 @@ export class Grid {
     cell.layout = this.lefts;
     cell.element.style.left = `${this.lefts[column]}px`;
     cell.element.style.width = `${this.widths[column]}px`;
-    cell.element.setAttribute('aria-colindex', String(column + 2));
+    cell.element.setAttribute('aria-colindex', String(column + 1));
   }
 
   #makeRow(): DrawnRow {
     const element = document.createElement('div');
     element.className = 'grid-row';
     element.setAttribute('role', 'row');
-    const head = document.createElement('div');
-    head.className = 'grid-number';
-    head.setAttribute('role', 'rowheader');
-    const number = document.createTextNode('');
-    head.append(number);
-    element.append(head);
+    const number = document.createElement('div');
+    number.className = 'grid-number';
+    number.append('');
+    this.#numbers.append(number);
     this.#body.append(element);
-    return { element, number, cells: [], drawn: '', inSight: true };
+    return { element, number, cells: [], row: -1, height: 0, drawn: '', inSight: true, hidden: false };
   }
 }

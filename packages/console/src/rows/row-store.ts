@@ -1,6 +1,6 @@
 /** Rows as the lines they came in. A line is split only when it is drawn, sorted by or searched, so 100,000 rows stay small. */
 
-import { isNumberText, membersOf, textOf } from './scan.ts';
+import { isNumberText, membersOf, readValues, textOf, type Values } from './scan.ts';
 
 export interface GridColumn {
   name: string;
@@ -14,7 +14,6 @@ export const isNumericType = (type: string): boolean => numericType.test(type) &
 
 /** How many rows are looked at for the columns of documents and the kind of untyped columns. */
 const sampledMax = 200;
-const keptSplitMax = 2_000;
 
 export interface Sort {
   column: number;
@@ -33,12 +32,17 @@ export class RowStore {
   order: Uint32Array | undefined;
   readonly #typed: boolean;
   readonly #places = new Map<string, number>();
-  readonly #split = new Map<number, (string | undefined)[]>();
+  readonly #layout = { prefixes: [] as string[], placeOf: (name: string) => this.#places.get(name) };
 
   constructor(columns: { name: string; type: string }[]) {
     this.#typed = columns.length > 0;
     this.columns = columns.map(({ name, type }) => ({ name, type, numeric: isNumericType(type) }));
-    for (const [i, { name }] of columns.entries()) this.#places.set(name, i);
+    for (const [i, { name }] of columns.entries()) this.#place(name, i);
+  }
+
+  #place(name: string, column: number): void {
+    this.#places.set(name, column);
+    this.#layout.prefixes.push(`${JSON.stringify(name)}:`);
   }
 
   get length(): number {
@@ -61,7 +65,7 @@ export class RowStore {
       const place = this.#places.get(name);
       const numeric = isNumberText(value);
       if (place === undefined) {
-        this.#places.set(name, this.columns.length);
+        this.#place(name, this.columns.length);
         this.columns.push({ name, type: '', numeric });
       } else if (!this.#typed && value !== 'null') {
         const column = this.columns[place] as GridColumn;
@@ -74,25 +78,10 @@ export class RowStore {
     return this.order === undefined ? row : (this.order[row] as number);
   }
 
-  /** JSON texts by column, undefined where a document lacks the member. */
-  cells(row: number): (string | undefined)[] {
-    const at = this.lineAt(row);
-    const kept = this.#split.get(at);
-    if (kept !== undefined) return kept;
-    const cells = this.#cellsOf(this.lines[at] as string);
-    if (this.#split.size >= keptSplitMax) this.#split.clear();
-    this.#split.set(at, cells);
-    return cells;
-  }
-
-  #cellsOf(line: string): (string | undefined)[] {
-    const { names, values } = membersOf(line);
-    const cells: (string | undefined)[] = new Array(this.columns.length).fill(undefined);
-    for (let i = 0; i < names.length; i++) {
-      const place = this.columns[i]?.name === names[i] ? i : this.#places.get(names[i] as string);
-      if (place !== undefined) cells[place] = values[i];
-    }
-    return cells;
+  /** JSON texts by column, undefined where a document lacks the member. Whoever draws many rows passes one list for all. */
+  cells(row: number, into: Values = []): Values {
+    readValues(this.lines[this.lineAt(row)] as string, this.#layout, into);
+    return into;
   }
 
   /** Shows the rows that contain `filter`, in the order of `sort`. Ends early, and changes nothing, where `isCurrent` turns false. */
@@ -107,6 +96,7 @@ export class RowStore {
     }
     const found: number[] = [];
     const keys: (string | number | undefined)[] = [];
+    const cells: Values = [];
     let until = performance.now() + sliceMs;
     for (let at = 0; at < this.lines.length; at++) {
       if ((at & 127) === 0 && performance.now() > until) {
@@ -114,7 +104,7 @@ export class RowStore {
         if (!isCurrent()) return;
         until = performance.now() + sliceMs;
       }
-      const cells = sort !== undefined || wanted !== '' ? this.#cellsOf(this.lines[at] as string) : [];
+      readValues(this.lines[at] as string, this.#layout, cells);
       if (wanted !== '' && !cells.some((cell) => cell !== undefined && contains(cell, wanted))) continue;
       found.push(at);
       if (sort !== undefined)

@@ -57,6 +57,35 @@ export function membersOf(line: string): Members {
   return { names, values };
 }
 
+export type Values = (string | undefined)[];
+
+interface Layout {
+  /** `"name":` of each column, as a row usually has them one after the other. */
+  prefixes: readonly string[];
+  placeOf(name: string): number | undefined;
+}
+
+/** Writes the JSON texts of a row into `into` by column, undefined for a missing member. Only the values are allocated. */
+export function readValues(line: string, { prefixes, placeOf }: Layout, into: Values): void {
+  into.length = prefixes.length;
+  into.fill(undefined);
+  let at = 1;
+  for (let i = 0; line.charCodeAt(at) === quote; i++) {
+    const prefix = prefixes[i];
+    let place: number | undefined = i;
+    let start = at;
+    if (prefix !== undefined && line.startsWith(prefix, at)) start += prefix.length;
+    else {
+      const endOfName = endOfText(line, at);
+      place = placeOf(textOf(line.slice(at, endOfName)));
+      start = endOfName + 1;
+    }
+    const end = endOfValue(line, start);
+    if (place !== undefined) into[place] = line.slice(start, end);
+    at = end + 1;
+  }
+}
+
 /** What a JSON text says: a text without its quotes, everything else as it is written. */
 export function textOf(json: string): string {
   if (json.charCodeAt(0) !== quote) return json;
@@ -68,8 +97,16 @@ export const isNumberText = (text: string): boolean => number.test(text);
 
 /** With separators between thousands, for the eye alone. */
 export function grouped(text: string): string {
-  const match = /^(-?)(\d{4,})(\.\d+)?$/.exec(text);
-  if (match === null) return text;
-  const [, sign = '', whole = '', fraction = ''] = match;
-  return sign + whole.replace(/\B(?=(\d{3})+$)/g, ',') + fraction;
+  const first = text.charCodeAt(0) === 0x2d ? 1 : 0;
+  let end = first;
+  while (isDigit(text.charCodeAt(end))) end++;
+  if (end - first < 4) return text;
+  for (let at = end + 1; at < text.length; at++) if (!isDigit(text.charCodeAt(at))) return text;
+  if (end < text.length && (text.charCodeAt(end) !== 0x2e || end + 1 === text.length)) return text;
+  let at = first + ((end - first) % 3 || 3);
+  let drawn = text.slice(0, at);
+  for (; at < end; at += 3) drawn += `,${text.slice(at, at + 3)}`;
+  return drawn + text.slice(end);
 }
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;

@@ -101,7 +101,7 @@ function Outcome({ state, hint }: { state: RunState; hint: string }) {
     <>
       {state.dryRun && status === 'done' && (
         <p class="banner">
-          <strong>Dry run.</strong> The statement was carried out and rolled back: nothing of it was kept.
+          <strong>Dry run.</strong> The statement ran and was rolled back: nothing was kept.
         </p>
       )}
       {state.problem !== undefined && <ProblemBox problem={state.problem} />}

@@ -51,7 +51,7 @@ export function RunById({
           value={context}
           onInput={setContext}
           rows={3}
-          hint={fits ? 'For example {"region": "north"}' : 'This is no JSON object.'}
+          hint={fits ? 'For example {"region": "north"}' : 'This is not a JSON object.'}
         />
         <div class="actions">
           {state.status === 'running' ? (

@@ -33,7 +33,7 @@ export function WriteDialog({ command, source, canDryRun, onRun, onClose }: Writ
             label="At most this many rows"
             value={most}
             onInput={setMost}
-            placeholder="no bound"
+            placeholder="no limit"
             hint="More affected rows roll the statement back."
           />
         )}

@@ -23,6 +23,8 @@ export interface CompletionAnswer {
   /** Where the word that is completed begins. */
   from: number;
   options: Completion[];
+  /** Some that match the word are left out, so a longer word must be asked for again. */
+  cut: boolean;
 }
 
 export type Asked =

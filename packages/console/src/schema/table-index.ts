@@ -10,6 +10,7 @@ interface TableJson {
 }
 
 const completionsMax = 60;
+const tablesBesideColumnsMax = 15;
 /** Words after which a table follows. */
 const beforeTable = /\b(from|join|into|update|table|describe|desc)\s+(?:[\w."`]+\s*,\s*)*$/i;
 const word = /[\w$"`]*$/;
@@ -70,11 +71,13 @@ export class TableIndex {
     const from = at - typed.length;
     const ahead = before.slice(0, before.length - typed.length);
     const qualifier = /([\w$"`]+)\.$/.exec(ahead)?.[1];
-    if (qualifier !== undefined) return { from, options: this.#afterDot(text, bare(qualifier), prefix) };
-    if (beforeTable.test(ahead)) return { from, options: this.#tablesFrom(prefix) };
+    if (qualifier !== undefined) return answer(from, this.#afterDot(text, bare(qualifier), prefix));
+    if (beforeTable.test(ahead)) return answer(from, this.#tablesFrom(prefix));
     const columns = this.#mentionedTables(text).flatMap(({ table }) => columnsOf(table, prefix));
-    const tables = prefix.length >= 2 || columns.length === 0 ? this.#tablesFrom(prefix).slice(0, 15) : [];
-    return { from, options: unique([...columns, ...tables]).slice(0, completionsMax) };
+    const withTables = prefix.length >= 2 || columns.length === 0;
+    const tables = withTables ? this.#tablesFrom(prefix) : [];
+    const { options, cut } = answer(from, unique([...columns, ...tables.slice(0, tablesBesideColumnsMax)]));
+    return { from, options, cut: cut || !withTables || tables.length > tablesBesideColumnsMax };
   }
 
   #afterDot(text: string, qualifier: string, prefix: string): Completion[] {
@@ -86,20 +89,20 @@ export class TableIndex {
     );
     const inSchema = this.tables
       .filter(({ schema, name }) => schema.toLowerCase() === lower && name.toLowerCase().startsWith(prefix))
-      .slice(0, completionsMax)
+      .slice(0, completionsMax + 1)
       .map(tableOption);
-    return unique([...columns, ...inSchema]).slice(0, completionsMax);
+    return unique([...columns, ...inSchema]);
   }
 
-  /** By binary search: the names are sorted. */
+  /** At most one more than are shown. By binary search: the names are sorted. */
   #tablesFrom(prefix: string): Completion[] {
     const first = this.#firstAtLeast(prefix);
     const found: TableJson[] = [];
-    for (let i = first; i < this.#names.length && found.length < completionsMax; i++) {
+    for (let i = first; i < this.#names.length && found.length <= completionsMax; i++) {
       if (!(this.#names[i] as string).startsWith(prefix)) break;
       found.push(this.tables[i] as TableJson);
     }
-    for (let i = 0; i < this.#names.length && prefix !== '' && found.length < completionsMax; i++) {
+    for (let i = 0; i < this.#names.length && prefix !== '' && found.length <= completionsMax; i++) {
       if ((this.#names[i] as string).indexOf(prefix) > 0) found.push(this.tables[i] as TableJson);
     }
     return unique(found.map(tableOption));
@@ -135,6 +138,12 @@ export class TableIndex {
     return found;
   }
 }
+
+const answer = (from: number, found: Completion[]): CompletionAnswer => ({
+  from,
+  options: found.slice(0, completionsMax),
+  cut: found.length > completionsMax,
+});
 
 const tableOption = ({ schema, name, kind }: TableJson): Completion => ({
   label: name,

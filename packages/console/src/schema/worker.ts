@@ -25,7 +25,7 @@ function answer(asked: Asked): Answers[keyof Answers] {
   }
   const index = indexes.get(asked.sourceId);
   if (asked.op === 'columns') return index?.columns(asked.schema, asked.table) ?? [];
-  return index?.complete(asked.text, asked.at) ?? { from: asked.at, options: [] };
+  return index?.complete(asked.text, asked.at) ?? { from: asked.at, options: [], cut: false };
 }
 
 function load(sourceId: string, text: string): Answers['load'] {

@@ -2,6 +2,7 @@
 
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { loadPermissions } from '../api/permissions.ts';
 import { ClassifierPage } from '../classifier/classifier-page.tsx';
 import { NewClassifier } from '../classifier/new-classifier.tsx';
 import { AuditPage } from '../hub/audit-page.tsx';
@@ -38,6 +39,7 @@ function Frame() {
       if (route.value.length === 0 && first !== undefined) goInstead('hub', first.hubId);
       else if (route.value.length === 0) goInstead(hubs.value === undefined ? 'run' : 'hubs');
     });
+    void loadPermissions();
     void loadClassifiers();
     // Others change the hub as well: coming back to the tab shows what it holds now.
     const refresh = () => document.visibilityState === 'visible' && void loadTree();

@@ -1,6 +1,8 @@
 /** The left side: the hub, its tree, classifiers, access. */
 
+import type { Scope } from '@datahub/contract/scopes';
 import { useSignal } from '@preact/signals';
+import { may } from '../api/permissions.ts';
 import type { TreeNode } from '../api/types.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { Menu, type MenuItem } from '../parts/menu.tsx';
@@ -8,6 +10,7 @@ import { ProblemBox } from '../parts/problem.tsx';
 import { HubSwitcher } from './hub-switcher.tsx';
 import { go, linkTo, route } from './route.ts';
 import { Tree } from './tree.tsx';
+import { scopeOf } from './tree-actions.ts';
 import { type Asked, TreeDialog } from './tree-dialogs.tsx';
 import { category, classifiers, findNode, hubId, tree, treeProblem } from './workspace.ts';
 
@@ -27,6 +30,7 @@ export function Side() {
             label="Queries"
             action="New query"
             to="new-query"
+            needs="queries:write"
             empty="No queries yet."
             ask={ask}
           />
@@ -35,6 +39,7 @@ export function Side() {
             label="Sources"
             action="New source"
             to="new-source"
+            needs="sources:write"
             empty="No sources yet."
             ask={ask}
           />
@@ -62,7 +67,13 @@ function OtherLinks({ hub }: { hub: string }) {
         <Menu
           label="Add to Text"
           icon="plus"
-          items={[{ label: 'New classifier', run: () => go('hub', hub, 'new-classifier') }]}
+          items={[
+            {
+              label: 'New classifier',
+              needs: 'classifiers:write',
+              run: () => go('hub', hub, 'new-classifier'),
+            },
+          ]}
         />
       </div>
       <ul class="links">
@@ -74,15 +85,19 @@ function OtherLinks({ hub }: { hub: string }) {
             label={name || classifierId}
           />
         ))}
-        <SideLink to={['summary']} icon="summary" label="Summaries" />
+        {may('ai:summarize') && <SideLink to={['summary']} icon="summary" label="Summaries" />}
       </ul>
-      <div class="section">
-        <span>Access</span>
-      </div>
-      <ul class="links">
-        <SideLink to={['keys']} icon="key" label="Keys" />
-        <SideLink to={['audit']} icon="audit" label="Audit" />
-      </ul>
+      {may('keys:admin') && (
+        <>
+          <div class="section">
+            <span>Access</span>
+          </div>
+          <ul class="links">
+            <SideLink to={['keys']} icon="key" label="Keys" />
+            <SideLink to={['audit']} icon="audit" label="Audit" />
+          </ul>
+        </>
+      )}
     </>
   );
 }
@@ -92,27 +107,34 @@ interface BranchProps {
   label: string;
   action: string;
   to: string;
+  needs: Scope;
   empty: string;
   ask(action: Asked['action'], node: TreeNode): void;
 }
 
-function Branch({ kind, label, action, to, empty, ask }: BranchProps) {
+function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
   const root = category(kind);
   if (root === undefined) return null;
   const chosen = findNode(route.value[3])?.node;
   const inBranch = chosen !== undefined && findNode(chosen.nodeId)?.path[0]?.nodeId === root.nodeId;
   const items: MenuItem[] = [
-    { label: action, run: () => go('hub', hubId.value ?? '', to) },
-    { label: 'New folder', run: () => ask('folder', folderOf(chosen, inBranch) ?? root) },
+    { label: action, needs, run: () => go('hub', hubId.value ?? '', to) },
+    {
+      label: 'New folder',
+      needs: 'hubs:write',
+      run: () => ask('folder', folderOf(chosen, inBranch) ?? root),
+    },
   ];
   if (chosen !== undefined && inBranch) {
+    const needs = scopeOf(chosen);
     items.push(
-      { label: `Rename “${short(chosen.label)}”`, keys: 'F2', run: () => ask('rename', chosen) },
-      { label: `Move “${short(chosen.label)}”`, keys: 'M', run: () => ask('move', chosen) },
+      { label: `Rename “${short(chosen.label)}”`, keys: 'F2', needs, run: () => ask('rename', chosen) },
+      { label: `Move “${short(chosen.label)}”`, keys: 'M', needs, run: () => ask('move', chosen) },
       {
         label: `Delete “${short(chosen.label)}”`,
         keys: 'Del',
         danger: true,
+        needs,
         run: () => ask('delete', chosen),
       },
     );

@@ -1,5 +1,6 @@
 /** Changes of the tree: new folders, names, places, deletion. */
 
+import type { Scope } from '@datahub/contract/scopes';
 import { call, callJson, part } from '../api/client.ts';
 import type { TreeNode } from '../api/types.ts';
 import { hubId, loadTree } from './workspace.ts';
@@ -8,6 +9,13 @@ export async function createFolder(label: string, parentNodeId: string): Promise
   await callJson(`v1/hubs/${part(hubId.value as string)}/folders`, { body: { label, parentNodeId } });
   await loadTree();
 }
+
+const scopes: Record<string, Scope> = {
+  query: 'queries:write',
+  source: 'sources:write',
+};
+/** The scope that changing a node needs. */
+export const scopeOf = ({ nodeType }: TreeNode): Scope => scopes[nodeType] ?? 'hubs:write';
 
 const paths = { folder: 'v1/folders', query: 'v1/queries', source: 'v1/sources' } as const;
 const pathOf = ({ nodeType, nodeId }: TreeNode) => `${paths[nodeType as keyof typeof paths]}/${part(nodeId)}`;

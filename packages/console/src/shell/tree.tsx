@@ -2,13 +2,14 @@
 
 import { signal, useSignal } from '@preact/signals';
 import { problemOf } from '../api/client.ts';
+import { may } from '../api/permissions.ts';
 import type { TreeNode } from '../api/types.ts';
 import { engineName } from '../parts/format.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { Menu, type MenuItem } from '../parts/menu.tsx';
 import { notify } from '../parts/notice.tsx';
 import { linkTo, route } from './route.ts';
-import { canMove, move } from './tree-actions.ts';
+import { canMove, move, scopeOf } from './tree-actions.ts';
 import { type Asked, TreeDialog } from './tree-dialogs.tsx';
 import { findNode, hubId, sources } from './workspace.ts';
 
@@ -170,7 +171,7 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
     'aria-current': isChosen ? ('page' as const) : undefined,
     tabIndex,
     title: node.label,
-    draggable: true,
+    draggable: may(scopeOf(node)),
     onFocus,
     onDragStart: (event: DragEvent) => {
       dragged.value = node;
@@ -211,12 +212,15 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
 }
 
 function actionsOf(node: TreeNode, ask: (what: Asked) => void): MenuItem[] {
-  const inside: MenuItem[] = [{ label: 'New folder inside', run: () => ask({ action: 'folder', node }) }];
+  const needs = scopeOf(node);
+  const inside: MenuItem[] = [
+    { label: 'New folder inside', needs, run: () => ask({ action: 'folder', node }) },
+  ];
   return [
     ...(node.nodeType === 'folder' ? inside : []),
-    { label: 'Rename', keys: 'F2', run: () => ask({ action: 'rename', node }) },
-    { label: 'Move', keys: 'M', run: () => ask({ action: 'move', node }) },
-    { label: 'Delete', keys: 'Del', danger: true, run: () => ask({ action: 'delete', node }) },
+    { label: 'Rename', keys: 'F2', needs, run: () => ask({ action: 'rename', node }) },
+    { label: 'Move', keys: 'M', needs, run: () => ask({ action: 'move', node }) },
+    { label: 'Delete', keys: 'Del', danger: true, needs, run: () => ask({ action: 'delete', node }) },
   ];
 }
 
@@ -251,10 +255,12 @@ function treeKey(event: KeyboardEvent, { lines, current, list, ask }: TreeKeyCon
       isOpen
         ? toggle(line.node, false)
         : focus(lines.findIndex(({ node }) => node.nodeId === line.node.parentNodeId)),
-    F2: () => ask({ action: 'rename', node: line.node }),
-    Delete: () => ask({ action: 'delete', node: line.node }),
-    m: () => ask({ action: 'move', node: line.node }),
   };
+  if (may(scopeOf(line.node))) {
+    keys.F2 = () => ask({ action: 'rename', node: line.node });
+    keys.Delete = () => ask({ action: 'delete', node: line.node });
+    keys.m = () => ask({ action: 'move', node: line.node });
+  }
   keys.Enter = () => (isFolder ? toggle(line.node) : open());
   keys[' '] = keys.Enter;
   keys.ContextMenu = () => item()?.querySelector('button')?.click();

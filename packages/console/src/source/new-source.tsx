@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { problemOf } from '../api/client.ts';
+import { needs } from '../api/permissions.ts';
 import type { Problem } from '../api/types.ts';
 import { duration } from '../parts/format.ts';
 import { notify } from '../parts/notice.tsx';
@@ -46,7 +47,7 @@ export function NewSource() {
         <SourceFields form={form} onChange={setForm}>
           {problem !== undefined && (
             <ProblemBox problem={problem}>
-              {reached && <p>It was not saved. Mend it and test again.</p>}
+              {reached && <p>The source was not saved. Correct the settings and test again.</p>}
             </ProblemBox>
           )}
           <div class="actions">
@@ -59,7 +60,7 @@ export function NewSource() {
                 Save without a connection
               </button>
             )}
-            <button type="submit" class="primary" disabled={busy || missing}>
+            <button type="submit" class="primary" {...needs('sources:write', busy || missing)}>
               {busy ? 'Connecting …' : 'Test and save'}
             </button>
           </div>

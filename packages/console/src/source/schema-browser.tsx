@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { problemOf } from '../api/client.ts';
+import { may } from '../api/permissions.ts';
 import type { Problem } from '../api/types.ts';
 import { counted } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -113,12 +114,14 @@ function TableRow({ table, open }: { table: TableHit; open: boolean }) {
               </li>
             ))}
           </ul>
-          <a
-            class="button"
-            href={linkTo('hub', hubId.value ?? '', 'new-query', 'table', sourceId, schema, name)}
-          >
-            Query this table
-          </a>
+          {may('queries:write') && (
+            <a
+              class="button"
+              href={linkTo('hub', hubId.value ?? '', 'new-query', 'table', sourceId, schema, name)}
+            >
+              Query this table
+            </a>
+          )}
         </div>
       )}
     </details>

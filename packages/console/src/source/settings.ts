@@ -1,9 +1,22 @@
 /** The form of a source and the settings that it stands for. */
 
+import type { EngineName } from '@datahub/contract/engines';
+import {
+  hasServerSetting,
+  type ServerSetting,
+  serverSettingNames,
+  type serverSettings,
+  textServerSettings,
+} from '@datahub/contract/source-settings';
 import { call, callJson, part } from '../api/client.ts';
-import type { ConnectionSettings, Source } from '../api/types.ts';
+import type { ConnectionSettings, Host, Source } from '../api/types.ts';
 
-export interface SourceForm {
+/** `hosts` has a server in each line. */
+type ServerFields = {
+  [S in ServerSetting]: (typeof serverSettings)[S]['kind'] extends 'flag' ? boolean : string;
+};
+
+export interface SourceForm extends ServerFields {
   label: string;
   engine: string;
   host: string;
@@ -13,12 +26,13 @@ export interface SourceForm {
   password: string;
   tlsMode: string;
   ca: string;
+  cert: string;
+  clientKey: string;
   poolMax: string;
   statementTimeoutMs: string;
-  authSource: string;
 }
 
-export const defaultPorts: Record<string, string> = {
+export const defaultPorts: Record<EngineName, string> = {
   postgres: '5432',
   mysql: '3306',
   mariadb: '3306',
@@ -35,14 +49,28 @@ export const emptyForm: SourceForm = {
   password: '',
   tlsMode: 'prefer',
   ca: '',
+  cert: '',
+  clientKey: '',
   poolMax: '',
   statementTimeoutMs: '',
   authSource: '',
+  hosts: '',
+  srv: false,
+  replicaSet: '',
+  readPreference: '',
+  authMechanism: '',
+  pooling: '',
+  targetSessionAttrs: '',
 };
 
 export function formOf({ label, engine, connectionSettings: settings }: Source): SourceForm {
-  const { host, port, database, user, password, tls, pool, statementTimeoutMs, authSource } = settings;
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv } = settings;
+  const texts = textServerSettings.map((name) => [name, settings[name] ?? '']);
   return {
+    ...emptyForm,
+    ...Object.fromEntries(texts),
+    hosts: hosts?.map(hostText).join('\n') ?? '',
+    srv: srv ?? false,
     label,
     engine,
     host,
@@ -52,11 +80,31 @@ export function formOf({ label, engine, connectionSettings: settings }: Source):
     password,
     tlsMode: tls?.mode ?? 'prefer',
     ca: tls?.ca ?? '',
+    cert: tls?.cert ?? '',
+    clientKey: tls?.key ?? '',
     poolMax: String(pool?.max ?? ''),
     statementTimeoutMs: String(statementTimeoutMs ?? ''),
-    authSource: authSource ?? '',
   };
 }
+
+const hostText = ({ host, port }: Host): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** Servers, one in each line, as `name`, `name:port`, `[IPv6]:port` or an IPv6 address. */
+export function hostsOf(
+  text: string,
+  defaultPort: number | string,
+): { host: string; port: number | string }[] {
+  const lines = text.split(/[\n,]/).map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [, bracketed, name = line, port] = server.exec(line) ?? [];
+      return { host: bracketed ?? name, port: port === undefined ? defaultPort : (whole(port) ?? port) };
+    });
+}
+
+/** With two colons or more and no brackets, a line is an IPv6 address. */
+const server = /^(?:\[([^\]]*)\]|([^:]*))(?::([^:]*))?$/;
 
 const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
 
@@ -66,27 +114,46 @@ function settingsOf(
   { existing }: { existing: boolean },
 ): Partial<ConnectionSettings> | object {
   const empty = existing ? null : undefined;
-  const ca = form.ca.trim() === '' ? empty : form.ca;
+  const pem = (text: string) => (text.trim() === '' ? empty : text);
   return {
     host: form.host.trim(),
     port: whole(form.port) ?? form.port,
     database: form.database.trim(),
     user: form.user,
     password: form.password,
-    tls: { mode: form.tlsMode, ca },
+    tls: { mode: form.tlsMode, ca: pem(form.ca), cert: pem(form.cert), key: pem(form.clientKey) },
     ...(form.poolMax === ''
       ? existing
         ? { pool: { max: null } }
         : {}
       : { pool: { max: whole(form.poolMax) } }),
     statementTimeoutMs: whole(form.statementTimeoutMs) ?? empty,
-    ...(form.engine === 'mongodb' ? { authSource: form.authSource.trim() || empty } : {}),
+    ...serverSettingsOf(form, empty),
   };
+}
+
+/** The settings that the engine has; the hub removes the others if the engine changes. */
+function serverSettingsOf(form: SourceForm, empty: null | undefined): object {
+  const hosts = hostsOf(form.hosts, whole(form.port) ?? form.port);
+  const values: Record<ServerSetting, unknown> = {
+    ...form,
+    hosts: hosts.length === 0 ? empty : hosts,
+    srv: form.srv || empty,
+  };
+  const usable = serverSettingNames.filter((name) => hasServerSetting(form.engine, name));
+  return Object.fromEntries(
+    usable.map((name) => {
+      const value = values[name];
+      return [name, typeof value === 'string' ? value.trim() || empty : value];
+    }),
+  );
 }
 
 export interface Tested {
   latencyMs: number;
   serverVersion: string;
+  /** The setting `pooling` that would fit the server, if it is another one. */
+  suggestedPooling?: string;
 }
 
 export const testSource = (sourceId: string, signal?: AbortSignal): Promise<Tested> =>
@@ -117,4 +184,8 @@ export async function updateSource(sourceId: string, form: SourceForm): Promise<
   const { label, engine } = form;
   const body = { label: label.trim(), engine, connectionSettings: settingsOf(form, { existing: true }) };
   await call(`v1/sources/${part(sourceId)}`, { method: 'PUT', body });
+}
+
+export async function setPooling(sourceId: string, pooling: string): Promise<void> {
+  await call(`v1/sources/${part(sourceId)}`, { method: 'PUT', body: { connectionSettings: { pooling } } });
 }

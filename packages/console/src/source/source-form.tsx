@@ -1,8 +1,10 @@
 /** Where a database is and how to log in to it. */
 
+import { isEngine } from '@datahub/contract/engines';
 import type { ComponentChildren } from 'preact';
 import { Choice, Field } from '../parts/field.tsx';
 import { engineNames } from '../parts/format.ts';
+import { ServerFields, SrvTick } from './server-fields.tsx';
 import { defaultPorts, type SourceForm } from './settings.ts';
 
 interface SourceFieldsProps {
@@ -23,7 +25,7 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
   const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
   const setEngine = (engine: string) => {
     const isDefault = Object.values(defaultPorts).includes(form.port) || form.port === '';
-    onChange({ ...form, engine, port: isDefault ? (defaultPorts[engine] ?? form.port) : form.port });
+    onChange({ ...form, engine, port: isDefault && isEngine(engine) ? defaultPorts[engine] : form.port });
   };
   return (
     <>
@@ -53,6 +55,7 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
         />
         <Field label="Port" value={form.port} onInput={set('port')} required />
       </div>
+      <SrvTick form={form} onChange={onChange} />
       <Field label="Database" value={form.database} onInput={set('database')} required />
       <div class="columns-2">
         <Field
@@ -64,7 +67,9 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
         <Field label="Password" type="password" value={form.password} onInput={set('password')} />
       </div>
       <Choice label="TLS" value={form.tlsMode} options={tlsModes} onChange={set('tlsMode')} />
-      <MoreSettings form={form} set={set} />
+      <MoreSettings form={form} set={set}>
+        <ServerFields form={form} onChange={onChange} />
+      </MoreSettings>
       {children}
     </>
   );
@@ -73,15 +78,23 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
 function MoreSettings({
   form,
   set,
+  children,
 }: {
   form: SourceForm;
   set(name: keyof SourceForm): (value: string) => void;
+  children: ComponentChildren;
 }) {
   return (
     <details class="more">
       <summary>More settings</summary>
       {form.tlsMode !== 'disable' && (
-        <Field label="Certificate authority (PEM)" value={form.ca} onInput={set('ca')} rows={3} />
+        <>
+          <Field label="Certificate authority (PEM)" value={form.ca} onInput={set('ca')} rows={2} />
+          <div class="columns-2">
+            <Field label="Client certificate (PEM)" value={form.cert} onInput={set('cert')} rows={2} />
+            <Field label="Client key (PEM)" value={form.clientKey} onInput={set('clientKey')} rows={2} />
+          </div>
+        </>
       )}
       <div class="columns-2">
         <Field
@@ -97,14 +110,7 @@ function MoreSettings({
           placeholder="default of the hub"
         />
       </div>
-      {form.engine === 'mongodb' && (
-        <Field
-          label="Authentication database"
-          value={form.authSource}
-          onInput={set('authSource')}
-          placeholder="admin"
-        />
-      )}
+      {children}
     </details>
   );
 }

@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../api/client.ts';
+import { may, needs } from '../api/permissions.ts';
 import type { Problem, Source } from '../api/types.ts';
 import { duration, engineName } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -15,7 +16,7 @@ import { go, linkTo, route } from '../shell/route.ts';
 import { type Asked, TreeDialog } from '../shell/tree-dialogs.tsx';
 import { findNode, hubId, loadTree } from '../shell/workspace.ts';
 import { SchemaBrowser } from './schema-browser.tsx';
-import { formOf, type Tested, testSource, updateSource } from './settings.ts';
+import { formOf, setPooling, type Tested, testSource, updateSource } from './settings.ts';
 import { SourceFields } from './source-form.tsx';
 
 const tabs = [
@@ -38,6 +39,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
   const menu = (['rename', 'move', 'delete'] as const).map((action) => ({
     label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
     danger: action === 'delete',
+    needs: 'sources:write' as const,
     run: () => {
       if (node !== undefined) asked.value = { action, node };
     },
@@ -49,9 +51,11 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
         tags={[engineName(source.engine), `${host}:${port}/${database}`]}
       >
         {node !== undefined && <Menu label="More actions" items={menu} />}
-        <a class="button" href={linkTo('hub', hubId.value ?? '', 'new-query', 'on', sourceId)}>
-          New query
-        </a>
+        {may('queries:write') && (
+          <a class="button" href={linkTo('hub', hubId.value ?? '', 'new-query', 'on', sourceId)}>
+            New query
+          </a>
+        )}
       </PageHead>
       <Tabs
         label="Parts of the source"
@@ -60,7 +64,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
         onChange={(name) => go('hub', hubId.value ?? '', 'source', sourceId, name)}
       />
       <div class="page">
-        <Connection sourceId={sourceId} key={source.updatedAt ?? ''} />
+        <Connection sourceId={sourceId} key={source.updatedAt ?? ''} onChanged={loaded.refresh} />
         {tab === 'schema' && (
           <SchemaBrowser sourceId={sourceId} engine={source.engine} first={route.value[5] ?? ''} />
         )}
@@ -78,7 +82,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
   );
 }
 
-function Connection({ sourceId }: { sourceId: string }) {
+function Connection({ sourceId, onChanged }: { sourceId: string; onChanged(): void }) {
   const tested = useLoad<Tested>((signal) => testSource(sourceId, signal), [sourceId]);
   return (
     <div class="connection">
@@ -90,10 +94,45 @@ function Connection({ sourceId }: { sourceId: string }) {
         </span>
       )}
       {!tested.loading && tested.problem !== undefined && <ProblemBox problem={tested.problem} />}
+      {!tested.loading && tested.value?.suggestedPooling !== undefined && (
+        <SuggestedPooling sourceId={sourceId} pooling={tested.value.suggestedPooling} onChanged={onChanged} />
+      )}
       <button type="button" class="quiet" disabled={tested.loading} onClick={tested.refresh}>
         <Icon name="refresh" /> Test the connection
       </button>
     </div>
+  );
+}
+
+const poolingFacts: Partial<Record<string, string>> = {
+  transaction: 'This server is a pooler that gives each transaction another session.',
+  session: 'This server gives each connection a session of its own.',
+};
+
+function SuggestedPooling({
+  sourceId,
+  pooling,
+  onChanged,
+}: {
+  sourceId: string;
+  pooling: string;
+  onChanged(): void;
+}) {
+  const use = () =>
+    setPooling(sourceId, pooling).then(
+      () => {
+        notify(`Pooling is “${pooling}” now.`);
+        onChanged();
+      },
+      (err) => notify(problemOf(err).detail ?? 'It could not be changed.'),
+    );
+  return (
+    <p class="banner" role="status">
+      {poolingFacts[pooling]}{' '}
+      <button type="button" onClick={() => void use()} {...needs('sources:write')}>
+        Use {pooling} pooling
+      </button>
+    </p>
   );
 }
 
@@ -118,18 +157,20 @@ function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }
   };
   return (
     <form class="form card narrow" onSubmit={submit}>
-      <SourceFields form={form} onChange={setForm} existing>
-        <p class="hint">
-          Another engine, host, port or TLS mode needs user and password again: they are encrypted for one
-          address.
-        </p>
-        {problem !== undefined && <ProblemBox problem={problem} />}
-        <div class="actions">
-          <button type="submit" class="primary" disabled={busy || !dirty}>
-            Save and test
-          </button>
-        </div>
-      </SourceFields>
+      <fieldset class="bare" disabled={!may('sources:write')}>
+        <SourceFields form={form} onChange={setForm} existing>
+          <p class="hint">
+            Another engine, server, TLS mode or authentication mechanism needs user and password again: they
+            are encrypted for one address.
+          </p>
+          {problem !== undefined && <ProblemBox problem={problem} />}
+          <div class="actions">
+            <button type="submit" class="primary" {...needs('sources:write', busy || !dirty)}>
+              Save and test
+            </button>
+          </div>
+        </SourceFields>
+      </fieldset>
     </form>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { callJson, problemOf } from '../api/client.ts';
+import { needs } from '../api/permissions.ts';
 import type { Problem } from '../api/types.ts';
 import { CopyBlock } from '../parts/copy.tsx';
 import { Field } from '../parts/field.tsx';
@@ -54,12 +55,12 @@ export function SummaryPage() {
           <Texts texts={texts} onChange={setTexts} />
           <div class="columns-3">
             <Field label="Sentences" value={sentences} onInput={setSentences} />
-            <Field label="Words at most" value={maxWords} onInput={setMaxWords} placeholder="no bound" />
-            <Field label="Language" value={language} onInput={setLanguage} placeholder="found out" />
+            <Field label="Words at most" value={maxWords} onInput={setMaxWords} placeholder="no limit" />
+            <Field label="Language" value={language} onInput={setLanguage} placeholder="detected" />
           </div>
           {problem !== undefined && <ProblemBox problem={problem} />}
           <div class="actions start">
-            <button type="submit" class="primary" disabled={busy || given.length === 0}>
+            <button type="submit" class="primary" {...needs('ai:summarize', busy || given.length === 0)}>
               Summarise
             </button>
           </div>
@@ -67,7 +68,7 @@ export function SummaryPage() {
         <section aria-label="Summary">
           {summary === undefined ? (
             <p class="empty">
-              The summary appears here, made of sentences of the texts, and each is marked where it stands.
+              The summary appears here. It consists of sentences of the texts, and each is marked in its text.
             </p>
           ) : (
             <Shown summary={summary} />

@@ -1,5 +1,6 @@
 /** Declares a variable: its type, default, choices. Part of the query, and stored when that is saved. */
 
+import { variableTypes } from '@datahub/contract/variable-types';
 import { useState } from 'preact/hooks';
 import { parseExact, toText } from '../api/exact.ts';
 import type { Variable } from '../api/types.ts';
@@ -7,7 +8,6 @@ import { FormDialog } from '../parts/dialog.tsx';
 import { Choice, Field, Tick } from '../parts/field.tsx';
 import type { QueryWork } from '../query/work.ts';
 import { isNumberText } from '../rows/scan.ts';
-import { variableTypes } from './variables.ts';
 
 const isText = (type: string) => ['', 'string', 'date', 'timestamp', 'uuid'].includes(type);
 

@@ -2,6 +2,7 @@
 
 import { useId, useState } from 'preact/hooks';
 import { toText } from '../api/exact.ts';
+import { may } from '../api/permissions.ts';
 import { Chips } from '../parts/chips.tsx';
 import { Icon } from '../parts/icons.tsx';
 import type { QueryWork } from '../query/work.ts';
@@ -86,15 +87,17 @@ function VariableInput(props: InputProps) {
           >
             null
           </button>
-          <button
-            type="button"
-            class="mini icon-only"
-            aria-label={`Declare ${field.key}`}
-            title="Type, default, choices"
-            onClick={onEdit}
-          >
-            <Icon name="edit" />
-          </button>
+          {may('queries:write') && (
+            <button
+              type="button"
+              class="mini icon-only"
+              aria-label={`Declare ${field.key}`}
+              title="Type, default, choices"
+              onClick={onEdit}
+            >
+              <Icon name="edit" />
+            </button>
+          )}
         </span>
       </div>
       {isNull ? <input id={id} value="null" readOnly class="null" /> : <VariableControl {...props} id={id} />}

@@ -98,7 +98,7 @@ export function sentOf(fields: VariableField[], values: Values): Sent {
     const { key, required, value: fallback } = field;
     const result = oneOf(field, values[key]);
     if (result === undefined) {
-      if (required && fallback === undefined) faults[key] = 'A value is needed.';
+      if (required && fallback === undefined) faults[key] = 'A value is required.';
     } else if ('fault' in result) faults[key] = result.fault;
     else members.push([key, result.json]);
   }
@@ -128,16 +128,3 @@ const guessed = (items: string[]): string => (items.length > 0 && items.every(is
 /** A default as a person reads it. */
 export const defaultText = ({ value }: Variable): string | undefined =>
   value === undefined ? undefined : toText(value);
-
-export const variableTypes = [
-  'string',
-  'integer',
-  'bigint',
-  'number',
-  'decimal',
-  'boolean',
-  'date',
-  'timestamp',
-  'uuid',
-  'json',
-];

@@ -38,6 +38,21 @@ it('finds tables by name, by schema and by column, names first', () => {
   expect(index.search('region', 10)).toMatchObject({ total: 1, tables: [{ name: 'orders' }] });
 });
 
+it('says that it left some out', () => {
+  const many = Array.from({ length: 100 }, (_, n) => table(`part_${n}`, [`column_${n}`]));
+  const cut = (text: string) => new TableIndex('s', many).complete(text, text.length).cut;
+  expect(cut('SELECT * FROM p')).toBe(true);
+  expect(cut('SELECT * FROM part_9')).toBe(false);
+  expect(cut('SELECT part_')).toBe(true);
+  expect(cut('SELECT part_99')).toBe(false);
+  // Tables are offered only for a longer word here.
+  const short = 'SELECT c FROM part_1';
+  expect(new TableIndex('s', many).complete(short, 8)).toMatchObject({
+    cut: true,
+    options: [{ label: 'column_1' }],
+  });
+});
+
 it('answers from 20,000 tables within 50 ms', () => {
   const many = Array.from({ length: 20_000 }, (_, n) =>
     table(

@@ -32,7 +32,7 @@ it('sends what is typed as its type, digit by digit', () => {
 
 it('says what is missing and what does not fit', () => {
   expect(send({ day: { kind: 'text', text: '20.11.2026' } }).faults).toEqual({
-    big: 'A value is needed.',
+    big: 'A value is required.',
     day: 'Write a date such as 2026-11-20.',
   });
   expect(send({ big: { kind: 'text', text: '1' }, ids: { kind: 'list', items: ['x'] } }).faults).toEqual({

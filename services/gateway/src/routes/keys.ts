@@ -101,6 +101,8 @@ export const createdKey = answer({ ...createdMembers, key: secret });
 const members = { ...createdMembers, lastCharacters: text, lastUsedAt: timeOrNull } as const;
 const listedKey = answer(members);
 export const keys = list(listedKey);
+/** Without its limits: the holder of a public key need not know the values that it pins. */
+export const currentKey = answer({ keyId: text, scopes: list(text) });
 export const rotatedKey = answer({ ...members, key: secret, previousExpiresAt: time });
 
 type CreateKeyBody = FromSchema<typeof createKeyBody>;
@@ -128,6 +130,11 @@ export function createKeyHandlers({ catalog }: Upstreams) {
       setPageHeaders(reply, page, total);
       return keys.map(toKeyJson);
     },
+
+    current: async ({ context: { principal } }) => ({
+      keyId: principal?.keyId ?? '',
+      scopes: principal?.scopes ?? [],
+    }),
 
     rotate: async (request) => {
       const { overlapSeconds } = request.body as FromSchema<typeof rotateKeyBody>;

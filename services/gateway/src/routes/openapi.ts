@@ -36,7 +36,7 @@ function operation(route: Route): object {
   return {
     summary: route.summary,
     operationId: operationId(route),
-    description: `Needs the scope \`${route.scope}\`.`,
+    description: route.scope === undefined ? 'Needs no scope.' : `Needs the scope \`${route.scope}\`.`,
     parameters: [
       ...pathParameters(route.url),
       ...(route.query ?? []).map(queryParameter),

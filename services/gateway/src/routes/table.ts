@@ -61,7 +61,8 @@ export type Route = Audited & RouteMembers;
 
 interface RouteMembers {
   url: string;
-  scope: RouteScope;
+  /** Undefined: every key may call it. */
+  scope: RouteScope | undefined;
   summary: string;
   handler: Handler;
   /** The body of the answer with 200. */
@@ -153,6 +154,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
 
     { method: 'POST', url: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: keys.createKeyBody, secretAnswer: true, settledBy: 'audit', answer: keys.createdKey, handler: key.create },
     { method: 'GET', url: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: keys.keys, handler: key.list },
+    { method: 'GET', url: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', answer: keys.currentKey, handler: key.current },
     { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: keys.rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: keys.rotatedKey, handler: key.rotate },
     { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', answer: nothing, handler: key.revoke },
     { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: audit.auditEntries, handler: listAudit },

@@ -1,0 +1,101 @@
+/**
+ * A file of examples in pieces that the hub takes as CSV or NDJSON, so that a file of any size is read once, in little
+ * memory, with progress. A piece ends where a record ends.
+ */
+
+import { labelNames, textNames } from './examples.ts';
+
+export interface ImportFormat {
+  mediaType: 'text/csv' | 'application/x-ndjson';
+  /** Goes in front of each piece of CSV, in place of the file's own header. */
+  header: string | undefined;
+}
+
+export interface Piece {
+  body: string;
+  /** The line of the file that a line of the body stands in. */
+  lineOf(bodyLine: number): number;
+  /** How many bytes of the file were read. */
+  bytesRead: number;
+}
+
+/** Some seconds of training. */
+const pieceCharacters = 262_144;
+/** The hub rejects longer records. */
+const recordCharactersMax = 4 * 1_048_576;
+const startBytes = 65_536;
+
+/** Undefined for a file that names no columns, or separates them in another way. */
+export async function formatOf(file: Blob): Promise<ImportFormat | undefined> {
+  const start = (await file.slice(0, startBytes).text()).replace(/^\uFEFF/, '');
+  const [first = ''] = start.split(/\r?\n/, 1);
+  if (first.startsWith('{'))
+    return hasExample(first) ? { mediaType: 'application/x-ndjson', header: undefined } : undefined;
+  const names = first.split(',').map((name) =>
+    name
+      .trim()
+      .replace(/^"(.*)"$/, '$1')
+      .toLowerCase(),
+  );
+  const label = names.findIndex((name) => labelNames.includes(name));
+  const context = names.findIndex((name) => textNames.includes(name));
+  if (label < 0 || context < 0) return undefined;
+  const header = names.map((_, i) => (i === label ? 'label' : i === context ? 'context' : `column_${i}`));
+  return { mediaType: 'text/csv', header: header.join(',') };
+}
+
+function hasExample(line: string): boolean {
+  try {
+    const { label, context } = JSON.parse(line) as Record<string, unknown>;
+    return typeof label === 'string' && typeof context === 'string';
+  } catch {
+    return false;
+  }
+}
+
+export async function* piecesOf(file: Blob, { mediaType, header }: ImportFormat): AsyncGenerator<Piece> {
+  const isCsv = mediaType === 'text/csv';
+  const reader = file.stream().getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let line = 1;
+  let bytesRead = 0;
+  let atHeader = header !== undefined;
+  const pieceOf = (records: string): Piece => {
+    const firstLine = line;
+    line += records.split('\n').length - 1;
+    if (header === undefined) return { body: records, lineOf: (at) => firstLine + at - 1, bytesRead };
+    return { body: `${header}\n${records}`, lineOf: (at) => firstLine + at - 2, bytesRead };
+  };
+  for (;;) {
+    const { done, value } = await reader.read();
+    bytesRead += value?.length ?? 0;
+    text += done ? decoder.decode() : decoder.decode(value, { stream: true });
+    if (atHeader) {
+      const end = text.indexOf('\n');
+      if (end < 0 && !done) continue;
+      text = end < 0 ? '' : text.slice(end + 1);
+      line = 2;
+      atHeader = false;
+    }
+    for (let end = endOfPiece(text, isCsv); end > 0; end = endOfPiece(text, isCsv)) {
+      yield pieceOf(text.slice(0, end));
+      text = text.slice(end);
+    }
+    if (!done) continue;
+    if (text.trim() !== '') yield pieceOf(text);
+    return;
+  }
+}
+
+/** The index after the record that fills a piece; 0 if more of the file is needed. In CSV a quoted line break ends no record. */
+function endOfPiece(text: string, isCsv: boolean): number {
+  if (text.length < pieceCharacters) return 0;
+  let quoted = false;
+  for (let at = isCsv ? 0 : pieceCharacters - 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) quoted = isCsv && !quoted;
+    else if (code === 0x0a && !quoted && at + 1 >= pieceCharacters) return at + 1;
+  }
+  return text.length > recordCharactersMax ? text.length : 0;
+}

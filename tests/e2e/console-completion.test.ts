@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { executablePath, useConsole } from '../support/console.ts';
+import { api, createSource } from '../support/hub.ts';
+
+const areas = ['sales', 'stock', 'billing', 'people', 'web', 'audit', 'mail', 'fleet'];
+const things = ['orders', 'items', 'events', 'accounts', 'sessions'];
+const tables = Array.from({ length: 20_000 }, (_, n) => ({
+  schema: 'public',
+  name: `${areas[n % areas.length]}_${things[n % things.length]}_${n}`,
+  kind: 'table',
+  columns: ['id', 'created_at'].map((name) => ({ name, type: 'bigint', nullable: false })),
+}));
+const words = [
+  'sales_orders_1200',
+  'web_',
+  'items_33',
+  'fleet_accounts_7',
+  'audit_events_1',
+  'stock_items_9',
+];
+
+/** Runs in the page: how long after a key the popup begins with a name that contains what was typed. */
+const watchPopup = `(() => {
+  globalThis.popups = [];
+  const root = document.querySelector('.editor-host').shadowRoot;
+  let typedAt;
+  root.addEventListener('beforeinput', () => { typedAt = performance.now(); }, true);
+  new MutationObserver(() => {
+    const word = /\\w*$/.exec(root.querySelector('.cm-activeLine').textContent)[0];
+    const first = root.querySelector('.cm-tooltip-autocomplete li')?.textContent ?? '';
+    if (typedAt === undefined || !first.includes(word)) return;
+    popups.push(performance.now() - typedAt);
+    typedAt = undefined;
+  }).observe(root, { childList: true, subtree: true, characterData: true });
+})()`;
+
+describe.skipIf(executablePath === undefined)('completion in the console (needs Chromium)', () => {
+  const { shared, goTo } = useConsole();
+
+  it('follows the keys with 20,000 tables, and finds each of them', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const body = { hubId, sourceId, label: 'many tables', query: 'SELECT 1 AS one' };
+    const { config } = await api.ok(api.post('/v1/queries', body));
+    // It would take a database half a minute to create them.
+    await page.route('**/v1/sources/*/schema', (route) => route.fulfill({ json: { tables } }));
+    await goTo('query', config.query.queryId);
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    await page.evaluate(watchPopup);
+    for (const word of words) {
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type('SELECT * FROM ');
+      await page.keyboard.type(word, { delay: 60 });
+      await page.locator('.cm-tooltip-autocomplete li', { hasText: word }).first().waitFor();
+      await page.keyboard.press('Escape');
+    }
+    const times = ((await page.evaluate('popups')) as number[]).sort((a, b) => a - b);
+    expect(times.length).toBeGreaterThan(40);
+    const p95 = times[Math.floor(times.length * 0.95)] as number;
+    console.log(`popup after a key: p50 ${times[times.length >> 1]?.toFixed()} ms, p95 ${p95.toFixed()} ms`);
+    // 50 ms on a machine of its own.
+    expect(p95).toBeLessThan(500);
+  });
+});
