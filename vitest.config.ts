@@ -28,7 +28,11 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: [...sources.map((dir) => `${dir}/**/*.test.ts`), 'tests/architecture/**/*.test.ts'],
+          include: [
+            ...sources.map((dir) => `${dir}/**/*.test.ts`),
+            'tests/architecture/**/*.test.ts',
+            'tests/matrix/table.test.ts',
+          ],
           exclude: [...exclude, '**/*.servers.test.ts', chart],
           testTimeout: 20_000,
           retry,
@@ -49,7 +53,7 @@ export default defineConfig({
       {
         test: {
           name: 'chaos',
-          include: ['tests/chaos/**/*.test.ts'],
+          include: ['tests/chaos/**/*.test.ts', 'tests/matrix/matrix.test.ts'],
           exclude,
           testTimeout: 60_000,
           hookTimeout: 60_000,

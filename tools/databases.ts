@@ -1,7 +1,8 @@
 /**
  * Real servers for the tests. For each: the URL in the environment; else what is installed here; else Debian's package,
- * installed where this machine lets us, and MySQL's unpacked into the cache; else Docker; else a line that says what is missing. Run as a program, it starts
- * them, prints their URLs as shell exports, and stays until it is interrupted.
+ * installed where this machine lets us, and MySQL's and PostgreSQL 18's unpacked; else Docker; else a line that says
+ * what is missing. Run as a program, it starts them, prints their URLs as shell exports, and stays until it is
+ * interrupted.
  */
 
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -15,14 +16,22 @@ import { hasDocker, startInDocker } from './databases/docker.ts';
 import { buildFerretdb, canBuildFerretdb, startFerretdb } from './databases/ferretdb.ts';
 import { findMariadb, startMariadb } from './databases/mariadb.ts';
 import { canUnpackMysql, findMysql, startMysql, unpackMysql } from './databases/mysql.ts';
-import { findPgbouncer, type StartedPooler, startPgbouncer } from './databases/pgbouncer.ts';
+import {
+  findPgbouncer,
+  type PoolerOptions,
+  type StartedPooler,
+  startPgbouncer,
+} from './databases/pgbouncer.ts';
+import { findPgpool, startPgpool } from './databases/pgpool.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './databases/postgres.ts';
+import { canUnpackPostgres18, unpackPostgres18 } from './databases/postgres-18.ts';
 import { findCommand } from './databases/process.ts';
 
 export interface Databases {
   /**
-   * What the tests read: POSTGRES_URL, MARIADB_URL, MYSQL_URL and MONGODB_URL, those there are, PGBOUNCER_URL and
-   * PGBOUNCER_TRANSACTION_URL for a pooler in front of POSTGRES_URL, and TEST_CA, the path of a PEM file.
+   * What the tests read: POSTGRES_URL, POSTGRES18_URL, MARIADB_URL, MYSQL_URL and MONGODB_URL, those there are,
+   * PGBOUNCER_URL, PGBOUNCER_TRANSACTION_URL and PGPOOL_URL for poolers in front of POSTGRES_URL, and TEST_CA, the path
+   * of a PEM file.
    * TEST_CA is there only when every SQL server of this run has a certificate from it.
    */
   env: Record<string, string>;
@@ -46,12 +55,26 @@ const cacheDir = fileURLToPath(new URL('../.cache/', import.meta.url));
 
 const starts: Record<string, { start: Start; hint: string }> = {
   POSTGRES_URL: { start: postgresHere, hint: 'install PostgreSQL (Debian: postgresql)' },
+  POSTGRES18_URL: { start: postgres18Here, hint: 'run on Linux x64, for which a package of npm has it' },
   MARIADB_URL: { start: mariadbHere, hint: 'install MariaDB (Debian: mariadb-server)' },
   MYSQL_URL: { start: mysqlHere, hint: 'install MySQL' },
   MONGODB_URL: { start: ferretdbHere, hint: 'install Go 1.24 or newer, from which FerretDB is built' },
 };
 
-const sqlVariables = ['POSTGRES_URL', 'MARIADB_URL', 'MYSQL_URL'];
+const sqlVariables = ['POSTGRES_URL', 'POSTGRES18_URL', 'MARIADB_URL', 'MYSQL_URL'];
+
+interface Pooler {
+  /** The variable that says one is there already. */
+  variable: string;
+  packageName: string;
+  find: () => string | undefined;
+  start: (program: string, options: PoolerOptions) => Promise<StartedPooler>;
+}
+
+const poolers: Pooler[] = [
+  { variable: 'PGBOUNCER_URL', packageName: 'pgbouncer', find: findPgbouncer, start: startPgbouncer },
+  { variable: 'PGPOOL_URL', packageName: 'pgpool2', find: findPgpool, start: startPgpool },
+];
 
 export async function startDatabases(options: { say: (line: string) => void }): Promise<Databases> {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-servers-'));
@@ -62,9 +85,10 @@ export async function startDatabases(options: { say: (line: string) => void }): 
   certificates.catch(() => {});
   const started: Record<string, StartedDatabase> = {};
   const missing: string[] = [];
+  const context = { dir, installer, certificates, say: options.say };
   const startMissing = async (variable: string, start: Start, hint: string) => {
     try {
-      started[variable] = await startOne(variable, start, { dir, installer, certificates, say: options.say });
+      started[variable] = await startOne(variable, start, context);
     } catch (err) {
       const problem = `${variable} is not set, and no server could be started: ${(err as Error).message}`;
       missing.push(`${problem} Set it, ${hint}, or start Docker.`);
@@ -72,38 +96,29 @@ export async function startDatabases(options: { say: (line: string) => void }): 
   };
   const wanted = Object.entries(starts).filter(([variable]) => !process.env[variable]);
   await Promise.all(wanted.map(([variable, { start, hint }]) => startMissing(variable, start, hint)));
-  const pooler = await startPooler(process.env.POSTGRES_URL || started.POSTGRES_URL?.url, {
-    dir,
-    installer,
-    certificates,
-    say: options.say,
-  }).catch((err: Error) => {
-    missing.push(`PGBOUNCER_URL is not set, and no PgBouncer could be started: ${err.message}`);
-    return undefined;
-  });
+  const postgresUrl = process.env.POSTGRES_URL || started.POSTGRES_URL?.url;
+  const startedPoolers = await Promise.all(
+    poolers.map((pooler) =>
+      startPooler(pooler, postgresUrl, context).catch((err: Error) => {
+        missing.push(`${pooler.variable} is not set, and the pooler could not be started: ${err.message}`);
+        return undefined;
+      }),
+    ),
+  );
   const stopAll = async () => {
-    await pooler?.stop();
+    await Promise.all(startedPoolers.map((pooler) => pooler?.stop()));
     await Promise.all(Object.values(started).map((server) => server.stop()));
     await rm(dir, { recursive: true, force: true });
   };
   let closing: Promise<void> | undefined;
   return {
-    env: { ...envOf(started), ...poolerEnv(pooler) },
+    env: { ...envOf(started), ...Object.assign({}, ...startedPoolers.map((pooler) => pooler?.urls)) },
     missing,
     close: () => {
       closing ??= stopAll();
       return closing;
     },
   };
-}
-
-function poolerEnv(pooler: StartedPooler | undefined): Record<string, string> {
-  const env: Record<string, string> = {};
-  const [session, transaction] = [process.env.PGBOUNCER_URL, process.env.PGBOUNCER_TRANSACTION_URL];
-  if (session || pooler) env.PGBOUNCER_URL = session || (pooler?.sessionUrl as string);
-  if (transaction || pooler)
-    env.PGBOUNCER_TRANSACTION_URL = transaction || (pooler?.transactionUrl as string);
-  return env;
 }
 
 function envOf(started: Record<string, StartedDatabase>): Record<string, string> {
@@ -158,6 +173,17 @@ async function postgresHere(context: Context): Promise<StartedDatabase | undefin
   });
 }
 
+async function postgres18Here({ dir, certificates, say }: Context): Promise<StartedDatabase | undefined> {
+  if (!canUnpackPostgres18()) return undefined;
+  say('unpacking PostgreSQL 18 …');
+  const bin = await unpackPostgres18(cacheDir, dir);
+  return startPostgres(bin, {
+    dir: join(dir, 'postgres-18'),
+    certificates: await certificates,
+    port: await freePort(),
+  });
+}
+
 async function mariadbHere(context: Context): Promise<StartedDatabase | undefined> {
   const commands = await findOrInstall(findMariadb, 'mariadb-server', context);
   if (commands === undefined) return undefined;
@@ -185,16 +211,17 @@ async function ferretdbHere({ dir, say }: Context): Promise<StartedDatabase | un
   return startFerretdb(await buildFerretdb(cacheDir), { dir, port: await freePort() });
 }
 
-/** Undefined where one is given already, or there is no PostgreSQL to stand in front of. */
+/** Undefined if one is given already, or if there is no PostgreSQL to put it in front of. */
 async function startPooler(
+  { variable, packageName, find, start }: Pooler,
   postgresUrl: string | undefined,
   context: Context,
 ): Promise<StartedPooler | undefined> {
-  if (process.env.PGBOUNCER_URL || postgresUrl === undefined) return undefined;
-  const program = await findOrInstall(findPgbouncer, 'pgbouncer', context);
-  if (program === undefined) throw new Error('it is not installed. Install it (Debian: pgbouncer).');
+  if (process.env[variable] || postgresUrl === undefined) return undefined;
+  const program = await findOrInstall(find, packageName, context);
+  if (program === undefined) throw new Error(`it is not installed. Install it (Debian: ${packageName}).`);
   const [port, certificates] = [await freePort(), await context.certificates];
-  return startPgbouncer(program, { dir: context.dir, port, certificates, postgresUrl });
+  return start(program, { dir: context.dir, port, certificates, postgresUrl });
 }
 
 async function runAsProgram(): Promise<void> {

@@ -13,14 +13,17 @@ interface Image {
   ready: (password: string) => string[];
 }
 
+const postgres = (version: number): Image => ({
+  image: `postgres:${version}`,
+  containerPort: 5432,
+  env: (password) => [`POSTGRES_PASSWORD=${password}`],
+  url: (password, port) => `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+  ready: () => ['pg_isready', '-h', '127.0.0.1', '-U', 'postgres'],
+});
+
 const images: Record<string, Image> = {
-  POSTGRES_URL: {
-    image: 'postgres:17',
-    containerPort: 5432,
-    env: (password) => [`POSTGRES_PASSWORD=${password}`],
-    url: (password, port) => `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
-    ready: () => ['pg_isready', '-h', '127.0.0.1', '-U', 'postgres'],
-  },
+  POSTGRES_URL: postgres(17),
+  POSTGRES18_URL: postgres(18),
   MARIADB_URL: {
     image: 'mariadb:11',
     containerPort: 3306,

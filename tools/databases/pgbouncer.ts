@@ -6,19 +6,22 @@ import { type Certificates, idOfUser } from './certificates.ts';
 import { findCommand, type Server, startServer } from './process.ts';
 
 export interface StartedPooler extends Server {
-  /** Each client has a connection to the server for itself. */
-  sessionUrl: string;
-  /** Each transaction has one. */
-  transactionUrl: string;
+  /** URLs by the name of the variable in which the tests read them. */
+  urls: Record<string, string>;
+}
+
+export interface PoolerOptions {
+  dir: string;
+  port: number;
+  certificates: Certificates;
+  /** The server behind it. */
+  postgresUrl: string;
 }
 
 /** The path of the program; undefined where there is none. */
 export const findPgbouncer = () => findCommand('pgbouncer');
 
-export async function startPgbouncer(
-  program: string,
-  options: { dir: string; port: number; certificates: Certificates; postgresUrl: string },
-): Promise<StartedPooler> {
+export async function startPgbouncer(program: string, options: PoolerOptions): Promise<StartedPooler> {
   // It refuses to run as root.
   const user = (await idOfUser('postgres')) ?? (await idOfUser('nobody'));
   const dir = join(options.dir, 'pgbouncer');
@@ -45,7 +48,10 @@ export async function startPgbouncer(
   });
   const urlOf = (database: string) =>
     `postgres://${server.username}:${server.password}@127.0.0.1:${options.port}/${database}`;
-  return { ...started, sessionUrl: urlOf('session'), transactionUrl: urlOf('transaction') };
+  return {
+    ...started,
+    urls: { PGBOUNCER_URL: urlOf('session'), PGBOUNCER_TRANSACTION_URL: urlOf('transaction') },
+  };
 }
 
 /** Its defaults, but for what it listens at and where its files are. */
@@ -61,6 +67,8 @@ function settingsOf(server: URL, { port, path }: { port: number; path: (name: st
     'unix_socket_dir =',
     'auth_type = scram-sha-256',
     `auth_file = ${path('users.txt')}`,
+    // May ask for its version.
+    `stats_users = ${decodeURIComponent(server.username)}`,
     'client_tls_sslmode = allow',
     `client_tls_key_file = ${path('server.key')}`,
     `client_tls_cert_file = ${path('server.crt')}`,

@@ -146,8 +146,8 @@ export class OptionsRefused extends HubError {
 /** Messages of PgBouncer and RDS Proxy. */
 const optionsRefused = /unsupported startup parameter|support command-line options/i;
 
-/** Poolers report every login failure as a protocol error, so only the message tells them apart. */
-const poolerState = '08P01';
+/** PgBouncer and RDS Proxy report every login failure with the first, Pgpool-II with the second. Only the message tells them apart. */
+const poolerStates = ['08P01', 'XX000'];
 const poolerRules: [RegExp, Rule | undefined][] = [
   [/password|authentication|no such (user|database)/i, logInRules['28']],
   [/no more connections/i, logInRules['53300']],
@@ -165,7 +165,9 @@ export function logInError(body: Buffer): HubError {
     return new HubError('SOURCE_TLS', text, { ...options, retryable: false });
   }
   if (optionsRefused.test(message)) return new OptionsRefused(options.cause);
-  const byWords = state === poolerState ? poolerRules.find(([words]) => words.test(message))?.[1] : undefined;
+  const byWords = poolerStates.includes(state)
+    ? poolerRules.find(([words]) => words.test(message))?.[1]
+    : undefined;
   const rule = byWords ?? ruleOf(logInRules, state);
   if (rule?.text === undefined) return toConnectError(options.cause);
   return new HubError(rule.code, rule.text, { ...options, retryable: rule.retryable });

@@ -1,0 +1,26 @@
+/** Every check on every server that is there. A check that a server cannot pass must fail, and has its reason. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
+import { checks, runMatrix, type TargetResult } from './run.ts';
+import { targets } from './targets.ts';
+
+let hub: SpawnedHub | undefined;
+let results: Map<string, TargetResult>;
+
+beforeAll(async () => {
+  hub = await spawnHub({ DATAHUB_POOL_WAIT_MS: '15000' });
+  results = await runMatrix({ hub, env: process.env });
+}, 180_000);
+afterAll(() => hub?.close());
+
+describe.each(targets)('$name', ({ name: target, variable, lacks }) => {
+  describe.skipIf(process.env[variable] === undefined)(`(needs ${variable})`, () => {
+    it.each(checks)('$name', ({ name }) => {
+      const reason = lacks[name];
+      const failure = results.get(target)?.failures.get(name);
+      if (reason === undefined) expect(failure).toBeUndefined();
+      else expect(failure, `It passes, so this is no reason any more: ${reason}`).toBeDefined();
+    });
+  });
+});

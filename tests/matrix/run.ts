@@ -1,0 +1,70 @@
+/** Runs the checks on every server whose URL is known. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answers } from './answers.ts';
+import { type Bench, type OpenOptions, openBench, versionOf } from './bench.ts';
+import type { Check } from './check.ts';
+import { connecting } from './connecting.ts';
+import { statements } from './statements.ts';
+import { type Target, targets } from './targets.ts';
+import { values } from './values.ts';
+
+export const checks: readonly Check[] = [...connecting, ...values, ...statements, ...answers];
+
+export interface TargetResult {
+  version: string;
+  /** By the name of a check: undefined if it passed, else what was wrong. */
+  failures: Map<string, string | undefined>;
+}
+
+/** At so many servers at a time. */
+const concurrency = 4;
+
+/** By the name of a server; those whose URL is not known are left out. */
+export async function runMatrix(options: OpenOptions): Promise<Map<string, TargetResult>> {
+  const results = new Map<string, TargetResult>();
+  const waiting = targets.filter(({ variable }) => options.env[variable] !== undefined);
+  const work = async () => {
+    for (let target = waiting.shift(); target !== undefined; target = waiting.shift()) {
+      results.set(target.name, await runTarget(target, options));
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+  return results;
+}
+
+const checkTimeoutMs = 15_000;
+
+async function runTarget(target: Target, options: OpenOptions): Promise<TargetResult> {
+  const bench = await openBench(target, options);
+  try {
+    const version = await versionOf(bench, options.env);
+    const failures = new Map<string, string | undefined>();
+    for (const check of checks) {
+      const first = await runCheck(check, bench);
+      // A busy machine may miss a deadline once.
+      const isFinal = first === undefined || check.name in target.lacks;
+      failures.set(check.name, isFinal ? first : await runCheck(check, bench));
+    }
+    return { version, failures };
+  } finally {
+    await bench.close();
+  }
+}
+
+async function runCheck(check: Check, bench: Bench): Promise<string | undefined> {
+  const ended = new AbortController();
+  const late = sleep(checkTimeoutMs, undefined, { signal: ended.signal }).then(
+    () => Promise.reject(new Error(`It took longer than ${checkTimeoutMs} ms.`)),
+    () => {},
+  );
+  try {
+    await bench.operator.emptyScratch();
+    await Promise.race([check.run(bench), late]);
+    return undefined;
+  } catch (err) {
+    return (err as Error).message;
+  } finally {
+    ended.abort();
+  }
+}
