@@ -5,10 +5,12 @@
  */
 
 import type { Learner } from '../../services/ml/src/classifiers/learner.ts';
-import { learners } from '../../services/ml/src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../services/ml/src/classifiers/model/online-learner.ts';
 import { heldBytes } from '../../tests/support/memory.ts';
 import { quantile } from '../support/table.ts';
 import { baselines, type Example, listSets, load, score } from './data.ts';
+
+const learners = createLearners();
 
 function train(examples: Example[], times?: number[]): Learner {
   const learner = learners.create();

@@ -10,7 +10,7 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { openOperatorSocket } from '@datahub/service-kit/process/operator-socket';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { createClassifierCache } from './classifiers/classifier-cache.ts';
-import { learners } from './classifiers/model/online-learner.ts';
+import { createLearners } from './classifiers/model/online-learner.ts';
 import type { MlConfig } from './config.ts';
 import { createClassifierCalls } from './rpc/classifiers.ts';
 import { createSummaryCalls } from './rpc/summaries.ts';
@@ -40,7 +40,7 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
       slices,
       snapshotLock: createFairLock(),
       store,
-      learners,
+      learners: createLearners(),
       createClassId: () => createId('clfc', Date.now()),
       nowMs: Date.now,
       onFailure: (err) =>

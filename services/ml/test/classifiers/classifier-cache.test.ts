@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
-import { learners } from '../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../src/classifiers/model/online-learner.ts';
 import { createFairLock } from '../../src/scheduling/fair-lock.ts';
 import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
+
+const learners = createLearners();
 
 let store: MlStore;
 beforeAll(async () => {

@@ -3,10 +3,12 @@ import { deserialize, serialize } from 'node:v8';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
-import { learners } from '../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../src/classifiers/model/online-learner.ts';
 import { createFairLock } from '../../src/scheduling/fair-lock.ts';
 import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
+
+const learners = createLearners();
 
 const all = { top: 1_000, signal: new CallStop() };
 

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
-import { learners } from '../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../src/classifiers/model/online-learner.ts';
 import { topDefault } from '../../src/classifiers/predict-bounds.ts';
 import { createFairLock } from '../../src/scheduling/fair-lock.ts';
 import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
+
+const learners = createLearners();
 
 const classCount = 1_200;
 

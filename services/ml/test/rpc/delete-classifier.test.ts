@@ -5,7 +5,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { expect, it } from 'vitest';
 import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
-import { learners } from '../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../src/classifiers/model/online-learner.ts';
 import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
 import { createFairLock } from '../../src/scheduling/fair-lock.ts';
 import { createTextBudget } from '../../src/scheduling/text-budget.ts';
@@ -26,7 +26,7 @@ it('a repeated deletion deletes the examples that a failed one has left', async 
   const onFailure = (err: unknown) => {
     throw err;
   };
-  const log = { store, learners, slices, snapshotLock: createFairLock(), nowMs, onFailure };
+  const log = { store, learners: createLearners(), slices, snapshotLock: createFairLock(), nowMs, onFailure };
   const calls = createClassifierCalls({
     store,
     slices,

@@ -21,8 +21,8 @@ export interface CalibrationState {
 
 export interface Calibration {
   probabilities(terms: Terms): Float64Array;
-  /** One step towards the best factors. The batch is `share` of all examples. */
-  fit(batch: readonly { terms: Terms; classIndex: number }[], share: number): void;
+  /** One step towards the best factors. The batch is `share` of all examples. Returns the log losses before the step. */
+  fit(batch: readonly { terms: Terms; classIndex: number }[], share: number): number[];
   readonly state: CalibrationState;
 }
 
@@ -30,6 +30,8 @@ export interface Calibration {
 const priorMeans = [Math.log(10), Math.log(0.005), 0] as const;
 const priorPrecisions = [0.3, 0.5, 1] as const;
 const stepMax = 1;
+/** Keeps a log loss finite. */
+const probabilityMin = 1e-300;
 
 export function createCalibration(from?: CalibrationState): Calibration {
   const state: CalibrationState = from ?? { factors: [...priorMeans] };
@@ -37,11 +39,15 @@ export function createCalibration(from?: CalibrationState): Calibration {
     state,
     probabilities: (terms) => combine(state, terms).probabilities,
     fit: (batch, share) => {
-      if (batch.length === 0) return;
+      const losses: number[] = [];
+      if (batch.length === 0) return losses;
       const gradient = [0, 0, 0];
       const information = [0, 0, 0, 0, 0, 0, 0, 0, 0];
-      for (const { terms, classIndex } of batch)
-        addSlopes({ gradient, information }, combine(state, terms), classIndex);
+      for (const { terms, classIndex } of batch) {
+        const combined = combine(state, terms);
+        losses.push(-Math.log(Math.max(probabilityMin, combined.probabilities[classIndex] as number)));
+        addSlopes({ gradient, information }, combined, classIndex);
+      }
       for (let i = 0; i < 3; i++) {
         const precision = priorPrecisions[i] as number;
         gradient[i] =
@@ -55,6 +61,7 @@ export function createCalibration(from?: CalibrationState): Calibration {
       for (const [i, step] of solve(information, gradient).entries()) {
         state.factors[i] = (state.factors[i] as number) - rate * Math.min(stepMax, Math.max(-stepMax, step));
       }
+      return losses;
     },
   };
 }

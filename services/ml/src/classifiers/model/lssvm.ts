@@ -2,24 +2,22 @@
  * A least-squares support vector machine, one class against the rest, with a free intercept (Suykens and Vandewalle,
  * Neural Processing Letters 9, 1999). It is exact for its examples in any order: adding one borders the inverse of the
  * kernel matrix. Its leave-one-out predictions are exact, too (Cawley and Talbot, Neural Networks 17, 2004). Adding an
- * example costs the square of their number, so it only serves for few.
+ * example costs the square of their number, so it only serves for few. The kernel is computed by the caller.
  */
 
-import type { EncodedExample } from './model.ts';
-import { grown } from './sparse-counts.ts';
-
-/** An example with its inputs at the time it was added. Snapshots store it, so its members keep their names. */
-export interface Support {
-  kept: EncodedExample;
-  inputs: Float32Array;
+/** An example to add. */
+export interface Addition {
+  /** The kernel with each of the examples so far, and with the example itself. */
+  similarities: Float64Array;
+  self: number;
+  classIndex: number;
 }
 
 /** Added to the diagonal of the kernel matrix. */
 const ridge = 0.5;
 
 export class LeastSquaresSvm {
-  readonly supports: Support[] = [];
-  readonly #postings = new Postings();
+  readonly #classIndexes: number[] = [];
   /** Lower triangle of the inverse of kernel + ridge, row by row. */
   #inverse = new Float64Array(512);
   /**
@@ -32,24 +30,27 @@ export class LeastSquaresSvm {
   /** The sums of the solutions over the examples. */
   #sums = new Float64Array(8);
 
-  add(support: Support): void {
-    const { kept, inputs } = support;
-    const size = this.supports.length;
-    this.#reserve(size + 1, kept.classIndex + 2);
-    const similarities = this.#postings.dotProducts({ rows: kept.rows, inputs }, size);
-    const projected = this.#timesInverse(similarities);
-    let rest = ridge;
-    for (const input of inputs) rest += input * input;
-    for (let i = 0; i < size; i++) rest -= (similarities[i] as number) * (projected[i] as number);
-    this.#border(projected, rest);
-    this.#solve(projected, { similarities, rest, classIndex: kept.classIndex });
-    this.#postings.add({ rows: kept.rows, inputs }, size);
-    this.supports.push(support);
+  /** In bytes. */
+  get size(): number {
+    return this.#inverse.byteLength + this.#solutions.byteLength;
   }
 
-  /** Writes scores by class index: about 1 for the class of similar examples, about 0 for others. */
-  score({ rows }: EncodedExample, inputs: Float32Array, into: Float64Array): void {
-    const similarities = this.#postings.dotProducts({ rows, inputs }, this.supports.length);
+  add({ similarities, self, classIndex }: Addition): void {
+    const size = this.#classIndexes.length;
+    this.#reserve(size + 1, classIndex + 2);
+    const projected = this.#timesInverse(similarities);
+    let rest = ridge + self;
+    for (let i = 0; i < size; i++) rest -= (similarities[i] as number) * (projected[i] as number);
+    this.#border(projected, rest);
+    this.#solve(projected, { similarities, rest, classIndex });
+    this.#classIndexes.push(classIndex);
+  }
+
+  /**
+   * Writes scores by class index: about 1 for the class of similar examples, about 0 for others. `similarities` is the
+   * kernel with each example.
+   */
+  score(similarities: Float64Array, into: Float64Array): void {
     const products = this.#timesSolutions(similarities);
     const [ones, count] = [products[0] as number, this.#sums[0] as number];
     for (let c = 0; c < into.length; c++) {
@@ -63,7 +64,7 @@ export class LeastSquaresSvm {
     const solutions = this.#solutions;
     const [ones, count] = [solutions[from] as number, this.#sums[0] as number];
     const own = (this.#inverse[(at * (at + 3)) / 2] as number) - (ones * ones) / count;
-    const { classIndex } = (this.supports[at] as Support).kept;
+    const classIndex = this.#classIndexes[at];
     for (let c = 0; c < into.length; c++) {
       const known = c + 1 < this.#stride;
       const value = known
@@ -154,56 +155,5 @@ export class LeastSquaresSvm {
     this.#solutions = solutions;
     this.#stride = stride;
     this.#sums = sums;
-  }
-}
-
-interface Vector {
-  rows: Int32Array;
-  inputs: Float32Array;
-}
-
-/** An inverted index: the examples that have a feature, and their inputs, as linked lists in flat arrays. */
-class Postings {
-  /** The first entry of each row; 0 if there is none. */
-  #heads = new Int32Array(1_024);
-  #next = new Int32Array(1_024);
-  #examples = new Uint16Array(1_024);
-  #inputs = new Float32Array(1_024);
-  #entries = 1;
-
-  add({ rows, inputs }: Vector, example: number): void {
-    this.#reserve(rows);
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i] as number;
-      const entry = this.#entries++;
-      this.#next[entry] = this.#heads[row] as number;
-      this.#heads[row] = entry;
-      this.#examples[entry] = example;
-      this.#inputs[entry] = inputs[i] as number;
-    }
-  }
-
-  /** Dot products with each of the first `examples` examples. */
-  dotProducts({ rows, inputs }: Vector, examples: number): Float64Array {
-    const products = new Float64Array(examples);
-    for (let i = 0; i < rows.length; i++) {
-      const input = inputs[i] as number;
-      for (let entry = this.#heads[rows[i] as number] ?? 0; entry > 0; entry = this.#next[entry] as number) {
-        const example = this.#examples[entry] as number;
-        products[example] = (products[example] as number) + input * (this.#inputs[entry] as number);
-      }
-    }
-    return products;
-  }
-
-  #reserve(rows: Int32Array): void {
-    let most = 0;
-    for (const row of rows) if (row > most) most = row;
-    if (most >= this.#heads.length) this.#heads = grown(this.#heads, new Int32Array(2 * most));
-    const entries = this.#entries + rows.length;
-    if (entries <= this.#next.length) return;
-    this.#next = grown(this.#next, new Int32Array(2 * entries));
-    this.#examples = grown(this.#examples, new Uint16Array(2 * entries));
-    this.#inputs = grown(this.#inputs, new Float32Array(2 * entries));
   }
 }

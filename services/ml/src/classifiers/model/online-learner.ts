@@ -6,6 +6,7 @@
  */
 
 import { deserialize, serialize } from 'node:v8';
+import { createTextVectors, type TextVectors } from '@datahub/word-vectors/text-vectors';
 import type { Learner, LearnerFactory, Score } from '../learner.ts';
 import { Ensemble, type EnsembleState } from './ensemble.ts';
 import { FeatureTable, type FeatureTableState } from './feature-table.ts';
@@ -16,7 +17,7 @@ import { stepRegression } from './regression.ts';
 import { ReplayBuffer, type ReplayBufferState } from './replay-buffer.ts';
 import { SmallSampleModel, type SmallSampleState } from './small-sample.ts';
 
-const format = 8;
+const format = 9;
 const replaysMin = 4;
 const replaysMax = 12;
 /**
@@ -40,6 +41,7 @@ const calibratedFrom = 200;
 
 /** A row and a weight of an encoded example. */
 const bytesPerFeature = 8;
+const noVector = new Float32Array(0);
 
 /** The content of a snapshot. A change needs a new `format`: hubs then learn each log again. */
 interface State {
@@ -55,10 +57,14 @@ interface State {
   few: SmallSampleState | null;
 }
 
-export const learners: LearnerFactory = {
-  create: () => new OnlineLearner(),
-  restore: (bytes) => OnlineLearner.restore(bytes),
-};
+/** The learners share the word vectors, which are loaded with the first one that needs them. */
+export function createLearners(): LearnerFactory {
+  const toVector = createTextVectors();
+  return {
+    create: () => new OnlineLearner(toVector),
+    restore: (bytes) => OnlineLearner.restore(bytes, toVector),
+  };
+}
 
 class OnlineLearner implements Learner {
   readonly #model: Model = { table: new FeatureTable(), classes: [], examples: 0, mass: 0 };
@@ -72,10 +78,16 @@ class OnlineLearner implements Learner {
   /** Undefined once there are many examples. */
   #smallSample: SmallSampleModel | undefined = new SmallSampleModel();
 
-  static restore(bytes: Uint8Array): OnlineLearner {
+  readonly #toVector: TextVectors;
+
+  constructor(toVector: TextVectors) {
+    this.#toVector = toVector;
+  }
+
+  static restore(bytes: Uint8Array, toVector: TextVectors): OnlineLearner {
     const state = deserialize(bytes) as State;
     if (state.format !== format) throw new Error('The snapshot has another format.');
-    const learner = new OnlineLearner();
+    const learner = new OnlineLearner(toVector);
     learner.#model.table = FeatureTable.from(state.tables);
     learner.#model.classes = state.classes;
     for (const [i, one] of state.classes.entries()) if (one !== null) learner.#indexes.set(one.classId, i);
@@ -113,7 +125,8 @@ class OnlineLearner implements Learner {
 
   learn(classId: string, text: string): Score | undefined {
     const features = extractFeatures(text);
-    const best = this.#predictBefore(this.#encodeKnown(features), classId);
+    const vector = this.#vectorOf(text);
+    const best = this.#predictBefore(this.#encodeKnown(features), { classId, vector });
     const index = this.#indexOf(classId);
     this.#runLength = index === this.#lastIndex ? this.#runLength + 1 : 1;
     this.#lastIndex = index;
@@ -122,7 +135,7 @@ class OnlineLearner implements Learner {
     this.#model.examples++;
     const example = this.#encode(features, index);
     countExample(this.#model, example, 1);
-    if (this.#smallSample?.add(this.#model, example) === false) this.#smallSample = undefined;
+    if (this.#smallSample?.add(this.#model, { example, vector }) === false) this.#smallSample = undefined;
     for (const one of this.#replayBuffer.add(example, own.examples)) stepRegression(this.#model, one);
     this.#replay(example);
     this.#calibrate();
@@ -131,7 +144,8 @@ class OnlineLearner implements Learner {
 
   predict(text: string, top = Number.POSITIVE_INFINITY): Score[] {
     if (this.#model.examples === 0) return [];
-    return bestScores(this.#model, this.#probabilities(this.#encodeKnown(extractFeatures(text))), top);
+    const example = this.#encodeKnown(extractFeatures(text));
+    return bestScores(this.#model, this.#probabilities(example, this.#vectorOf(text)), top);
   }
 
   forget(classId: string): void {
@@ -148,15 +162,24 @@ class OnlineLearner implements Learner {
     this.#model.classes[index] = null;
   }
 
+  /** Only the model for small samples uses it. */
+  #vectorOf(text: string): Float32Array {
+    return this.#smallSample === undefined ? noVector : this.#toVector(text);
+  }
+
   /** The best class before the example is learnt. May calibrate the ensemble with it. */
-  #predictBefore(example: EncodedExample, classId: string): Score | undefined {
+  #predictBefore(
+    example: EncodedExample,
+    { classId, vector }: { classId: string; vector: Float32Array },
+  ): Score | undefined {
     if (this.#model.examples === 0) return undefined;
     if (example.rows.length === 0) return this.#best(this.#priors());
     if (this.#smallSample !== undefined && this.#model.examples < calibratedFrom) {
-      return this.#best(this.#smallSample.predict(this.#model, example));
+      return this.#best(this.#smallSample.predict(this.#model, { example, vector }));
     }
     const prediction = this.#ensemble.predict(this.#model, example, false);
-    const best = this.#best(this.#smallSample?.predict(this.#model, example) ?? prediction.probabilities);
+    const ofFew = this.#smallSample?.predict(this.#model, { example, vector });
+    const best = this.#best(ofFew ?? prediction.probabilities);
     const classIndex = this.#indexes.get(classId);
     const isRepeated = classIndex === this.#lastIndex;
     if (classIndex !== undefined && !isRepeated && this.#replayBuffer.heldOutCount < heldOutEnough) {
@@ -253,9 +276,9 @@ class OnlineLearner implements Learner {
     }
   }
 
-  #probabilities(example: EncodedExample): Float64Array {
+  #probabilities(example: EncodedExample, vector: Float32Array): Float64Array {
     if (example.rows.length === 0) return this.#priors();
-    if (this.#smallSample !== undefined) return this.#smallSample.predict(this.#model, example);
+    if (this.#smallSample !== undefined) return this.#smallSample.predict(this.#model, { example, vector });
     return this.#ensemble.predict(this.#model, example, false).probabilities;
   }
 

@@ -1,11 +1,13 @@
 /**
  * The model for small samples: a least-squares support vector machine on all examples, with a little naive Bayes. The
  * machine is exact after each example, where gradient descent would still be converging. No example has to be held out for
- * calibration, because both models know their exact leave-one-out predictions.
+ * calibration, because both models know their exact leave-one-out predictions. These also decide how much the meaning of
+ * the words counts beside the words themselves: there is a machine for each weight, and the one that predicts best serves.
  */
 
 import { type Calibration, type CalibrationState, createCalibration, type Terms } from './calibration.ts';
-import { LeastSquaresSvm, type Support } from './lssvm.ts';
+import { dot, Kernel, type Similarities, type Support } from './kernel.ts';
+import { LeastSquaresSvm } from './lssvm.ts';
 import type { ClassNumbers, EncodedExample, Model } from './model.ts';
 import { scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
 import { tfIdf } from './regression.ts';
@@ -23,110 +25,194 @@ const recomputedMax = 16;
 const calibrationsMax = 32;
 const calibratedClassesMax = 1_000;
 const calibrationWordsMax = 8_000;
+/** Weights of the meaning against the words. Of two that predict equally well, the first serves. */
+const denseWeights = [1, 0.5, 2, 4] as const;
 
 /** Snapshots store it, so its members keep their names. */
 export interface SmallSampleState {
   supports: Support[];
-  calibration: CalibrationState;
+  /** For each weight. */
+  candidates: CandidateState[];
   /** The next example to calibrate with. */
   cursor: number;
 }
 
+/** An example with the vector of its text. */
+export interface VectorExample {
+  example: EncodedExample;
+  vector: Float32Array;
+}
+
+interface CandidateState {
+  calibration: CalibrationState;
+  /** The last known log loss of each example when it is left out; NaN if there is none. */
+  losses: Float64Array;
+}
+
+/** The model with one weight of the meaning. */
+interface Candidate {
+  weight: number;
+  svm: LeastSquaresSvm;
+  calibration: Calibration;
+  losses: Float64Array;
+}
+
 export class SmallSampleModel {
-  #svm = new LeastSquaresSvm();
-  readonly #calibration: Calibration;
+  readonly #supports: Support[] = [];
+  #kernel = new Kernel();
+  readonly #candidates: Candidate[];
   #features = 0;
   #cursor: number;
 
   constructor(from?: SmallSampleState) {
+    this.#candidates = denseWeights.map((weight, i) => {
+      const calibration = createCalibration(from?.candidates[i]?.calibration);
+      const losses = new Float64Array(examplesMax).fill(Number.NaN);
+      losses.set(from?.candidates[i]?.losses ?? []);
+      return { weight, svm: new LeastSquaresSvm(), calibration, losses };
+    });
     for (const support of from?.supports ?? []) this.#addSupport(support);
-    this.#calibration = createCalibration(from?.calibration);
     this.#cursor = from?.cursor ?? 0;
   }
 
-  /** In bytes. Each feature has an input here and an entry in the postings of the machine. */
+  /** In bytes. Each feature has an input here and an entry in the postings of the kernel. */
   get size(): number {
-    return 16 * this.#features;
+    let size = 16 * this.#features;
+    for (const { vector } of this.#supports) size += vector.byteLength;
+    for (const { svm } of this.#candidates) size += svm.size;
+    return size;
   }
 
   toState(): SmallSampleState {
     return {
-      supports: this.#svm.supports,
-      calibration: this.#calibration.state,
+      supports: this.#supports,
+      candidates: this.#candidates.map(({ calibration, losses }) => ({
+        calibration: calibration.state,
+        losses: losses.slice(0, this.#supports.length),
+      })),
       cursor: this.#cursor,
     };
   }
 
   /** Adds an example that naive Bayes has counted. False once there are too many examples for this model. */
-  add(model: Model, example: EncodedExample): boolean {
-    const count = this.#svm.supports.length + 1;
+  add(model: Model, { example, vector }: VectorExample): boolean {
+    const count = this.#supports.length + 1;
     if (count > examplesMax || this.#features + example.rows.length > featuresMax) return false;
     if (count <= recomputedMax && Number.isInteger(Math.log2(count))) this.#computeInputs(model);
-    this.#addSupport({ kept: example, inputs: tfIdf(model, example) });
+    this.#addSupport({ kept: example, inputs: tfIdf(model, example), vector });
     this.#calibrate(model);
     return true;
   }
 
   /** Probabilities by class index. */
-  predict(model: Model, example: EncodedExample): Float64Array {
+  predict(model: Model, { example, vector }: VectorExample): Float64Array {
     const size = model.classes.length;
     const svm = new Float64Array(size);
     const bayes = new Float64Array(size);
-    this.#svm.score(example, tfIdf(model, example), svm);
+    const best = this.#best();
+    const point = { rows: example.rows, inputs: tfIdf(model, example), vector };
+    best.svm.score(weighted(this.#kernel.similarities(point), best.weight), svm);
     scoreBayes(model, example, bayes);
-    return this.#calibration.probabilities({ svm, bayes, priors: logShares(model, 1) });
+    return best.calibration.probabilities({ svm, bayes, priors: logShares(model, 1) });
+  }
+
+  /** By the log loss over all examples, and a prior that prefers weights near 1. */
+  #best(): Candidate {
+    let [best, least] = [this.#candidates[0] as Candidate, Number.POSITIVE_INFINITY];
+    for (const candidate of this.#candidates) {
+      let [sum, known] = [0, 0];
+      for (let i = 0; i < this.#supports.length; i++) {
+        const loss = candidate.losses[i] as number;
+        if (Number.isNaN(loss)) continue;
+        sum += loss;
+        known++;
+      }
+      const mean = known === 0 ? 0 : sum / known;
+      const total = this.#supports.length * mean + Math.log2(candidate.weight) ** 2;
+      if (total < least) [best, least] = [candidate, total];
+    }
+    return best;
   }
 
   #addSupport(support: Support): void {
-    this.#svm.add(support);
-    this.#features += support.inputs.length;
+    const { kept, inputs, vector } = support;
+    const point = { rows: kept.rows, inputs, vector };
+    const similarities = this.#kernel.similarities(point);
+    let self = 0;
+    for (const input of inputs) self += input * input;
+    const denseSelf = dot(vector, vector);
+    for (const { svm, weight } of this.#candidates) {
+      svm.add({
+        similarities: weighted(similarities, weight),
+        self: self + weight * denseSelf,
+        classIndex: kept.classIndex,
+      });
+    }
+    this.#kernel.add(point);
+    this.#supports.push(support);
+    this.#features += inputs.length;
   }
 
   #computeInputs(model: Model): void {
-    const { supports } = this.#svm;
-    this.#svm = new LeastSquaresSvm();
-    for (const { kept } of supports) this.#svm.add({ kept, inputs: tfIdf(model, kept) });
+    const supports = this.#supports.splice(0);
+    this.#kernel = new Kernel();
+    this.#features = 0;
+    for (const candidate of this.#candidates) candidate.svm = new LeastSquaresSvm();
+    for (const { kept, vector } of supports) this.#addSupport({ kept, inputs: tfIdf(model, kept), vector });
   }
 
   /** Takes the examples in turn, so all of them count equally often. */
   #calibrate(model: Model): void {
-    const { supports } = this.#svm;
-    const batch: { terms: Terms; classIndex: number }[] = [];
-    const priors = logShares(model, 2);
+    const batch: { at: number; bayes: Float64Array; classIndex: number }[] = [];
+    const count = this.#supports.length;
     const affordable = Math.max(4, Math.floor(calibratedClassesMax / model.classes.length));
-    const batchSize = Math.min(calibrationsMax, affordable, supports.length);
+    const batchSize = Math.min(calibrationsMax, affordable, count);
     let [seen, words] = [0, 0];
     while (seen < batchSize && words < calibrationWordsMax) {
-      const at = this.#cursor++ % supports.length;
-      const { kept } = supports[at] as Support;
+      const at = this.#cursor++ % count;
+      const { kept } = this.#supports[at] as Support;
       seen++;
       words += kept.words;
       // A class with one example has none left when it is left out. Such classes do not compete in calibration either:
       // every example would then favour the larger classes.
       if ((model.classes[kept.classIndex] as ClassNumbers).examples < 2) continue;
-      batch.push({ terms: { ...this.#termsWithout(model, at), priors }, classIndex: kept.classIndex });
+      const bayes = new Float64Array(model.classes.length);
+      scoreBayesWithout(model, kept, bayes);
+      batch.push({ at, bayes, classIndex: kept.classIndex });
     }
-    this.#calibration.fit(batch, seen / supports.length);
+    const priors = logShares(model, 2);
+    for (const { svm, calibration, losses } of this.#candidates) {
+      const terms = batch.map(({ at, bayes, classIndex }) => ({
+        terms: { svm: scoresWithout(model, svm, { at, classIndex }), bayes, priors } satisfies Terms,
+        classIndex,
+      }));
+      const found = calibration.fit(terms, seen / count);
+      for (const [i, { at }] of batch.entries()) losses[at] = found[i] as number;
+    }
   }
+}
 
-  /**
-   * The leave-one-out terms of an example. The class shares still count it: with few examples, a share that is smaller by
-   * one example would give away the class.
-   */
-  #termsWithout(model: Model, at: number): Omit<Terms, 'priors'> {
-    const { kept } = this.#svm.supports[at] as Support;
-    const { classes, examples } = model;
-    const svm = new Float64Array(classes.length);
-    const bayes = new Float64Array(classes.length);
-    this.#svm.scoreWithout(at, svm);
-    for (let c = 0; c < svm.length; c++) {
-      const count = classes[c]?.examples ?? 0;
-      const left = count - (c === kept.classIndex ? 1 : 0);
-      svm[c] = (svm[c] as number) + count / examples - left / (examples - 1);
-    }
-    scoreBayesWithout(model, kept, bayes);
-    return { svm, bayes };
+function weighted({ sparse, dense }: Similarities, weight: number): Float64Array {
+  return sparse.map((value, i) => value + weight * (dense[i] as number));
+}
+
+/**
+ * The leave-one-out scores of an example. The class shares still count it: with few examples, a share that is smaller by
+ * one example would give away the class.
+ */
+function scoresWithout(
+  { classes, examples }: Model,
+  svm: LeastSquaresSvm,
+  { at, classIndex }: { at: number; classIndex: number },
+): Float64Array {
+  const scores = new Float64Array(classes.length);
+  svm.scoreWithout(at, scores);
+  for (let c = 0; c < scores.length; c++) {
+    const count = classes[c]?.examples ?? 0;
+    const left = count - (c === classIndex ? 1 : 0);
+    scores[c] = (scores[c] as number) + count / examples - left / (examples - 1);
   }
+  return scores;
 }
 
 /** Logarithms of the class shares; minus infinity for a class with fewer than `least` examples. */

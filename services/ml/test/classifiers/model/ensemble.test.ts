@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
-import { learners } from '../../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+
+const learners = createLearners();
 
 /** Texts of 50 topics, with too few examples of each to hold any out. */
 function makeExamples(count: number, random: () => number): { label: string; text: string }[] {

@@ -1,28 +1,53 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LeastSquaresSvm, type Support } from '../../../src/classifiers/model/lssvm.ts';
+import { dot as dotOfVectors, Kernel } from '../../../src/classifiers/model/kernel.ts';
+import { LeastSquaresSvm } from '../../../src/classifiers/model/lssvm.ts';
+
+interface Support {
+  rows: Int32Array;
+  inputs: Float32Array;
+  vector: Float32Array;
+  classIndex: number;
+}
 
 /** An example with some of 40 features, of one of three classes. */
 const support = fc
   .record({
     rows: fc.uniqueArray(fc.integer({ min: 0, max: 39 }), { minLength: 1, maxLength: 12 }),
+    vector: fc.constantFrom([], [1, 0], [0.6, 0.8], [0, -1], [0.28, 0.96]),
     classIndex: fc.integer({ min: 0, max: 2 }),
   })
-  .map(({ rows, classIndex }): Support => {
+  .map(({ rows, vector, classIndex }): Support => {
     const inputs = new Float32Array(rows.length).fill(1 / Math.sqrt(rows.length));
-    return { kept: { rows: Int32Array.from(rows), weights: inputs, words: 0, classIndex }, inputs };
+    return { rows: Int32Array.from(rows), inputs, vector: Float32Array.from(vector), classIndex };
   });
 const supports = fc.array(support, { minLength: 2, maxLength: 60 });
 
-function train(all: readonly Support[]): LeastSquaresSvm {
-  const svm = new LeastSquaresSvm();
-  for (const one of all) svm.add(one);
-  return svm;
+/** The weight of the dense kernel. */
+const weight = 2;
+
+interface Trained {
+  kernel: Kernel;
+  svm: LeastSquaresSvm;
 }
 
-function score(svm: LeastSquaresSvm, { kept, inputs }: Support): number[] {
+function similarities(kernel: Kernel, asked: Support): Float64Array {
+  const { sparse, dense } = kernel.similarities(asked);
+  return sparse.map((value, i) => value + weight * (dense[i] as number));
+}
+
+function train(all: readonly Support[]): Trained {
+  const [kernel, svm] = [new Kernel(), new LeastSquaresSvm()];
+  for (const one of all) {
+    svm.add({ similarities: similarities(kernel, one), self: dot(one, one), classIndex: one.classIndex });
+    kernel.add(one);
+  }
+  return { kernel, svm };
+}
+
+function score({ kernel, svm }: Trained, asked: Support): number[] {
   const scores = new Float64Array(3);
-  svm.score(kept, inputs, scores);
+  svm.score(similarities(kernel, asked), scores);
   return [...scores];
 }
 
@@ -37,7 +62,7 @@ describe('the least-squares support vector machine', () => {
         const svm = train(all);
         const residuals = all.map((one) => {
           const scores = score(svm, one);
-          return scores.map((value, c) => (c === one.kept.classIndex ? 1 : 0) - value);
+          return scores.map((value, c) => (c === one.classIndex ? 1 : 0) - value);
         });
         // Each residual is the ridge times the coefficient of the example, and the coefficients sum to 0.
         for (const c of [0, 1, 2]) {
@@ -76,7 +101,7 @@ describe('the least-squares support vector machine', () => {
       fc.property(supports, fc.nat(), (all, n) => {
         const at = n % all.length;
         const without = new Float64Array(3);
-        train(all).scoreWithout(at, without);
+        train(all).svm.scoreWithout(at, without);
         close([...without], score(train(all.filter((_, i) => i !== at)), all[at] as Support));
       }),
       { numRuns: 100 },
@@ -94,9 +119,9 @@ describe('the least-squares support vector machine', () => {
 });
 
 function dot(a: Support, b: Support): number {
-  let sum = 0;
-  for (const [i, row] of a.kept.rows.entries()) {
-    const j = b.kept.rows.indexOf(row);
+  let sum = weight * dotOfVectors(a.vector, b.vector);
+  for (const [i, row] of a.rows.entries()) {
+    const j = b.rows.indexOf(row);
     if (j >= 0) sum += (a.inputs[i] as number) * (b.inputs[j] as number);
   }
   return sum;

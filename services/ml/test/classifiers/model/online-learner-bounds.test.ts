@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { learners } from '../../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+
+const learners = createLearners();
 
 /** Texts in which hardly any word is repeated. */
 function* textsOfNewWords(count: number): Generator<string> {

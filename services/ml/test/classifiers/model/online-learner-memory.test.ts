@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
 import { heldBytes } from '../../../../../tests/support/memory.ts';
 import { createRandom } from '../../../../../tests/support/random.ts';
-import { learners } from '../../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+
+const learners = createLearners();
 
 /** Texts of 40 topics: words of the topic among common words, half of which are rare. */
 function makeExample(i: number, random: () => number): { label: string; text: string } {

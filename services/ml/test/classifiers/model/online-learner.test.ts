@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Learner } from '../../../src/classifiers/learner.ts';
-import { learners } from '../../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+
+const learners = createLearners();
 
 const topics: Record<string, string[]> = {
   tea: ['green tea leaves', 'a pot of black tea', 'tea with milk', 'oolong and jasmine tea'],

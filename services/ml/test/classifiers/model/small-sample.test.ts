@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
 import type { Learner } from '../../../src/classifiers/learner.ts';
-import { learners } from '../../../src/classifiers/model/online-learner.ts';
+import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+
+const learners = createLearners();
 
 interface Example {
   label: string;

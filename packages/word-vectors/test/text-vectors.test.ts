@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { createTextVectors } from '../src/text-vectors.ts';
+
+const toVector = createTextVectors();
+const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+const similarity = (a: string, b: string) => dot(toVector(a), toVector(b));
+
+describe('the vector of a text', () => {
+  it('is similar for similar meanings in other words', () => {
+    const asked = 'where is my parcel';
+    for (const near of ['the package was not delivered', 'shipping takes too long'])
+      for (const far of ['the guitar solo is great', 'my knee hurts'])
+        expect(similarity(asked, near)).toBeGreaterThan(similarity(asked, far));
+  });
+
+  it('has length 1 if all words are known, and less if some are not', () => {
+    const known = toVector("Don't they play football on Sundays?");
+    expect(known).toHaveLength(178);
+    expect(dot(known, known)).toBeCloseTo(1, 5);
+    const partly = toVector('they play football on sundays with zxqv brrkl');
+    expect(dot(partly, partly)).toBeGreaterThan(0);
+    expect(dot(partly, partly)).toBeLessThan(0.9);
+  });
+
+  it.each([
+    'Der Bundestag hat gestern über die Änderung des Gesetzes beraten',
+    'Le gouvernement a présenté hier son projet de loi',
+    '今天天气很好',
+    '12 345 !!!',
+    '',
+  ])('has no numbers if most words are unknown: %s', (text) => {
+    expect(toVector(text)).toHaveLength(0);
+  });
+
+  it('is the same for the same text, also in other case and with other apostrophes', () => {
+    expect(toVector('DON’T panic')).toEqual(toVector("don't panic"));
+    expect(toVector('a naïve café owner')).toEqual(toVector('A NAÏVE CAFÉ OWNER'));
+    // Snapshots and replicas depend on these numbers.
+    const digest = createHash('sha256')
+      .update(new Uint8Array(toVector('the quick brown foxes jumped over 13 lazy dogs').buffer))
+      .digest('hex');
+    expect(digest.slice(0, 16)).toBe('4770bcc3dd8134d6');
+  });
+
+  it('is found in bounded time', () => {
+    const began = performance.now();
+    for (const text of [
+      'a'.repeat(1_000_000),
+      'q'.repeat(63).concat(' the ').repeat(5_000),
+      "n't".repeat(100_000),
+    ])
+      toVector(text);
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+});
+
+it('comes from the files that the recipe names', () => {
+  const recipe = readFileSync(new URL('../../../tools/word-vectors/README.md', import.meta.url), 'utf8');
+  for (const file of ['pieces.bin', 'words.bin']) {
+    const bytes = readFileSync(new URL(`../tables/${file}`, import.meta.url));
+    expect(recipe).toContain(`| \`${file}\` | ${createHash('sha256').update(bytes).digest('hex')} |`);
+  }
+});
