@@ -1,6 +1,7 @@
 /** The Fastify app: the order of all checks, and the routes. It is complete and safe without an edge in front. */
 
 import type { RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -14,7 +15,7 @@ import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { refuseUnknown, sendProblem } from './http/error-handler.ts';
 import { createIdempotency } from './http/idempotency.ts';
-import { answerMalformed, createListener, listenerOptions } from './http/listener.ts';
+import { createListener, createMalformedAnswer, listenerOptions } from './http/listener.ts';
 import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
@@ -46,12 +47,13 @@ const allowedHeaders =
   'x-service-api-key, content-type, accept, if-match, if-none-match, cache-control, idempotency-key, x-request-id, traceparent';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
+  const streaming = new WeakSet<Socket>();
   const app = Fastify({
     logger: false,
     connectionTimeout: 0,
     // A request on an open connection is answered during shutdown, and the connection is closed then.
     return503OnClosing: false,
-    clientErrorHandler: answerMalformed,
+    clientErrorHandler: createMalformedAnswer(streaming),
     requestTimeout: listenerOptions.requestTimeout,
     keepAliveTimeout: listenerOptions.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
@@ -64,6 +66,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   const bodies = createBodies({
     bytesMax: config.bodiesBytesMax,
     keyBytesMax: config.keyBodiesBytesMax,
+    streaming,
   });
   const drain = createBodyDrain();
   addRequestContext(app, { config, deps, bodies, drain });

@@ -4,6 +4,7 @@
  */
 
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { requireScope } from '../access/authenticate.ts';
@@ -14,6 +15,8 @@ export interface BodiesOptions {
   bytesMax: number;
   /** The same for the requests of one key. */
   keyBytesMax: number;
+  /** The sockets whose body is read as a stream. */
+  streaming: WeakSet<Socket>;
 }
 
 export interface Bodies {
@@ -35,7 +38,7 @@ const largeShare = 0.75;
 /** What reading a stream takes: a record that is not complete, a batch of records, and their copies in the call. */
 const streamBytes = 4_194_304;
 
-export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
+export function createBodies({ bytesMax, keyBytesMax, streaming }: BodiesOptions): Bodies {
   const bytesByKey = new Map<string, number>();
   let bytesInUse = 0;
 
@@ -56,6 +59,7 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
 
   const release = (request: FastifyRequest): void => {
     if (request.bodyBytes === 0) return;
+    streaming.delete(request.raw.socket);
     const key = budgetOf(request);
     const left = (bytesByKey.get(key) ?? 0) - request.bodyBytes;
     if (left > 0) bytesByKey.set(key, left);
@@ -73,6 +77,7 @@ export function createBodies({ bytesMax, keyBytesMax }: BodiesOptions): Bodies {
         requireUncompressed(request);
         requireScope(request);
         reserve(request, streamBytes);
+        streaming.add(request.raw.socket);
         done(null, payload);
       } catch (err) {
         done(err as Error);
@@ -153,6 +158,8 @@ const busy = (code: 'RATE_LIMITED' | 'UNAVAILABLE', message: string) =>
 /** How fast refused bodies are read, all together: this many chunks of at most 64 KiB in each interval. */
 const drainedChunks = 1;
 const drainIntervalMs = 1;
+/** A body that takes longer is cut off with its connection. */
+const drainMaxMs = 30_000;
 
 const methodsWithoutBody = new Set(['GET', 'HEAD']);
 
@@ -165,8 +172,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Reads refused bodies to their end, until the timeout of the request. To close the connection instead would reset it,
- * and often lose the answer. The reading is slow, so that other requests do not wait for it.
+ * Reads refused bodies to their end, for a limited time. To close the connection instead would reset it, and often lose
+ * the answer. The reading is slow, so that other requests do not wait for it.
  */
 export function createBodyDrain(): (request: IncomingMessage) => void {
   const waiting: IncomingMessage[] = [];
@@ -187,6 +194,8 @@ export function createBodyDrain(): (request: IncomingMessage) => void {
       isRunning = true;
     });
     request.on('error', () => {});
+    const cut = setTimeout(() => request.destroy(), drainMaxMs).unref();
+    request.on('close', () => clearTimeout(cut));
     request.resume();
   };
 }

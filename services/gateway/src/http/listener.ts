@@ -63,11 +63,17 @@ const refusals = new Map<string | undefined, Refusal>([
   ],
 ]);
 
-/** For `clientError`: answers with a problem if the socket can still be written, then closes the connection. */
-export function answerMalformed(cause: Error & { code?: string }, socket: Socket): void {
-  if (cause.code === 'ECONNRESET' || socket.destroyed) return;
-  if (socket.writable) socket.write(toText(refusals.get(cause.code) ?? malformed));
-  socket.destroy(cause);
+/**
+ * For `clientError`: answers with a problem if the socket can still be written, then closes the connection. The timeout of
+ * a request does not apply to the sockets in `streaming`. Node checks it once for each request.
+ */
+export function createMalformedAnswer(streaming: WeakSet<Socket>) {
+  return (cause: Error & { code?: string }, socket: Socket): void => {
+    if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && streaming.has(socket)) return;
+    if (cause.code === 'ECONNRESET' || socket.destroyed) return;
+    if (socket.writable) socket.write(toText(refusals.get(cause.code) ?? malformed));
+    socket.destroy(cause);
+  };
 }
 
 const badExpectation = {

@@ -41,10 +41,10 @@ export class RequestContext implements CallContext {
   traceparent: string | undefined;
   span: Span | undefined;
   readonly startedAt = performance.now();
-  readonly deadlineAt: number;
+  deadlineAt: number;
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
-  readonly #deadlines: Deadlines;
+  readonly #options: RequestContextOptions;
   #route: KnownRoute | undefined;
   #stop: CallStop | undefined;
   #deadline: Deadline | undefined;
@@ -55,7 +55,7 @@ export class RequestContext implements CallContext {
     this.deadlineAt = this.startedAt + options.timeoutMs;
     this.#request = request;
     this.#response = response;
-    this.#deadlines = options.deadlines;
+    this.#options = options;
   }
 
   /** Cached, because Fastify creates the options on each access. */
@@ -74,19 +74,30 @@ export class RequestContext implements CallContext {
     return this.#stop ?? this.#watch();
   }
 
+  /** For requests that may take any time as long as they make progress. */
+  renewDeadline(): void {
+    this.deadlineAt = performance.now() + this.#options.timeoutMs;
+    if (this.#deadline === undefined || this.#response.closed) return;
+    this.#options.deadlines.remove(this.#deadline);
+    this.#addDeadline();
+  }
+
   #watch(): CallStop {
-    const stop = new CallStop();
-    this.#stop = stop;
-    const onDeadline = () =>
-      stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
-    this.#deadline = this.#deadlines.add(this.deadlineAt - performance.now(), onDeadline);
+    this.#stop = new CallStop();
+    this.#addDeadline();
     if (this.#response.closed) this.closed();
-    return stop;
+    return this.#stop;
+  }
+
+  #addDeadline(): void {
+    const onDeadline = () =>
+      this.#stop?.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+    this.#deadline = this.#options.deadlines.add(this.deadlineAt - performance.now(), onDeadline);
   }
 
   /** The response was closed, complete or not. */
   closed(): void {
-    if (this.#deadline !== undefined) this.#deadlines.remove(this.#deadline);
+    if (this.#deadline !== undefined) this.#options.deadlines.remove(this.#deadline);
     if (!this.#response.writableFinished)
       this.#stop?.abort(new HubError('CANCELLED', 'The client disconnected.'));
   }

@@ -1,4 +1,4 @@
-import { Agent, createServer, get, type RequestListener } from 'node:http';
+import { Agent, createServer, get, request as post, type RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -40,12 +40,13 @@ describe('the listener of the app', () => {
         events: createGatewayEvents(logger),
         usage: { answered: () => {}, close: async () => {} },
         readiness: { parts: [], missing: async () => [] },
-        // What is asked here ends before it reaches a service.
-        upstreams: {} as never,
+        // What else is asked here ends before it reaches a service.
+        upstreams: { ml: { train: async () => ({ classes: [] }) } } as never,
         inFront,
       });
       await app.listen({ port: 0, host: '127.0.0.1' });
       app.server.headersTimeout = 300;
+      app.server.requestTimeout = 600;
       apps.push(app);
     }
   });
@@ -149,6 +150,45 @@ describe('the listener of the app', () => {
       expect(without).toContain('content-type: application/problem+json');
       expect(without).toContain(`"status":${status}`);
     }
+  });
+
+  /** Sends a chunk each 200 ms, for three times as long as a request may take. */
+  const answerToSlow = (app: FastifyInstance, type: string, chunk: string): Promise<string> => {
+    const { port } = app.server.address() as AddressInfo;
+    const headers = { 'x-service-api-key': key, 'content-type': type };
+    const chunks = (async function* () {
+      for (let i = 0; i < 10; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        yield chunk;
+      }
+    })();
+    return new Promise((resolve) => {
+      const request = post({ port, path: '/v1/classifiers/c/train', method: 'POST', headers }, (response) => {
+        response.setEncoding('utf8');
+        let text = `${response.statusCode} `;
+        response.on('data', (part) => {
+          text += part;
+        });
+        response.on('end', () => resolve(text));
+      });
+      request.on('error', () => {});
+      // The timeout of the headers is shorter than the time to the first chunk.
+      request.flushHeaders();
+      Readable.from(chunks).pipe(request);
+    });
+  };
+
+  it('takes an import for as long as data arrives, and any other body for a limited time', async () => {
+    const ndjson = '{"label":"a","context":"words"}\n';
+    const answers = apps.flatMap((app) => [
+      answerToSlow(app, 'application/x-ndjson', ndjson),
+      answerToSlow(app, 'application/json', ' '),
+    ]);
+    const [imported, timedOut, ...behind] = await Promise.all(answers);
+    expect(imported).toBe('200 {"trained":10,"skipped":0,"faults":[]}');
+    expect(timedOut).toContain('408 ');
+    expect(behind[0]).toBe(imported);
+    expect(behind[1]).toContain('408 ');
   });
 });
 

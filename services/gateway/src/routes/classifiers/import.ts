@@ -1,11 +1,11 @@
 /** Trains with a streamed body of CSV or NDJSON. Faulty lines are skipped and reported. */
 
-import type { IncomingMessage } from 'node:http';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
 import { faultsMax, validationError } from '../../http/request-error.ts';
 import type { Upstreams } from '../../upstreams.ts';
+import { readChunks } from './body-chunks.ts';
 import { faultsOfExample } from './examples.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from './records.ts';
 
@@ -65,11 +65,9 @@ export async function importExamples(
   };
   try {
     const splitter = new RecordSplitter({ isCsv, bytesMax: recordBytesMax });
-    const body = request.body as IncomingMessage;
-    // The rest of a refused body is read to its end elsewhere.
-    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+    for await (const chunk of readChunks(request)) {
       if (request.context.signal.aborted) throw request.context.signal.reason;
-      await take(splitter.push(chunk as Buffer));
+      await take(splitter.push(chunk));
     }
     await take(splitter.end());
     await train();
