@@ -1,4 +1,4 @@
-/** What Express Gateway in front costs: one small execution with it and without, apart, with memory and start time. */
+/** The cost of Express Gateway: a small execution with it and without, in separate services, with memory and start time. */
 
 import { fileURLToPath } from 'node:url';
 import { v8Flags } from '../packages/service-kit/v8-flags.mjs';

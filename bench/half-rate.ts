@@ -1,4 +1,4 @@
-/** The slowest of a hundred small executions at half of the highest rate, against by hand at the same rate. */
+/** p99 of small executions at half of the maximum rate, against a hand-written endpoint at the same rate. */
 
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -12,13 +12,13 @@ import { printHead, printRow, printTogether, quantile } from './support/table.ts
 const url = process.env.POSTGRES_URL;
 const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 7);
 const seconds = Number(process.env.BENCH_SECONDS ?? 1);
-/** Of both in turns in one round: a machine that others share is not the same from second to second. */
+/** Both are measured in turns within one round, because the speed of a shared machine changes from second to second. */
 const turns = 3;
 const inFlight = 32;
 const everyMs = 2;
 const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, import.meta.url));
 
-/** Times of what is sent within a turn, some every other millisecond, whether the last ones were answered or not. */
+/** Response times of an open-loop load: requests are sent every other millisecond, whether earlier ones were answered or not. */
 async function timesAt(server: Server, perSecond: number): Promise<{ times: number[]; failed: number }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
   const times: number[] = [];

@@ -1,4 +1,4 @@
-/** What the check of a warm key costs, against one SHA-256 of the same key. */
+/** The cost of checking a cached key, against one SHA-256 of the same key. */
 
 import { createHash } from 'node:crypto';
 import { createApiKey } from '@datahub/service-kit/api-key';

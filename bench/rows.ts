@@ -1,4 +1,4 @@
-/** A million rows of six columns as JSON over HTTP, against by hand: time, first byte, memory. */
+/** A million rows of six columns as JSON over HTTP, against a hand-written endpoint: time, first byte, memory. */
 
 import { fileURLToPath } from 'node:url';
 import mysql from 'mysql2/promise';
@@ -10,7 +10,7 @@ import { printHead, printRow } from './support/table.ts';
 
 const count = Number(process.env.BENCH_ROWS ?? 1_000_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
-/** Of both, before the first that counts: a process that has just started is still being compiled. */
+/** Runs of both before the first measured one, because V8 is still compiling in a new process. */
 const warmUps = 3;
 const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, import.meta.url));
 
@@ -27,7 +27,7 @@ async function setUpPostgres(url: string): Promise<void> {
   await client.end();
 }
 
-/** MySQL has no table of numbers. */
+/** MySQL has no generate_series. */
 const numbers = {
   mariadb: `SELECT seq AS n FROM seq_1_to_${count}`,
   mysql: `WITH RECURSIVE numbers AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count}) SELECT n FROM numbers`,

@@ -1,4 +1,4 @@
-/** `npm run bench [name …]`: every figure, one after the other, with servers of its own; `npm run bench -- rows` for one. */
+/** `npm run bench [-- name …]`: runs all benches in sequence, or the named ones, with database servers of its own. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

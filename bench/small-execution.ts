@@ -1,4 +1,4 @@
-/** One indexed row, 32 in flight: CPU of all own processes for one request, and requests a second, against by hand. */
+/** A query for one row by its index, 32 in flight: CPU of all processes of the hub per request, and requests per second, against a hand-written endpoint. */
 
 import { fileURLToPath } from 'node:url';
 import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
@@ -57,7 +57,7 @@ async function compare(
   printLeftOut(disturbed);
 }
 
-/** Apart, the engines differ by the executor alone, so one of them stands for all. */
+/** As separate services the engines differ only in the executor, so one engine is enough there. */
 const servers: [
   engine: SmallEngine,
   url: string | undefined,

@@ -1,4 +1,4 @@
-/** From `npm start` without the demo to the first answer, and the memory it then has, against an empty Fastify. */
+/** Time from `npm start` without the demo to the first response, and the memory after it, against an empty Fastify server. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ const app = Fastify();
 app.get('/healthz', async () => ({ status: 'ok' }));
 await app.listen({ port: Number(process.env.PORT), host: '127.0.0.1' });`;
 
-/** After this long without work Node has given back what the start left behind. */
+/** After this idle time Node has released the memory of the start. */
 const restMs = 15_000;
 
 interface Started {
@@ -52,7 +52,7 @@ async function start(args: string[], dataDir: string): Promise<Started> {
     megabytes: () => (memoryOf(child.pid as number) * 1_048_576) / 1e6,
     stop: async () => {
       const ended = once(child, 'close');
-      // At a proper end Node keeps what it compiled, for the next start.
+      // On a normal exit Node writes its compile cache for the next start.
       child.kill('SIGTERM');
       await ended;
     },

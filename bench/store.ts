@@ -47,7 +47,7 @@ try {
   rmSync(dir, { recursive: true });
 }
 
-/** Alternating rounds, so that a slow moment of the disk meets both. */
+/** The rounds alternate, so that a slow moment of the disk affects both sides. */
 async function writing(): Promise<void> {
   const ours: number[] = [];
   const single: number[] = [];

@@ -1,4 +1,4 @@
-/** One account's steady small executions, alone and beside another that issues 200 hanging and 200 huge ones. */
+/** Small executions of one account, alone and while another account runs 200 hanging and 200 huge ones. */
 
 import { execFile, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -13,13 +13,13 @@ import { median, printHead, printRow, printTogether, quantile } from './support/
 const url = process.env.POSTGRES_URL;
 const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 6);
-/** Until 200 connections stand and the first answers are under way. */
+/** Time until 200 connections are open and the first responses have started. */
 const settleMs = 1_000;
 const command = fileURLToPath(new URL('../packages/hub/src/cli.ts', import.meta.url));
 const greedy = fileURLToPath(new URL('support/greedy.ts', import.meta.url));
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A tenant with a source of its own at the same server. */
+/** An account with its own source on the same server. */
 async function tenant(api: Api, databaseUrl: string) {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'bench' }));
@@ -56,11 +56,11 @@ interface Steady {
   /** In milliseconds. */
   times: number[];
   failed: number;
-  /** The part of the time in which the hub's main thread wanted to run and had no core. */
+  /** The share of time in which the hub's main thread was runnable but had no core. */
   waited: number;
 }
 
-/** Up to 100 a second, one after the other. */
+/** Sequential requests, at most 100 per second. */
 async function steady(api: Api, queryId: string, pid: number): Promise<Steady> {
   const times: number[] = [];
   let failed = 0;
@@ -79,7 +79,7 @@ async function steady(api: Api, queryId: string, pid: number): Promise<Steady> {
 /** Of a hundred. */
 const slowest = (times: number[]) => quantile(times, 0.99);
 
-/** As Linux tells of a main thread; not a number elsewhere. */
+/** Read from Linux; NaN on other systems. */
 async function waitedMs(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => '');
   return Number(text.split(' ')[1] ?? Number.NaN) / 1e6;

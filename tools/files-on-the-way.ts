@@ -23,13 +23,13 @@ interface Request {
 const session = new Session();
 session.connect();
 
-/** The own files in which a function ran since the last call. */
+/** The project files in which a function ran since the last call. */
 async function takeFiles(): Promise<Set<string>> {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const ran = result.filter(
     ({ url, functions }) =>
       /\/(services|packages)\/[^/]+\/src\//.test(url) &&
-      // The first function stands for the module itself.
+      // The first function is the module itself.
       functions
         .slice(functions[0]?.functionName === '' ? 1 : 0)
         .some(({ ranges }) => (ranges[0]?.count ?? 0) > 0),

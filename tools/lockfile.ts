@@ -1,7 +1,7 @@
-/** Questions to package-lock.json. */
+/** Queries on package-lock.json. */
 
 export interface Entry {
-  /** Where it differs from the folder's: an alias. */
+  /** The package's own name, if the folder is an alias. */
   name?: string;
   version: string;
   integrity?: string;
@@ -16,12 +16,12 @@ export interface Lockfile {
   packages: Record<string, Entry>;
 }
 
-/** Least safe versions of a package, each for the versions below `below`, or for all. */
+/** The lowest safe versions of a package, each for the versions below `below`, or for all. */
 export type Floors = Record<string, { least: string; below?: string; why: string }[]>;
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
-/** Packages of others, under the name that the registry knows. */
+/** Third-party packages, by their names in the registry. */
 export function installed({ packages }: Lockfile): (Entry & { name: string })[] {
   return Object.entries(packages)
     .filter(([path, { link }]) => path.includes('node_modules/') && link !== true)
@@ -43,12 +43,12 @@ function isLess(one: string, other: string): boolean {
   return at !== -1 && (a[at] as number) < (b[at] as number);
 }
 
-/** True where something else stands under the name. */
+/** True if the name is an alias of another package. */
 export function leftOut({ packages }: Lockfile, name: string): boolean {
   return Object.entries(packages).some(([path, entry]) => nameOf(path) === name && entry.name === 'ee-first');
 }
 
-/** Paths of what a workspace needs at run time, of others and at any depth, found as Node finds them. */
+/** Paths of the third-party packages that a workspace needs at run time, at any depth, resolved as Node does. */
 export function packagesOf({ packages }: Lockfile, workspace: string): Set<string> {
   const seen = new Set<string>();
   const visit = (path: string): void => {

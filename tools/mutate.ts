@@ -1,6 +1,6 @@
 /**
- * Mutation testing of the code that trust rests on: `npm run mutate [-- group …]`. Each change of one operator, condition
- * or text is made in a copy of the tree, and the tests beside the code must notice it. Fails below 85 % in any group.
+ * Mutation testing of the security-critical code: `npm run mutate [-- group …]`. Changes one operator, condition or
+ * string at a time in a copy of the tree and runs the unit tests of the code. Fails if a group detects less than 85 %.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -64,7 +64,7 @@ const groups: Record<string, Group> = {
   },
 };
 
-/** Workspaces are found through links in node_modules, so the copy has its own of these, and shares all the rest. */
+/** Node finds workspaces through links in node_modules, so the copy gets its own links and shares the other packages. */
 function copyTree(): string {
   const copy = mkdtempSync(join(tmpdir(), 'datahub-mutate-'));
   const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -86,7 +86,7 @@ function copyTree(): string {
   return copy;
 }
 
-/** The share of changes that a test noticed; those that no test ever runs count as missed. */
+/** The share of changes that a test detected. Changes that no test executes count as undetected. */
 function runGroup(copy: string, name: string): number {
   const { files, tests } = groups[name] as Group;
   const report = join(copy, `${name}.json`);

@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const helmVersion = 'v3.22.0';
-/** What the rendered manifests are for at least; a Helm that Go built takes a very old one unless told. */
+/** The lowest Kubernetes version of the rendered manifests. A Helm that Go built assumes a very old one by default. */
 const kubeVersion = '1.34.0';
 
 export const chart = join(root, 'deploy/k8s/chart');
@@ -24,7 +24,7 @@ export const manifestsValues = join(root, 'deploy/k8s/manifests-values.yaml');
 export const manifestsFile = join(root, 'deploy/k8s/manifests/data-hub.yaml');
 const head = `# Rendered from deploy/k8s/chart by tools/render-manifests.ts: change the chart and render again.\n`;
 
-/** The path of a Helm that is there; undefined where none is. Builds nothing. */
+/** The path of an installed Helm, else undefined. Builds nothing. */
 export function findHelm(env: NodeJS.ProcessEnv): string | undefined {
   const goDirs = [env.GOBIN, env.GOPATH && join(env.GOPATH, 'bin'), env.HOME && join(env.HOME, 'go/bin')];
   const dirs = [...(env.PATH ?? '').split(delimiter), ...goDirs, join(root, '.cache/helm')];
@@ -34,7 +34,7 @@ export function findHelm(env: NodeJS.ProcessEnv): string | undefined {
     .find((path) => existsSync(path));
 }
 
-/** Takes one to two minutes the first time. Undefined where there is no Go either, or no way to its modules. */
+/** Takes one to two minutes the first time. Undefined if Go or its module proxy is not available. */
 export function buildHelm(env: NodeJS.ProcessEnv): string | undefined {
   const dir = join(root, '.cache/helm');
   mkdirSync(dir, { recursive: true });
@@ -54,13 +54,13 @@ export interface RenderOptions {
   set?: string[];
 }
 
-/** The chart's objects as YAML. Throws Helm's own words when it fails. */
+/** The chart's objects as YAML. Throws Helm's message if it fails. */
 export function renderChart({ helm, values = [], set = [] }: RenderOptions): string {
   const args = ['template', 'data-hub', chart, '--namespace', 'data-hub', ...optionsOf({ values, set })];
   return run(helm, args);
 }
 
-/** What `helm lint --strict` says; throws it when there are faults. */
+/** The output of `helm lint --strict`. Throws it if there are errors. */
 export function lintChart({ helm, values = [], set = [] }: RenderOptions): string {
   return run(helm, ['lint', '--strict', chart, ...optionsOf({ values, set })]);
 }
@@ -84,7 +84,7 @@ const validatorDir = join(root, '.cache/kubernetes-validate');
 const validator = 'kubernetes-validate==1.37.0';
 const pythonEnv = (env: NodeJS.ProcessEnv) => ({ ...env, PYTHONPATH: validatorDir });
 
-/** Whether `validate` can be called: kubernetes-validate is installed, or was brought into .cache. */
+/** True if `validate` can be called: kubernetes-validate is installed, on the system or in .cache. */
 export function canValidate(env: NodeJS.ProcessEnv): boolean {
   const options = { env: pythonEnv(env), stdio: 'ignore' } as const;
   return spawnSync('python3', ['-c', 'import kubernetes_validate'], options).status === 0;
@@ -95,14 +95,14 @@ function installValidator(env: NodeJS.ProcessEnv): void {
   spawnSync('python3', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** Checks objects against the schemas of a Kubernetes version, as in `1.37`. Throws the validator's words. */
+/** Checks objects against the schemas of a Kubernetes version, as in `1.37`. Throws the validator's message. */
 export function validate(file: string, version: string, env: NodeJS.ProcessEnv): void {
   const args = ['-m', 'kubernetes_validate', '--strict', '--quiet', '--kubernetes-version', version, file];
   const { status, stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8', env: pythonEnv(env) });
   if (status !== 0) throw new Error(`${stdout}${stderr}`);
 }
 
-/** What stands in deploy/k8s/manifests when it is fresh: without Helm's traces, which say nothing to kubectl. */
+/** The expected content of deploy/k8s/manifests: without Helm's own labels and comments, which kubectl does not need. */
 export function renderManifests(helm: string): string {
   const text = renderChart({ helm, values: [manifestsValues] })
     .split('\n')

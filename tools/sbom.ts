@@ -1,7 +1,7 @@
 /**
  * `npm run sbom [folder]`: a bill of materials for each service, in CycloneDX 1.5, as `<folder>/<service>.cdx.json`
- * (default `reports/sbom`): what its image holds at run time, read from the lockfile. (`npm sbom --omit=dev` leaves out
- * what some other workspace has as a development dependency.)
+ * (default `reports/sbom`): the packages of its image, from the lockfile. (`npm sbom --omit=dev` leaves out packages
+ * that another workspace has as a development dependency.)
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

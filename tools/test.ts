@@ -1,5 +1,5 @@
 /**
- * `npm test`: fast tests first, while the servers start beside them; then what needs the servers. Its last line is
+ * `npm test`: runs the fast tests while the servers start, then the tests that need the servers. Its last line is
  * `N passed, N failed, N skipped`. Arguments are passed on to vitest, as in `npm test -- hubs`.
  */
 
@@ -54,7 +54,7 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Co
   const child = spawn(process.execPath, [vitest, ...args, ...reporters], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    // A process group of its own, so that what an interrupted run leaves behind can be ended with it.
+    // Its own process group, so that processes that an interrupted run leaves behind can be ended.
     detached: true,
     env,
   });
@@ -87,17 +87,17 @@ function failuresOf({ testResults = [] }: Report): string[] {
   });
 }
 
-/** Ends what the tests started and did not stop, such as the services of a hub when vitest was interrupted. */
+/** Ends processes that the tests started and did not stop, such as the services of a hub after an interruption. */
 function endGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGTERM');
   } catch (err) {
-    // Nothing was left in the group, as it should be.
+    // No process was left in the group.
     if ((err as NodeJS.ErrnoException).code !== 'ESRCH') throw err;
   }
 }
 
-/** What can run with these servers: form and store in pairs, every combination where everything is wanted. */
+/** The projects that can run with these servers. `everything` adds the other combinations of form and store. */
 function projectsFor(env: Record<string, string>, everything: boolean): string[] {
   const base = ['servers', 'chaos'];
   if (!env.POSTGRES_URL && !env.MARIADB_URL && !env.MYSQL_URL) {
@@ -111,7 +111,7 @@ function projectsFor(env: Record<string, string>, everything: boolean): string[]
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }
 
-/** Helm and the validator of manifests, for the chart's tests; last, since building Helm takes all there is. */
+/** Installs Helm and the manifest validator for the chart's tests. This comes last, because building Helm takes all cores. */
 async function bringChartTools(interrupted: AbortSignal): Promise<void> {
   say('bringing Helm and kubernetes-validate, unless they were brought before (one to two minutes) …');
   const args = [renderer, '--tools', '--check'];
@@ -124,13 +124,13 @@ async function bringChartTools(interrupted: AbortSignal): Promise<void> {
   });
   await once(child, 'close');
   interrupted.removeEventListener('abort', stop);
-  // What is missing is skipped by the tests; a chart that is stale fails there.
+  // The tests skip what is missing, and fail if the rendered chart is stale.
   if (problem !== '') say(problem.trim().split('\n').at(-1) ?? '');
 }
 
 async function runAll(extra: string[], everything: boolean, interrupted: AbortSignal): Promise<Counts[]> {
   const starting = startDatabases({ say });
-  // It may fail while the fast tests still run; it is reported where it is awaited.
+  // It may fail while the fast tests still run. The error is reported at the await below.
   starting.catch(() => {});
   try {
     const unit = await runVitest({ projects: ['unit'], extra, env: process.env, interrupted });

@@ -1,5 +1,5 @@
 /**
- * `node tools/trace-picture.ts`: runs one execution through the four processes with traces on, and draws what came out as
+ * `node tools/trace-picture.ts`: runs one execution through the four processes with tracing on, and draws the spans as
  * docs/images/trace.svg.
  */
 
@@ -39,7 +39,7 @@ async function trace(databaseUrl: string): Promise<CollectedSpan[]> {
   const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query }));
   const { queryId } = stored.config.query;
   for (let i = 0; i < 5; i++) await api.post('/v1/queries/execute', { queryId });
-  // Held definitions are let go, so that the catalog has its part.
+  // Cached definitions are invalidated, so that the trace includes the catalog.
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   const traceId = randomBytes(16).toString('hex');
   const headers = { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01` };

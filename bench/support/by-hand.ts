@@ -1,4 +1,4 @@
-/** What a user would write instead: one Fastify process, one endpoint, a key check, the driver. Arguments: engine, URL, `small` or `large`. */
+/** What a user would write instead of the hub: one Fastify process, one endpoint, a key check, the driver. Arguments: engine, URL, `small` or `large`. */
 
 import Fastify from 'fastify';
 import mysql from 'mysql2/promise';

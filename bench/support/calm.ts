@@ -1,20 +1,20 @@
-/** Rounds in which the machine was the bench's own: where others share it, they take from one side and not from the other. */
+/** Selects the rounds in which no other program used much CPU, because that would slow down only one side. */
 
 import { readFile } from 'node:fs/promises';
 
-/** Of the machine's processor time, taken by others while a round ran. */
+/** The share of the machine's CPU time that other programs used during a round. */
 const stolenMax = 0.02;
 const triesMax = 4;
 
 export interface Rounds<T> {
   rounds: T[];
-  /** How many were left out. */
+  /** The number of rounds that were left out. */
   disturbed: number;
 }
 
 /**
- * Runs rounds until `count` of them were calm, and at most four times as many. Without a calm one all count; so they do
- * where the system does not tell.
+ * Runs rounds until `count` of them were calm, and at most four times as many. All count if none was calm, or if the
+ * system does not report CPU times.
  */
 export async function calmRounds<T>(count: number, round: () => Promise<T>): Promise<Rounds<T>> {
   const calm: T[] = [];
@@ -31,7 +31,7 @@ export async function calmRounds<T>(count: number, round: () => Promise<T>): Pro
     : { rounds: calm, disturbed: all.length - calm.length };
 }
 
-/** As Linux counts it, in ticks (proc_stat(5)); not a number elsewhere. */
+/** In ticks, from Linux (proc_stat(5)); NaN on other systems. */
 async function processorTime(): Promise<{ stolen: number; total: number }> {
   const text = await readFile('/proc/stat', 'utf8').catch(() => '');
   const ticks = (/^cpu +(.*)$/m.exec(text)?.[1] ?? '').split(' ').map(Number);

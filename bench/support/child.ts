@@ -1,4 +1,4 @@
-/** A server in a process of its own, whose CPU time and memory can be asked for. */
+/** A server in its own process, with functions that read its CPU time and memory. */
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ export interface Server {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** CPU of all of its processes so far, in microseconds. */
+  /** CPU time of all its processes so far, in microseconds. */
   cpu(): Promise<number>;
   /** Resident memory in MiB. */
   memory(): Promise<number>;
@@ -60,7 +60,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** The child's side: says that it is ready, and answers what it is asked, of itself and of the processes it has started. */
+/** Runs in the child: reports that it is ready, and the CPU time and memory of itself and its child processes. */
 export function serve(ready: Ready, pids: number[] = []): void {
   process.on('message', ({ id, what }: Question) => {
     const { user, system } = process.cpuUsage();

@@ -1,4 +1,4 @@
-/** 200 executions of one query at once, in a process of its own; what they answer is thrown away. Arguments: URL, key, query id. */
+/** 200 executions of one query at once, in a process of its own; the responses are discarded. Arguments: URL, key, query id. */
 
 import { Agent, request } from 'node:http';
 
@@ -11,7 +11,7 @@ const headers = {
   'content-length': body.length,
 };
 
-/** The status, and the seconds after which to come back. */
+/** The status, and Retry-After in seconds. */
 function once(): Promise<[status: number, retryAfterS: number]> {
   return new Promise((resolve) => {
     const call = request(`${url}/v1/queries/execute`, { method: 'POST', agent, headers }, (response) => {
@@ -25,7 +25,7 @@ function once(): Promise<[status: number, retryAfterS: number]> {
   });
 }
 
-/** Who is told to come back does so after the seconds that the answer names, or one. */
+/** Repeats a rejected request after its Retry-After, or after one second. */
 async function keepOn(): Promise<never> {
   for (;;) {
     const [status, retryAfterS] = await once();

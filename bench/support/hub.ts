@@ -1,4 +1,4 @@
-/** The whole product with one stored query. Arguments: engine, URL, `small` or `large`, `single` or `distributed`. */
+/** The hub with one stored query. Arguments: engine, URL, `small` or `large`, `single` or `distributed`. */
 
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
@@ -43,7 +43,7 @@ const { sourceId } = await post('/v1/sources', {
     user: username,
     password: decodeURIComponent(password),
     database: pathname.slice(1),
-    // As by hand: both drivers connect in the clear unless told otherwise.
+    // Like the hand-written endpoint: both drivers connect without TLS by default.
     tls: { mode: 'disable' },
   },
 });

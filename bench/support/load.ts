@@ -1,4 +1,4 @@
-/** Requests as fast as answers come, so many in flight. */
+/** A closed-loop load with a fixed number of requests in flight. */
 
 import { Agent, request } from 'node:http';
 import type { Server } from './child.ts';
@@ -37,10 +37,10 @@ export async function load(server: Server, options: { seconds: number; inFlight:
   };
 }
 
-/** Until all that runs often is compiled, which the machine does beside the load: after 25 s little is left. */
+/** Time for V8 to compile the hot code, which takes up to 25 s under load. */
 const warmUpSeconds = 25;
 
-/** Each in its turn, so that none has the machine to share. */
+/** Sequentially, so that the servers do not compete for CPU. */
 export async function warmUp(servers: readonly Server[], inFlight: number): Promise<void> {
   for (const server of servers) await load(server, { seconds: warmUpSeconds, inFlight });
 }
@@ -51,7 +51,7 @@ export interface Received {
   bytes: number;
 }
 
-/** One request, its answer read to the end. */
+/** Sends one request and reads the whole response. */
 export function once({ url, headers, body }: Server, agent?: Agent): Promise<Received> {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();

@@ -1,4 +1,4 @@
-/** The table of the small execution. */
+/** The table that small executions read. */
 
 import mysql from 'mysql2/promise';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-/** What every bench prints: ours, the baseline of the same run, the ratio pair by pair, and its spread. */
+/** The output of every bench: the hub's figure, the baseline of the same run, the ratio of each pair, and its spread. */
 
 export interface Pair {
   ours: number;
@@ -14,7 +14,7 @@ export interface Row {
   goal: number;
 }
 
-/** The value that the share `q` of them stays below; 0 where there are none. */
+/** The quantile `q`; 0 if there are no values. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
@@ -34,7 +34,7 @@ export function printRow({ name, unit, pairs, better, goal }: Row): void {
   );
 }
 
-/** The slowest of a hundred over all rounds, for few samples a round say little of it. */
+/** p99 over all rounds together, because one round has too few samples for it. */
 export function printTogether(times: { ours: number[]; baseline: number[] }, disturbed: number): void {
   const [ours, baseline] = [quantile(times.ours, 0.99), quantile(times.baseline, 0.99)];
   process.stdout.write(

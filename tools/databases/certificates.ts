@@ -1,4 +1,4 @@
-/** Certificates for the test servers: a CA of their own, and what it signs. */
+/** A CA and certificates for the test servers. */
 
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,17 +12,17 @@ export interface Certificates {
 }
 
 export interface Certificate {
-  /** Names its files. */
+  /** The base name of its files. */
   name: string;
   subject?: string;
   alternatives?: string;
-  /** From now on; what is given -1 has expired. */
+  /** Days of validity from now; -1 for an expired certificate. */
   days?: number;
 }
 
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** A CA in `dir`; resolves with what has it sign. */
+/** Creates a CA in `dir`. Resolves with a function that issues certificates. */
 export async function createAuthority(
   dir: string,
 ): Promise<(certificate: Certificate) => Promise<Certificates>> {
@@ -48,7 +48,7 @@ export async function createCertificates(dir: string): Promise<Certificates> {
   return sign({ name: 'server' });
 }
 
-/** A system user's ids, wanted only where we are root and the server refuses to be. */
+/** The ids of a system user. Needed only if this process is root and the server refuses to run as root. */
 export async function idOfUser(name: string): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n');

@@ -1,11 +1,11 @@
-/** The browser for tests in a page. */
+/** Finds a Chromium for the browser tests. */
 
 import { createInstaller } from './debian.ts';
 import { findCommand } from './process.ts';
 
 /**
- * The path of a Chromium: CHROMIUM_PATH, else what is installed here, else Debian's package where this machine lets us
- * install it. Undefined where there is none; whoever asked skips its tests and says so.
+ * The path of a Chromium: CHROMIUM_PATH, else the installed one, else Debian's package if it can be installed.
+ * Undefined if there is none; the caller then skips its tests and reports it.
  */
 export async function findChromium(options: { say: (line: string) => void }): Promise<string | undefined> {
   const here = process.env.CHROMIUM_PATH || findInstalled();

@@ -1,4 +1,4 @@
-/** That the servers which the tests start themselves are what the tests take them for. */
+/** Checks that the servers that the tests start have the expected versions and settings. */
 
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

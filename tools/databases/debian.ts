@@ -1,11 +1,11 @@
-/** Installs Debian packages when this machine lets it: as root, with apt-get. */
+/** Installs Debian packages with apt-get, if this process is root. */
 
 import { findCommand, run } from './process.ts';
 
 export interface Installer {
-  /** False when this machine does not let us install anything. */
+  /** False if nothing can be installed. */
   readonly able: boolean;
-  /** Returns once they are installed; runs on the same machine wait for each other. */
+  /** Resolves when they are installed. Concurrent runs on the same machine wait for each other. */
   install(packages: string[]): Promise<void>;
 }
 
@@ -13,8 +13,8 @@ const lockPath = '/run/lock/datahub-install';
 const lockTimeoutS = 600;
 
 /**
- * While policy-rc.d answers 101, packages do not start their services: the tests start their own. A policy of the
- * machine's owner stays as it is.
+ * While policy-rc.d exits with 101, packages do not start their services, because the tests start their own. An
+ * existing policy is kept.
  */
 const script = `
 policy=/usr/sbin/policy-rc.d

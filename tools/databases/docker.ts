@@ -1,4 +1,4 @@
-/** The last resort: the same servers from Docker, where there is an engine. */
+/** The same servers from Docker, if nothing else is available and a Docker engine runs. */
 
 import { randomBytes } from 'node:crypto';
 import type { StartedDatabase } from './postgres.ts';

@@ -10,7 +10,7 @@ import { findCommand, run, startServer } from './process.ts';
 const sourceDir = fileURLToPath(new URL('../ferretdb/', import.meta.url));
 const oldestGo = [1, 24] as const;
 
-/** True when there is a Go that builds it. */
+/** True if Go is installed. */
 export async function canBuildFerretdb(): Promise<boolean> {
   if (findCommand('go') === undefined) return false;
   const version = /go(\d+)\.(\d+)/.exec(await run('go', ['env', 'GOVERSION'], { env: goEnv() })) ?? [];
@@ -18,12 +18,12 @@ export async function canBuildFerretdb(): Promise<boolean> {
   return major > oldestGo[0] || (major === oldestGo[0] && minor >= oldestGo[1]);
 }
 
-/** Never another toolchain than the one that is here. */
+/** Go must not download another toolchain. */
 function goEnv(): NodeJS.ProcessEnv {
   return { ...process.env, GOTOOLCHAIN: 'local', CGO_ENABLED: '0', GOFLAGS: '-mod=readonly' };
 }
 
-/** The path of the program, built if it is not there yet. */
+/** The path of the program, which is built if it is missing. */
 export async function buildFerretdb(cacheDir: string): Promise<string> {
   const hash = createHash('sha256');
   for (const name of (await readdir(sourceDir)).sort()) hash.update(await readFile(join(sourceDir, name)));

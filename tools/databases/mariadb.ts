@@ -1,4 +1,4 @@
-/** A throw-away MariaDB with TLS, a user with a password, and no regard for power cuts. */
+/** A temporary MariaDB with TLS and a user with a password, without fsync. */
 
 import { randomBytes } from 'node:crypto';
 import { chown, copyFile, mkdir, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** A throw-away MySQL with TLS and a user with a password: installed here, or unpacked from Debian unstable. */
+/** A temporary MySQL with TLS and a user with a password: the installed one, or one unpacked from Debian unstable. */
 
 import { randomBytes } from 'node:crypto';
 import { access, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { findCommand, run, startServer } from './process.ts';
 
 export interface Mysql {
   command: string;
-  /** What comes before the server's own arguments. */
+  /** Arguments before the server's own. */
   args: string[];
 }
 
@@ -21,7 +21,7 @@ export async function findMysql(cacheDir: string): Promise<Mysql | undefined> {
   return findUnpacked(join(cacheDir, 'mysql'));
 }
 
-/** Runs with the libraries that were unpacked with it, down to the C library: those of the system may be older. */
+/** Runs it with the libraries that were unpacked with it, including the C library, because those of the system may be older. */
 async function findUnpacked(root: string): Promise<Mysql | undefined> {
   const names = await readdir(root, { recursive: true }).catch(() => []);
   const paths = names.map((name) => join(root, name));
@@ -37,13 +37,13 @@ async function findUnpacked(root: string): Promise<Mysql | undefined> {
   return { command: loader, args };
 }
 
-/** True on a Debian whose sources name a mirror; no need to be root. */
+/** True on a Debian with a mirror in its sources. Does not need root. */
 export async function canUnpackMysql(): Promise<boolean> {
   const here = ['apt-get', 'dpkg-deb'].every((name) => findCommand(name) !== undefined);
   return here && (await mirrorOf()) !== undefined;
 }
 
-/** Debian has MySQL in unstable only. Its package is unpacked beside the system, which stays as it is. */
+/** Debian has MySQL in unstable only. The package is unpacked into the cache; the system is not changed. */
 export async function unpackMysql(cacheDir: string): Promise<void> {
   const draft = join(cacheDir, `mysql.${process.pid}`);
   const path = (name: string) => join(draft, name);
@@ -51,7 +51,7 @@ export async function unpackMysql(cacheDir: string): Promise<void> {
     await mkdir(path(name), { recursive: true });
   try {
     await writeFile(path('sources.list'), `deb [check-valid-until=no] ${await mirrorOf()} sid main\n`);
-    // A system with nothing installed, so that everything that the server needs comes with it.
+    // An empty system, so that all libraries of the server are downloaded.
     await writeFile(path('status'), '');
     const options = [
       `Dir::Etc::sourcelist=${path('sources.list')}`,
@@ -62,7 +62,7 @@ export async function unpackMysql(cacheDir: string): Promise<void> {
       `Dir::Cache=${draft}`,
       'Acquire::Languages=none',
       'Acquire::Retries=3',
-      // As root, apt would download as a user who may not write here.
+      // As root, apt would download as a user who cannot write to this directory.
       'APT::Sandbox::User=root',
     ].flatMap((option) => ['-o', option]);
     const apt = (...args: string[]) => run('apt-get', [...options, ...args], { cwd: path('debs') });
@@ -72,7 +72,7 @@ export async function unpackMysql(cacheDir: string): Promise<void> {
     await apt('download', '-qq', ...packages);
     for (const name of await readdir(path('debs')))
       await run('dpkg-deb', ['-x', path(`debs/${name}`), path('root')]);
-    // Another run may have been faster.
+    // A concurrent run may have unpacked it first.
     await rename(path('root'), join(cacheDir, 'mysql')).catch((err: NodeJS.ErrnoException) => {
       if (err.code !== 'ENOTEMPTY' && err.code !== 'EEXIST') throw err;
     });
@@ -81,7 +81,7 @@ export async function unpackMysql(cacheDir: string): Promise<void> {
   }
 }
 
-/** From where this machine has its own packages. */
+/** The mirror in the sources of this machine. */
 async function mirrorOf(): Promise<string | undefined> {
   const parts = '/etc/apt/sources.list.d';
   const names = await readdir(parts).catch(() => []);
@@ -94,7 +94,7 @@ async function mirrorOf(): Promise<string | undefined> {
   return undefined;
 }
 
-/** Its memory and its care for power cuts are cut down, the rest is as MySQL comes. */
+/** Less memory and no fsync; otherwise the defaults of MySQL. */
 const small = [
   '--sync-binlog=0',
   '--log-bin-trust-function-creators=ON',
@@ -105,7 +105,7 @@ const small = [
   '--secure-file-priv=NULL',
 ];
 
-/** In a `dir` where one has run and was stopped, it starts again with its data and another password. */
+/** In a `dir` of a stopped server it starts with the existing data and a new password. */
 export async function startMysql(
   { command, args }: Mysql,
   options: { dir: string; port: number; certificates: Certificates },
@@ -132,7 +132,7 @@ export async function startMysql(
   );
   const shared = [
     ...(args.includes('--no-defaults') ? args : [...args, '--no-defaults']),
-    // Another user might not reach the files that were unpacked. Nothing outside of this machine reaches the server.
+    // Another user may not be able to read the unpacked files. The server listens on this machine only.
     ...(process.getuid?.() === 0 ? ['--user=root'] : []),
     `--datadir=${data}`,
     ...small,

@@ -1,4 +1,4 @@
-/** A throw-away PgBouncer in front of a PostgreSQL: one database for session pooling and one for transaction pooling. */
+/** A temporary PgBouncer in front of a PostgreSQL: one database with session pooling and one with transaction pooling. */
 
 import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export interface PoolerOptions {
   postgresUrl: string;
 }
 
-/** The path of the program; undefined where there is none. */
+/** The path of the program, else undefined. */
 export const findPgbouncer = () => findCommand('pgbouncer');
 
 export async function startPgbouncer(program: string, options: PoolerOptions): Promise<StartedPooler> {
@@ -42,7 +42,7 @@ export async function startPgbouncer(program: string, options: PoolerOptions): P
     args: [path('pgbouncer.ini')],
     port: options.port,
     timeoutMs: 30_000,
-    // The one signal at which every version ends at once, its clients or not.
+    // The only signal that stops every version immediately, even with clients connected.
     stopSignal: 'SIGQUIT',
     ...(user ? { user } : {}),
   });
@@ -54,7 +54,7 @@ export async function startPgbouncer(program: string, options: PoolerOptions): P
   };
 }
 
-/** Its defaults, but for what it listens at and where its files are. */
+/** The defaults, except for addresses and paths. */
 function settingsOf(server: URL, { port, path }: { port: number; path: (name: string) => string }): string {
   const target = `host=${server.hostname} port=${server.port || 5432} dbname=${server.pathname.slice(1)}`;
   return [

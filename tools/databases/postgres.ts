@@ -1,4 +1,4 @@
-/** A throw-away PostgreSQL with TLS, a password and no regard for power cuts. */
+/** A temporary PostgreSQL with TLS and a password, without fsync. */
 
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { findCommand, run, type Server, startServer } from './process.ts';
 
 export interface StartedDatabase extends Server {
   url: string;
-  /** The path of the CA that its TLS certificate is from; absent where it speaks no TLS. */
+  /** The path of the CA of its TLS certificate; absent without TLS. */
   ca?: string;
 }
 
@@ -80,7 +80,7 @@ export async function startPostgres(
 
 const startingUp = '57P03';
 
-/** Its port takes connections a moment before it serves them. */
+/** The port accepts connections a moment before the server is ready. */
 async function untilStarted(url: string): Promise<void> {
   const deadline = Date.now() + 30_000;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Child processes: run one to its end, or keep one as a server until it is stopped. */
+/** Runs commands to completion, and servers until they are stopped. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ export interface RunOptions {
   gid?: number;
 }
 
-/** Runs a command to its end and gives what it printed; throws with the end of its output when it fails. */
+/** Runs a command and returns its output. Throws with the end of the output if it fails. */
 export async function run(command: string, args: string[], options: RunOptions = {}): Promise<string> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
   const output: Buffer[] = [];
@@ -24,10 +24,10 @@ export async function run(command: string, args: string[], options: RunOptions =
   return text;
 }
 
-/** Where servers are installed; an ordinary user's PATH leaves these out. */
+/** Directories with servers that are not in an ordinary user's PATH. */
 const serverDirs = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-/** The path of a command that is installed here; undefined when it is not. */
+/** The path of an installed command, else undefined. */
 export function findCommand(name: string): string | undefined {
   const dirs = [...(process.env.PATH ?? '').split(delimiter), ...serverDirs].filter((dir) => dir !== '');
   return dirs.map((dir) => join(dir, name)).find(isProgram);
@@ -46,16 +46,16 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts a server and resolves once its port takes connections; what it prints is shown only if it never does. */
+/** Starts a server and resolves when its port accepts connections. Its output is shown only if the start fails. */
 export async function startServer(options: {
   command: string;
   args: string[];
   port: number;
   timeoutMs: number;
   env?: NodeJS.ProcessEnv;
-  /** What makes it end at once, its clients or not: SIGINT where nothing is said. MariaDB ignores that one. */
+  /** The signal that stops it immediately, even with clients connected; SIGINT by default, which MariaDB ignores. */
   stopSignal?: NodeJS.Signals;
-  /** Of the process that runs it, where it must not be root. */
+  /** The user of the process, if it must not run as root. */
   user?: { uid: number; gid: number };
 }): Promise<Server> {
   const child = spawn(options.command, options.args, {
@@ -68,7 +68,7 @@ export async function startServer(options: {
   const keep = (chunk: Buffer | string) => {
     output = (output + chunk.toString()).slice(-4_000);
   };
-  // A program that cannot be started at all ends with a negative exit code, and says why here.
+  // A program that cannot be started has a negative exit code and an error here.
   child.on('error', (err) => keep(err.message));
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
