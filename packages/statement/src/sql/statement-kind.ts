@@ -1,12 +1,13 @@
 /** Finds the verb of a statement, whether it reads or writes, and whether the hub runs it at all. */
 
+import { readingVerbs } from '@datahub/contract/commands';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dialect, StatementKind } from '../types.ts';
 import { lineAndColumn, rejectAt, type Token } from './lexer.ts';
 import { syntaxOf } from './syntax.ts';
 
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
-const readVerbs = new Set([...queryVerbs, 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC']);
+const readVerbs = new Set<string>(readingVerbs);
 const writeVerbs = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
 /** They run outside of a transaction, because they end it or cannot be part of one. */
 const standaloneVerbs = new Set([
@@ -59,9 +60,6 @@ const refusedVerbs = new Map<string, string>([
     'BINLOG',
   ].map((verb) => [verb, 'other'] as const),
 ]);
-
-/** True for commands whose statements only read. */
-export const isReading = (command: string): boolean => readVerbs.has(command);
 
 export interface Shape {
   verb: string;

@@ -1,6 +1,7 @@
 /** Records of operations that must happen at most once, for `Idempotency-Key`. */
 
 import { createHash } from 'node:crypto';
+import { isReadingCommand } from '@datahub/contract/commands';
 import {
   type BeginOperationRequest,
   type BeginOperationResponse,
@@ -10,7 +11,6 @@ import {
 } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { isReading } from '@datahub/statement/sql/statement-kind';
 import type { Catalog } from '../catalog.ts';
 import type { AuditDoc, OperationDoc } from '../documents.ts';
 import { recordBytes } from '../stored-bytes.ts';
@@ -66,7 +66,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
 async function isReadOnly({ store }: Catalog, accountId: string, queryId: string): Promise<boolean> {
   if (queryId === '') return false;
   const query = await store.queries.get(accountId, queryId);
-  return query === null || isReading(query.command);
+  return query === null || isReadingCommand(query.command);
 }
 
 function newRecord(catalog: Catalog, accountId: string, request: BeginOperationRequest): OperationDoc {

@@ -69,7 +69,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       return { query: toQuery(query) };
     },
 
-    listQueries: async ({ hubId, page }, ctx) => {
+    listQueries: async ({ hubId, page, signatures }, ctx) => {
       const principal = requirePrincipal(ctx);
       await loadHub(catalog, principal, hubId);
       const { accountId, limits } = principal;
@@ -78,7 +78,8 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       const { docs, total } = ids
         ? await listNamed(store.queries, { accountId, ids, isListed }, page)
         : await listPage(store.queries, { accountId, where: { hubId } }, page);
-      return { queries: docs.map((query) => toQuery(query)), total };
+      const described = signatures ? await currentSignatures(catalog, docs) : [];
+      return { queries: docs.map((query, i) => toQuery(query, described[i])), total };
     },
 
     getQuery: async ({ queryId, signature }, ctx) => {
@@ -113,12 +114,36 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
   };
 }
 
+/** Characters of the signatures of one list. The signatures of the last queries are left out beyond it. */
+const signaturesCharactersMax = 8 * 1_048_576;
+const signaturesAtOnce = 50;
+
+/** In the order of the queries. */
+async function currentSignatures(catalog: Catalog, queries: readonly QueryDoc[]): Promise<string[]> {
+  const sources = new Map<string, Promise<SourceDoc | null>>();
+  const sourceOf = ({ accountId, sourceId }: QueryDoc) => {
+    const source = sources.get(sourceId) ?? catalog.store.sources.get(accountId, sourceId);
+    sources.set(sourceId, source);
+    return source;
+  };
+  const found: string[] = [];
+  let characters = 0;
+  while (found.length < queries.length && characters <= signaturesCharactersMax) {
+    const some = queries.slice(found.length, found.length + signaturesAtOnce);
+    const read = await Promise.all(some.map((query) => currentSignature(catalog, query, sourceOf(query))));
+    for (const signature of read) characters += signature.length;
+    found.push(...read);
+  }
+  return found;
+}
+
 /** The signature, if it describes the current query at the current source; else empty. */
-async function currentSignature({ store }: Catalog, query: QueryDoc): Promise<string> {
-  const [described, source] = await Promise.all([
-    store.signatures.get(query.accountId, query.id),
-    store.sources.get(query.accountId, query.sourceId),
-  ]);
+async function currentSignature(
+  { store }: Catalog,
+  query: QueryDoc,
+  reading: Promise<SourceDoc | null> = store.sources.get(query.accountId, query.sourceId),
+): Promise<string> {
+  const [described, source] = await Promise.all([store.signatures.get(query.accountId, query.id), reading]);
   const isCurrent =
     described?.queryVersion === query.version &&
     described.settingsVersion === String(source?.settingsVersion);

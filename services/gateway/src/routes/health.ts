@@ -1,9 +1,9 @@
 /** Liveness, readiness and the OpenAPI document, without a key. */
 
-import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Compression } from '../answers/compression.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
+import { isKnown, withETag } from './documents/etag.ts';
 
 export interface Readiness {
   /** The names of all services that the gateway needs. */
@@ -50,14 +50,4 @@ export function registerHealth(
     if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
     return reply.header('content-type', 'application/json; charset=utf-8').send(text);
   });
-}
-
-const withETag = (text: string) => ({ text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` });
-
-/** Compares weakly (RFC 9110, 13.1.2), and the document regardless of its coding. */
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  const known = (ifNoneMatch ?? '')
-    .split(',')
-    .map((one) => one.trim().replace(/^W\/|-(zstd|br|gzip)(?="$)/g, ''));
-  return known.includes(etag) || known.includes('*');
 }

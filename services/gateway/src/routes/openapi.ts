@@ -1,9 +1,9 @@
 /** Builds the OpenAPI 3.1 document from the list of routes. */
 
 import { count, text } from '../http/json-schema.ts';
-import { kinds } from '../http/problem-details.ts';
 import { flagWords } from '../http/query-params.ts';
 import { importMediaTypes } from './classifiers/import.ts';
+import { problem } from './documents/problem-schema.ts';
 import { execution } from './execute.ts';
 import { node } from './hubs.ts';
 import { type Route, takesIdempotencyKey } from './table.ts';
@@ -26,7 +26,7 @@ export function buildOpenApi(routes: Route[]): object {
     paths,
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
-      schemas: { Problem: problem(), Node: node },
+      schemas: { Problem: problem, Node: node },
       headers: answerHeaders,
     },
   };
@@ -88,8 +88,10 @@ function contentOf({ answer }: Route): Record<string, object> {
 function operationId({ method, url }: Route): string {
   const words = url.split('/').filter((part) => part !== '' && part !== 'v1' && !part.startsWith(':'));
   const one = url.includes(':') ? 'One' : '';
-  return [method.toLowerCase(), ...words.map((word) => word[0]?.toUpperCase() + word.slice(1)), one].join('');
+  return [method.toLowerCase(), ...words.flatMap((word) => word.split('.')).map(capitalize), one].join('');
 }
+
+const capitalize = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
 function pathParameters(url: string): object[] {
   return [...url.matchAll(/:(\w+)/g)].map(([, name]) => ({
@@ -215,26 +217,3 @@ const refer = (names: AnswerHeader[]) =>
 const readsData = ({ answer, method }: Route): boolean => answer === execution && method === 'GET';
 
 const isList = ({ query }: Route): boolean => query?.includes('offset') === true;
-
-function problem(): object {
-  return {
-    type: 'object',
-    required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
-    properties: {
-      type: text,
-      title: text,
-      status: { type: 'integer' },
-      detail: text,
-      instance: text,
-      code: { type: 'string', enum: Object.keys(kinds) },
-      requestId: text,
-      errors: { type: 'array', items: { type: 'object', properties: { pointer: text, detail: text } } },
-      stage: { type: 'string', enum: ['queue', 'connect', 'prepare', 'execute', 'stream'] },
-      retryable: { type: 'boolean' },
-      sql: {
-        type: 'object',
-        properties: { state: text, line: { type: 'integer' }, column: { type: 'integer' } },
-      },
-    },
-  };
-}

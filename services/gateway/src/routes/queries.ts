@@ -158,7 +158,10 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
     list: async (request, reply) => {
       const page = readPage(request, paging);
       const hubId = requireText(request, 'hubId');
-      const { queries, total } = await catalog.listQueries({ hubId, page }, request.context);
+      const { queries, total } = await catalog.listQueries(
+        { hubId, page, signatures: false },
+        request.context,
+      );
       setPageHeaders(reply, page, total);
       return queries.map(toQueryJson);
     },

@@ -11,6 +11,7 @@ import type { Upstreams } from '../upstreams.ts';
 import * as audit from './audit.ts';
 import * as classifiers from './classifiers/classifiers.ts';
 import { evaluation } from './classifiers/evaluation.ts';
+import { createHubDocumentHandler, document } from './documents/hub-document.ts';
 import * as execute from './execute.ts';
 import * as folders from './folders.ts';
 import * as hubs from './hubs.ts';
@@ -99,6 +100,7 @@ export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'P
 
 export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Route[] {
   const hub = hubs.createHubHandlers(upstreams);
+  const describeHub = createHubDocumentHandler(upstreams);
   const folder = folders.createFolderHandlers(upstreams);
   const source = sources.createSourceHandlers(upstreams);
   const query = queries.createQueryHandlers(upstreams);
@@ -118,6 +120,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'PUT', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Rename a hub', audit: 'by catalog', body: hubs.hubBody, versioned: true, answer: nothing, handler: hub.update },
     { method: 'DELETE', url: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', audit: 'by catalog', query: ['recursive'], versioned: true, answer: nothing, handler: hub.remove },
     { method: 'GET', url: '/v1/hubs/:hubId/contents', scope: 'hubs:read', summary: 'Get the tree of a hub', compressed: true, answer: hubs.node, handler: hub.contents },
+    { method: 'GET', url: '/v1/hubs/:hubId/openapi.json', scope: 'queries:read', summary: 'Describe the queries of a hub in OpenAPI', query: paged, compressed: true, answer: document, handler: describeHub },
     { method: 'POST', url: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.archive },
     { method: 'POST', url: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hubs.hub, handler: hub.unarchive },
 

@@ -358,7 +358,11 @@ export interface CreateQueryResponse {
 
 export interface ListQueriesRequest {
   hubId: string;
-  page?: Page | undefined;
+  page?:
+    | Page
+    | undefined;
+  /** Asks for `signature_json` of each. */
+  signatures: boolean;
 }
 
 export interface ListQueriesResponse {
@@ -3945,7 +3949,7 @@ export const CreateQueryResponse: MessageFns<CreateQueryResponse> = {
 };
 
 function createBaseListQueriesRequest(): ListQueriesRequest {
-  return { hubId: "", page: undefined };
+  return { hubId: "", page: undefined, signatures: false };
 }
 
 export const ListQueriesRequest: MessageFns<ListQueriesRequest> = {
@@ -3955,6 +3959,9 @@ export const ListQueriesRequest: MessageFns<ListQueriesRequest> = {
     }
     if (message.page !== undefined) {
       Page.encode(message.page, writer.uint32(18).fork()).join();
+    }
+    if (message.signatures !== false) {
+      writer.uint32(24).bool(message.signatures);
     }
     return writer;
   },
@@ -3986,6 +3993,14 @@ export const ListQueriesRequest: MessageFns<ListQueriesRequest> = {
             }
 
             message.page = Page.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.signatures = reader.bool();
             continue;
           }
         }

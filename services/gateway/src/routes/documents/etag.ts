@@ -1,0 +1,16 @@
+/** ETags of documents that are kept by clients and revalidated each time. */
+
+import { hash } from 'node:crypto';
+
+export const withETag = (text: string) => ({
+  text,
+  etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"`,
+});
+
+/** Compares weakly (RFC 9110, 13.1.2), and the document regardless of its coding. */
+export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  const known = (ifNoneMatch ?? '')
+    .split(',')
+    .map((one) => one.trim().replace(/^W\/|-(zstd|br|gzip)(?="$)/g, ''));
+  return known.includes(etag) || known.includes('*');
+}

@@ -1,0 +1,189 @@
+/** A stored query as parts of an OpenAPI document: schemas of its values and rows, and its operation over GET. */
+
+import { isReadingCommand } from '@datahub/contract/commands';
+import type { Query } from '@datahub/proto/catalog/v1/catalog';
+import { executeBody, execution } from '../execute.ts';
+import { type Described, type Schema, toRowSchema, toValueShapes, type ValueShape } from './value-schemas.ts';
+
+export interface DocumentedQuery {
+  /** Unique in the document. */
+  name: string;
+  query: Query;
+  /** Undefined if the source said nothing of the query. */
+  described: Described | undefined;
+}
+
+export interface QueryParts {
+  schemas: Record<string, Schema>;
+  /** By path; a query that writes has none. */
+  paths: Record<string, object>;
+  /** What generators of clients read. */
+  listed: object;
+  executionRef: string;
+  resultRef: string;
+}
+
+const refer = (name: string): string => `#/components/schemas/${name}`;
+
+export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<string>): QueryParts {
+  const { name, query } = documented;
+  const { queryId, label, command } = query;
+  const described = documented.described?.problem === undefined ? documented.described : undefined;
+  const values = toValueShapes(query.context, described, pinned);
+  const reads = isReadingCommand(command);
+  // Keys of components are ASCII.
+  const base = /^\w+$/.test(name) ? name : queryId;
+  const [row, context, executionName, result] = ['Row', 'Context', 'Execution', 'Result'].map(
+    (part) => `${base}_${part}`,
+  ) as [string, string, string, string];
+  const describes = { label, text: describe(documented) };
+  return {
+    schemas: {
+      [row]: toRowSchema(described) ?? toUndescribedRow(command, described),
+      [context]: toContext(values),
+      [executionName]: toExecution(queryId, refer(context), values),
+      [result]: {
+        ...execution,
+        properties: { ...execution.properties, data: { type: 'array', items: { $ref: refer(row) } } },
+      },
+    },
+    paths: reads
+      ? { [`/v1/queries/${queryId}/data`]: { get: toRead(name, describes, { values, described, result }) } }
+      : {},
+    listed: {
+      name,
+      queryId,
+      label,
+      command,
+      reads,
+      // Without a signature, the text may use variables that are not declared.
+      knowsVariables: described !== undefined,
+      context: refer(context),
+      row: refer(row),
+    },
+    executionRef: refer(executionName),
+    resultRef: refer(result),
+  };
+}
+
+function describe({ query: { command }, described }: DocumentedQuery): string {
+  const state =
+    described === undefined
+      ? ' Its source did not describe it.'
+      : described.problem === undefined
+        ? ''
+        : ` Its source rejects it (${described.problem.code}).`;
+  return `A stored query with the command ${command}.${state}`;
+}
+
+/** The names of a context that the query does not know are ignored, so they are allowed. */
+function toContext(values: readonly ValueShape[]): Schema {
+  const required = values.filter((value) => value.required).map(({ key }) => key);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      values.map(({ key, schema, description }) => [
+        key,
+        { ...schema, ...(description === undefined ? {} : { description }) },
+      ]),
+    ),
+    ...(required.length > 0 ? { required } : {}),
+  };
+}
+
+/** Without those that add columns to the rows. */
+const executionOptions = {
+  ...executeBody.properties.options,
+  properties: Object.fromEntries(
+    Object.entries(executeBody.properties.options.properties).filter(([name]) => name !== 'annotate'),
+  ),
+};
+
+function toExecution(queryId: string, contextRef: string, values: readonly ValueShape[]): Schema {
+  const needsContext = values.some(({ required }) => required);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      queryId: { type: 'string', const: queryId },
+      context: { $ref: contextRef },
+      options: executionOptions,
+    },
+    required: ['queryId', ...(needsContext ? ['context'] : [])],
+  };
+}
+
+const affected = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
+
+/** A write without columns says how many rows it changed. */
+function toUndescribedRow(command: string, described: Described | undefined): Schema {
+  if (described === undefined || !affected.has(command)) return { type: 'object' };
+  return {
+    type: 'object',
+    properties: { affectedRows: { type: 'integer' }, insertId: { type: ['integer', 'string'] } },
+    required: ['affectedRows'],
+    additionalProperties: false,
+  };
+}
+
+interface Reading {
+  values: readonly ValueShape[];
+  described: Described | undefined;
+  result: string;
+}
+
+function toRead(
+  name: string,
+  { label, text }: { label: string; text: string },
+  { values, described, result }: Reading,
+): object {
+  return {
+    summary: label,
+    description: `${text} Needs the scope \`queries:execute\`.`,
+    operationId: name,
+    parameters: [...values.map(toParameter), ...(described === undefined ? [otherValues] : []), ...options],
+    responses: toResponses({ $ref: refer(result) }),
+  };
+}
+
+function toParameter({ key, inUrl, required, description }: ValueShape): object {
+  return {
+    name: key,
+    in: 'query',
+    required,
+    ...(description === undefined ? {} : { description }),
+    ...(inUrl.type === undefined
+      ? { content: { 'application/json': { schema: inUrl } } }
+      : { schema: inUrl }),
+  };
+}
+
+const otherValues = {
+  name: 'values',
+  in: 'query',
+  description: 'Values of variables that the query does not declare.',
+  style: 'form',
+  explode: true,
+  schema: { type: 'object', additionalProperties: { type: 'string' } },
+};
+
+const { maxRows, numbers } = executeBody.properties.options.properties;
+const options = [
+  { name: 'options.maxRows', in: 'query', schema: maxRows },
+  { name: 'options.numbers', in: 'query', schema: numbers },
+  { name: 'options.meta', in: 'query', schema: { type: 'boolean' } },
+];
+
+export function toResponses(schema: Schema): object {
+  const rows = { schema: { type: 'string' } };
+  return {
+    200: {
+      description: 'The rows',
+      content: { 'application/json': { schema }, 'application/x-ndjson': rows, 'text/csv': rows },
+    },
+    default: {
+      description: 'A problem',
+      content: { 'application/problem+json': { schema: { $ref: refer('Problem') } } },
+    },
+  };
+}
