@@ -7,14 +7,19 @@ const chart = 'tests/architecture/chart.test.ts';
 /** CI machines are shared, and the first tests run while servers are built: a test may miss a deadline once. It fails if it fails twice. */
 const retry = process.env.CI ? 1 : 0;
 
+/**
+ * The console's jobs and what programs of clients do are the same over every form: `console.test.ts` and `client.test.ts`
+ * say that they work there.
+ */
+const once = ['console-*', 'types', 'python'].map((name) => `tests/e2e/${name}.test.ts`);
+
 /** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
 const e2e = (name: string, env: Record<string, string>) => ({
   test: {
     name,
     env,
     include: ['tests/e2e/**/*.test.ts'],
-    // The console's jobs are the same over every form: `console.test.ts` says that it is served and works there.
-    exclude: name === 'e2e-single' ? exclude : [...exclude, 'tests/e2e/console-*.test.ts'],
+    exclude: name === 'e2e-single' ? exclude : [...exclude, ...once],
     globalSetup: ['tests/support/setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 120_000,

@@ -14,6 +14,8 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
 import { readSettings } from '@datahub/service-kit/process/settings';
 import { type Access, describeAccess, findKey, findUrl } from './access.ts';
+import { knowsColumns, queriesOf, toTypeScript } from './types/hub-module.ts';
+import { findHub, readDocument } from './types/read-document.ts';
 
 const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] [--new-account]
        npm run datahub -- keys list
@@ -21,7 +23,8 @@ const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] 
        npm run datahub -- keys revoke KEY_ID
        npm run datahub -- whoami [--show-key]
        npm run datahub -- backup DIRECTORY [--overwrite]
-       npm run datahub -- sealing-keys`;
+       npm run datahub -- sealing-keys
+       npm run --silent datahub -- types HUB > hub.ts`;
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
@@ -53,7 +56,12 @@ interface WhoamiCommand {
   showKey: boolean;
 }
 
-function readCommand(): OperatorRequest | BackupCommand | WhoamiCommand | 'sealing-keys' {
+interface TypesCommand {
+  /** An id or a label. */
+  hub: string;
+}
+
+function readCommand(): OperatorRequest | BackupCommand | WhoamiCommand | TypesCommand | 'sealing-keys' {
   const { values, positionals } = parse();
   if (values.help) {
     process.stdout.write(`${usage}\n`);
@@ -64,6 +72,10 @@ function readCommand(): OperatorRequest | BackupCommand | WhoamiCommand | 'seali
   if (noun === 'whoami') {
     if (positionals.length !== 1) fail(usage);
     return { showKey: values['show-key'] };
+  }
+  if (noun === 'types') {
+    if (positionals.length !== 2 || action === '') fail(usage);
+    return { hub: action };
   }
   if (noun === 'backup') {
     if (positionals.length !== 2 || action === '') fail(usage);
@@ -194,6 +206,21 @@ async function backUp(command: BackupCommand): Promise<unknown> {
   return takeBackup(process.env, { ...command, print, signal: cancelling.signal });
 }
 
+/** The text of a module, with what is not known of its queries on standard error. */
+async function writeTypes({ hub }: TypesCommand): Promise<string> {
+  const { access } = await locateHub();
+  const { url, key, runs } = access;
+  if (key === undefined) fail(`There is no key in ${access.keyPlace}. Set DATAHUB_API_KEY.`);
+  if (!runs) fail(`No hub answers at ${url}. Set DATAHUB_URL.`);
+  const hubId = await findHub({ url, key }, hub);
+  const pages = await readDocument({ url, key }, hubId);
+  const unknown = queriesOf(pages).filter((query) => !knowsColumns(query));
+  if (unknown.length > 0) {
+    print(`The columns of these queries are not known: ${unknown.map(({ label }) => label).join(', ')}`);
+  }
+  return toTypeScript(hubId, pages);
+}
+
 const print = (line: string) => process.stderr.write(`${line}\n`);
 
 const command = readCommand();
@@ -205,6 +232,8 @@ if (command === 'sealing-keys') {
 } else if ('showKey' in command) {
   const text = await whoAmI(command).catch((err: Error) => fail(err.message));
   process.stdout.write(text);
+} else if ('hub' in command) {
+  process.stdout.write(await writeTypes(command).catch((err: Error) => fail(err.message)));
 } else {
   const running = 'directory' in command ? backUp(command) : execute(command);
   const result = await running.catch((err: Error) => fail(err.message));

@@ -1,6 +1,7 @@
 /** JSON Schemas of the values of variables and of columns. */
 
 import { parseExact } from '@datahub/contract/exact-json';
+import type { VariableType } from '@datahub/contract/variable-types';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 
 export type Schema = Record<string, unknown>;
@@ -24,7 +25,7 @@ export interface ValueShape {
 }
 
 /** By the declared type of a variable. */
-const schemas: Record<string, Schema> = {
+const schemas: Record<VariableType, Schema> = {
   string: { type: 'string' },
   integer: { type: 'integer', format: 'int32', minimum: -2_147_483_648, maximum: 2_147_483_647 },
   bigint: { type: ['integer', 'string'], format: 'int64', pattern: '^-?\\d{1,19}$' },
@@ -42,7 +43,7 @@ const schemas: Record<string, Schema> = {
 };
 
 /** Types as sources name them → the types that a variable can be declared with. */
-const declarable: Record<string, string> = Object.fromEntries(
+const declarable: Record<string, VariableType> = Object.fromEntries(
   Object.entries({
     integer: ['smallint', 'integer', 'int', 'mediumint', 'tinyint'],
     bigint: ['bigint'],
@@ -60,7 +61,7 @@ const declarable: Record<string, string> = Object.fromEntries(
     ],
     uuid: ['uuid'],
     json: ['json', 'jsonb'],
-  }).flatMap(([type, names]) => names.map((name) => [name, type])),
+  }).flatMap(([type, names]) => names.map((name) => [name, type as VariableType])),
 );
 
 /** The most elements of a list. */
@@ -94,7 +95,9 @@ interface Known {
 function toShape({ key, type, list, nullable, isUnused, declared }: Known): ValueShape {
   const named = declared?.type ?? type ?? '';
   const one = named.replace(/\[\]$/, '');
-  const single: Schema = { ...schemas[declared?.type === undefined ? (declarable[one] ?? '') : one] };
+  const single: Schema = {
+    ...schemas[(declared?.type === undefined ? declarable[one] : one) as VariableType],
+  };
   if (declared?.enumJson !== undefined) single.enum = parseExact(declared.enumJson);
   const isList = list ?? named.endsWith('[]');
   const takesNull = nullable ?? declared?.required !== true;

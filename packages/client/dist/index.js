@@ -1,0 +1,279 @@
+// packages/client/src/problem.ts
+var ProblemError = class extends Error {
+  name = "ProblemError";
+  problem;
+  /** From `Retry-After`. */
+  retryAfterMs;
+  constructor(problem, options = {}) {
+    super(problem.detail ?? problem.title ?? `HTTP ${problem.status}`, { cause: options.cause });
+    this.problem = problem;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+  get status() {
+    return this.problem.status;
+  }
+  get code() {
+    return this.problem.code;
+  }
+  get requestId() {
+    return this.problem.requestId;
+  }
+};
+async function toProblemError(response) {
+  const { status, headers } = response;
+  const body = await response.json().catch(() => void 0);
+  const problem = typeof body === "object" && body !== null ? body : {};
+  return new ProblemError({ ...problem, status }, { retryAfterMs: readRetryAfter(headers) });
+}
+function readRetryAfter(headers) {
+  const text = headers.get("retry-after");
+  if (text === null) return void 0;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1e3 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? void 0 : Math.max(0, ms);
+}
+
+// packages/client/src/exchange.ts
+function exchange(settings, request, read) {
+  return withRetries(settings, request, async () => {
+    const opened = await openOnce(settings, request);
+    try {
+      return await read(opened.response);
+    } catch (err) {
+      throw opened.toError(err);
+    } finally {
+      opened.close();
+    }
+  });
+}
+var open = (settings, request) => withRetries(settings, request, () => openOnce(settings, request));
+async function withRetries({ retries, retryWaitMaxMs }, { repeatable, signal }, attempt) {
+  for (let tried = 0; ; tried++) {
+    try {
+      return await attempt();
+    } catch (err) {
+      if (!repeatable || tried >= retries || !(err instanceof ProblemError) || !mayPass(err)) throw err;
+      const waitMs = err.retryAfterMs ?? 100 * 2 ** tried * (0.5 + Math.random());
+      if (waitMs > retryWaitMaxMs) throw err;
+      await sleep(waitMs, signal);
+    }
+  }
+}
+var mayPass = ({ problem: { retryable, status } }) => retryable ?? [429, 502, 503, 504].includes(status);
+async function openOnce(settings, request) {
+  const { base, key, timeoutMs } = settings;
+  const { method, path, headers, body, signal } = request;
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  const timeout = new ProblemError({
+    status: 0,
+    code: "TIMEOUT",
+    detail: `The hub did not answer within ${timeoutMs} ms.`,
+    retryable: false
+  });
+  const timer = setTimeout(() => controller.abort(timeout), timeoutMs);
+  const onAbort = () => controller.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort);
+  const close = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    controller.abort();
+  };
+  const toError = (err) => err instanceof ProblemError ? err : reasonOf(controller, err);
+  try {
+    const response = await settings.fetch(new URL(path, base), {
+      method,
+      headers: withoutAbsent({
+        accept: "application/json",
+        ...headers,
+        "x-service-api-key": key,
+        "content-type": body === void 0 ? void 0 : "application/json"
+      }),
+      body: body ?? null,
+      signal: controller.signal,
+      // Following a redirect would send the key to another address.
+      redirect: "manual"
+    });
+    if (!response.ok) throw await toProblemError(response);
+    return { response, toError, hasBegun: () => clearTimeout(timer), close };
+  } catch (err) {
+    const error = toError(err);
+    close();
+    throw error;
+  }
+}
+function reasonOf({ signal }, cause) {
+  if (signal.aborted) return signal.reason;
+  const detail = "The hub did not answer, or the answer broke off.";
+  return new ProblemError({ status: 0, code: "NO_ANSWER", detail, retryable: true }, { cause });
+}
+var withoutAbsent = (headers) => Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== void 0));
+function sleep(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(done, ms);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    function done() {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    }
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+// packages/client/src/rows.ts
+var lastLine = '{"truncated":true}';
+function createRows(open2) {
+  const rows = {
+    truncated: false,
+    async *[Symbol.asyncIterator]() {
+      rows.truncated = false;
+      const opened = await open2();
+      opened.hasBegun();
+      let isLast = false;
+      try {
+        for await (const lines of readLines(opened)) {
+          for (const line of lines) {
+            if (isLast) yield { truncated: true };
+            isLast = line === lastLine;
+            if (!isLast) yield parse(line);
+          }
+        }
+        rows.truncated = isLast;
+      } finally {
+        opened.close();
+      }
+    }
+  };
+  return rows;
+}
+async function* readLines({ response, toError }) {
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for (; ; ) {
+    const { done, value } = await reader.read().catch((err) => {
+      const error = toError(err);
+      throw error instanceof ProblemError && error.code === "NO_ANSWER" ? cutShort(err) : error;
+    });
+    if (done) break;
+    const text = decoder.decode(value, { stream: true });
+    const end = text.lastIndexOf("\n");
+    if (end === -1) {
+      rest += text;
+      continue;
+    }
+    yield (rest + text.slice(0, end)).split("\n");
+    rest = text.slice(end + 1);
+  }
+  if (rest !== "") throw cutShort();
+}
+function parse(line) {
+  try {
+    return JSON.parse(line);
+  } catch (err) {
+    throw cutShort(err);
+  }
+}
+var cutShort = (cause) => new ProblemError(
+  { status: 0, code: "CUT_SHORT", detail: "The result broke off before its last row.", retryable: true },
+  { cause }
+);
+
+// packages/client/src/values.ts
+var toJson = (value) => JSON.stringify(value, (_name, member) => {
+  if (typeof member !== "bigint") return member;
+  const { rawJSON } = JSON;
+  return Number.isSafeInteger(Number(member)) ? Number(member) : rawJSON?.(`${member}`) ?? `${member}`;
+});
+function toForm(values) {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value === void 0) continue;
+    const list = Array.isArray(value) ? value : [value];
+    if (list.length === 0 || list.includes(null)) {
+      throw new TypeError(`${name}: a URL holds neither null nor an empty list. Use execute.`);
+    }
+    for (const member of list)
+      form.append(name, typeof member === "object" ? toJson(member) : String(member));
+  }
+  return form.size === 0 ? "" : `?${form}`;
+}
+
+// packages/client/src/client.ts
+function createClient(options) {
+  const base = new URL(options.url);
+  if (!base.pathname.endsWith("/")) base.pathname += "/";
+  const settings = {
+    base,
+    key: options.key,
+    // Browsers refuse to call it as a method of another object.
+    fetch: options.fetch ?? ((...args) => fetch(...args)),
+    timeoutMs: options.timeoutMs ?? 6e4,
+    retries: options.retries ?? 2,
+    retryWaitMaxMs: options.retryWaitMaxMs ?? 1e4
+  };
+  return {
+    execute: (query, ...[values, given]) => exchange(settings, toExecution(query, values, given), readJson),
+    data: (query, ...[values, { signal, ...rest } = {}]) => {
+      const options2 = Object.entries(rest).map(([name, value]) => [`options.${name}`, value]);
+      const form = toForm({ ...values, ...Object.fromEntries(options2) });
+      const path = `v1/queries/${segment(idOf(query))}/data${form}`;
+      return exchange(settings, { method: "GET", path, signal, repeatable: true }, readJson);
+    },
+    rows: (query, ...[values, given]) => {
+      const request = toExecution(query, values, given);
+      const headers = { ...request.headers, accept: "application/x-ndjson" };
+      return createRows(() => open(settings, { ...request, headers }));
+    },
+    call: (route, ...[input = {}]) => {
+      const { onResponse } = input;
+      return exchange(settings, toCall(route, input), (response) => {
+        onResponse?.(response);
+        return readJson(response);
+      });
+    }
+  };
+}
+var idOf = (query) => typeof query === "string" ? query : query.queryId;
+function segment(id) {
+  if (/^\.{0,2}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is no id.`);
+  return encodeURIComponent(id);
+}
+var readJson = (response) => response.json();
+function toExecution(query, context, { signal, idempotencyKey, ...options } = {}) {
+  const reads = typeof query !== "string" && query.reads === true;
+  return {
+    method: "POST",
+    path: "v1/queries/execute",
+    headers: { "idempotency-key": idempotencyKey },
+    body: toJson({ queryId: idOf(query), context, options }),
+    signal,
+    repeatable: reads || idempotencyKey !== void 0
+  };
+}
+function toCall(route, input) {
+  const {
+    path = {},
+    query,
+    body,
+    signal,
+    idempotencyKey,
+    ifMatch
+  } = input;
+  const [method = "", template = ""] = route.split(" ");
+  const filled = template.slice(1).replace(/\{(\w+)\}/g, (_, name) => segment(path[name] ?? ""));
+  return {
+    method,
+    path: filled + toForm(query ?? {}),
+    headers: { "idempotency-key": idempotencyKey, "if-match": ifMatch },
+    body: body && toJson(body),
+    signal,
+    repeatable: method === "GET" || idempotencyKey !== void 0
+  };
+}
+export {
+  ProblemError,
+  createClient
+};

@@ -1,0 +1,192 @@
+/** The client: execute, read over GET, stream rows, and call every other route. */
+
+import { exchange, open, type Settings } from './exchange.ts';
+import type { Routes } from './gen/routes.ts';
+import { createRows, type Rows } from './rows.ts';
+import { type Json, toForm, toJson, type Values } from './values.ts';
+
+export interface ClientOptions {
+  /** Where the hub is, such as `https://hub.example`. */
+  url: string | URL;
+  key: string;
+  /** The most time for an answer, or for the first byte of streamed rows. Default: 60 s. */
+  timeoutMs?: number;
+  /**
+   * How often a request is repeated that failed for a passing reason, if a repeat is safe: reads, and requests with an
+   * `idempotencyKey`. Default: 2.
+   */
+  retries?: number;
+  /** A `Retry-After` above this is not waited for. Default: 10 s. */
+  retryWaitMaxMs?: number;
+  fetch?: typeof fetch;
+}
+
+/** A stored query with the types of its variables and rows. `datahub types` generates such objects. */
+export interface Query<Variables = Values, Row = Record<string, Json>> {
+  readonly queryId: string;
+  /** Whether it only reads, so that a repeat is safe. Assumed to be false if absent. */
+  readonly reads?: boolean;
+  /** Holds the types alone; never set. */
+  readonly types?: { readonly variables: Variables; readonly row: Row };
+}
+
+export interface ReadOptions {
+  maxRows?: number;
+  /** `string`: bigint and decimal are always strings. */
+  numbers?: 'auto' | 'string';
+  meta?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface ExecuteOptions extends ReadOptions {
+  /** Of the statement; lowers the hub's limit. */
+  timeoutMs?: number;
+  maxAffected?: number;
+  dryRun?: boolean;
+  /** Fails if the query does not know a name. */
+  strict?: boolean;
+  /** Makes a repeat of a write safe: the hub runs it once. */
+  idempotencyKey?: string;
+}
+
+export interface Result<Row> {
+  data: Row[];
+  /** A limit left out rows. */
+  truncated?: true;
+  /** With the option `meta`. */
+  meta?: {
+    columns: { name: string; type: string }[];
+    rowCount: number;
+    durationMs: number;
+    queueMs: number;
+  };
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+  idempotencyKey?: string;
+  /** ETags of the versions that may be changed. */
+  ifMatch?: string;
+  /** Called with the successful response before its body is read, for its headers. */
+  onResponse?: (response: Response) => void;
+}
+
+/** The values can be left out if each has a default. */
+type Given<Variables, Options> =
+  Record<never, never> extends Variables
+    ? [values?: Variables, options?: Options]
+    : [values: Variables, options?: Options];
+
+type CallInput<Route> = Omit<Route, 'answer'> & CallOptions;
+type CallArguments<Route> =
+  Record<never, never> extends Omit<Route, 'answer'> ? [input?: CallInput<Route>] : [input: CallInput<Route>];
+
+export interface Client {
+  /** Runs a query. */
+  execute<Variables = Values, Row = Record<string, Json>>(
+    query: string | Query<Variables, Row>,
+    ...given: Given<Variables, ExecuteOptions>
+  ): Promise<Result<Row>>;
+  /** Runs a query that reads over GET, with the values in the URL. */
+  data<Variables = Values, Row = Record<string, Json>>(
+    query: string | Query<Variables, Row>,
+    ...given: Given<Variables, ReadOptions>
+  ): Promise<Result<Row>>;
+  /** Runs a query and yields each row as it arrives. Throws a ProblemError if the result breaks off. */
+  rows<Variables = Values, Row = Record<string, Json>>(
+    query: string | Query<Variables, Row>,
+    ...given: Given<Variables, Omit<ExecuteOptions, 'meta'>>
+  ): Rows<Row>;
+  /** Any other route, as in `call('GET /v1/hubs/{hubId}', { path: { hubId } })`. */
+  call<Name extends keyof Routes>(
+    route: Name,
+    ...input: CallArguments<Routes[Name]>
+  ): Promise<Routes[Name]['answer']>;
+}
+
+export function createClient(options: ClientOptions): Client {
+  const base = new URL(options.url);
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  const settings: Settings = {
+    base,
+    key: options.key,
+    // Browsers refuse to call it as a method of another object.
+    fetch: options.fetch ?? ((...args) => fetch(...args)),
+    timeoutMs: options.timeoutMs ?? 60_000,
+    retries: options.retries ?? 2,
+    retryWaitMaxMs: options.retryWaitMaxMs ?? 10_000,
+  };
+  return {
+    execute: (query, ...[values, given]) => exchange(settings, toExecution(query, values, given), readJson),
+    data: (query, ...[values, { signal, ...rest } = {}]) => {
+      const options = Object.entries(rest).map(([name, value]) => [`options.${name}`, value]);
+      const form = toForm({ ...values, ...Object.fromEntries(options) });
+      const path = `v1/queries/${segment(idOf(query))}/data${form}`;
+      return exchange(settings, { method: 'GET', path, signal, repeatable: true }, readJson);
+    },
+    rows: (query, ...[values, given]) => {
+      const request = toExecution(query, values, given);
+      const headers = { ...request.headers, accept: 'application/x-ndjson' };
+      return createRows(() => open(settings, { ...request, headers }));
+    },
+    call: (route, ...[input = {}]) => {
+      const { onResponse } = input as CallOptions;
+      return exchange(settings, toCall(route, input), (response) => {
+        onResponse?.(response);
+        return readJson(response);
+      });
+    },
+  };
+}
+
+const idOf = (query: string | { queryId: string }): string =>
+  typeof query === 'string' ? query : query.queryId;
+
+/** What would name another path is refused. */
+function segment(id: string): string {
+  if (/^\.{0,2}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is no id.`);
+  return encodeURIComponent(id);
+}
+
+const readJson = (response: Response) => response.json() as Promise<never>;
+
+function toExecution(
+  query: string | { queryId: string; reads?: boolean },
+  context: unknown,
+  { signal, idempotencyKey, ...options }: ExecuteOptions = {},
+) {
+  const reads = typeof query !== 'string' && query.reads === true;
+  return {
+    method: 'POST',
+    path: 'v1/queries/execute',
+    headers: { 'idempotency-key': idempotencyKey },
+    body: toJson({ queryId: idOf(query), context, options }),
+    signal,
+    repeatable: reads || idempotencyKey !== undefined,
+  };
+}
+
+function toCall(route: string, input: object) {
+  const {
+    path = {},
+    query,
+    body,
+    signal,
+    idempotencyKey,
+    ifMatch,
+  } = input as CallOptions & {
+    path?: Record<string, string>;
+    query?: object;
+    body?: object;
+  };
+  const [method = '', template = ''] = route.split(' ');
+  const filled = template.slice(1).replace(/\{(\w+)\}/g, (_, name) => segment(path[name] ?? ''));
+  return {
+    method,
+    path: filled + toForm(query ?? {}),
+    headers: { 'idempotency-key': idempotencyKey, 'if-match': ifMatch },
+    body: body && toJson(body),
+    signal,
+    repeatable: method === 'GET' || idempotencyKey !== undefined,
+  };
+}

@@ -1,0 +1,151 @@
+/** One request and its repeats: deadlines, aborts, retries. */
+
+import { ProblemError, toProblemError } from './problem.ts';
+
+export interface Settings {
+  /** Ends in a slash. */
+  base: URL;
+  key: string;
+  fetch: typeof fetch;
+  timeoutMs: number;
+  retries: number;
+  retryWaitMaxMs: number;
+}
+
+export interface Request {
+  method: string;
+  /** Relative to the hub, with the query string. */
+  path: string;
+  headers?: Record<string, string | undefined>;
+  /** JSON text. */
+  body?: string | undefined;
+  signal?: AbortSignal | undefined;
+  /** A repeat changes nothing that the first request did not. */
+  repeatable: boolean;
+}
+
+/** A successful response whose body is still to be read. */
+export interface Opened {
+  response: Response;
+  /** What a failed read of the body means. */
+  toError(err: unknown): unknown;
+  /** Ends the deadline; the caller's signal stays in force. */
+  hasBegun(): void;
+  /** Cancels what was not read. Called once, always. */
+  close(): void;
+}
+
+/** Sends a request, again if that is safe, and reads the answer within the deadline of each attempt. */
+export function exchange<T>(
+  settings: Settings,
+  request: Request,
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
+  return withRetries(settings, request, async () => {
+    const opened = await openOnce(settings, request);
+    try {
+      return await read(opened.response);
+    } catch (err) {
+      throw opened.toError(err);
+    } finally {
+      opened.close();
+    }
+  });
+}
+
+/** The same up to the body, which the caller streams. */
+export const open = (settings: Settings, request: Request): Promise<Opened> =>
+  withRetries(settings, request, () => openOnce(settings, request));
+
+async function withRetries<T>(
+  { retries, retryWaitMaxMs }: Settings,
+  { repeatable, signal }: Request,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  for (let tried = 0; ; tried++) {
+    try {
+      return await attempt();
+    } catch (err) {
+      if (!repeatable || tried >= retries || !(err instanceof ProblemError) || !mayPass(err)) throw err;
+      // Random, so that clients that failed together do not come back together.
+      const waitMs = err.retryAfterMs ?? 100 * 2 ** tried * (0.5 + Math.random());
+      if (waitMs > retryWaitMaxMs) throw err;
+      await sleep(waitMs, signal);
+    }
+  }
+}
+
+/** The hub says so itself; a proxy in front of it only has a status. */
+const mayPass = ({ problem: { retryable, status } }: ProblemError): boolean =>
+  retryable ?? [429, 502, 503, 504].includes(status);
+
+async function openOnce(settings: Settings, request: Request): Promise<Opened> {
+  const { base, key, timeoutMs } = settings;
+  const { method, path, headers, body, signal } = request;
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  const timeout = new ProblemError({
+    status: 0,
+    code: 'TIMEOUT',
+    detail: `The hub did not answer within ${timeoutMs} ms.`,
+    retryable: false,
+  });
+  const timer = setTimeout(() => controller.abort(timeout), timeoutMs);
+  const onAbort = () => controller.abort(signal?.reason);
+  signal?.addEventListener('abort', onAbort);
+  const close = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+    controller.abort();
+  };
+  const toError = (err: unknown) => (err instanceof ProblemError ? err : reasonOf(controller, err));
+  try {
+    const response = await settings.fetch(new URL(path, base), {
+      method,
+      headers: withoutAbsent({
+        accept: 'application/json',
+        ...headers,
+        'x-service-api-key': key,
+        'content-type': body === undefined ? undefined : 'application/json',
+      }),
+      body: body ?? null,
+      signal: controller.signal,
+      // Following a redirect would send the key to another address.
+      redirect: 'manual',
+    });
+    if (!response.ok) throw await toProblemError(response);
+    return { response, toError, hasBegun: () => clearTimeout(timer), close };
+  } catch (err) {
+    const error = toError(err);
+    close();
+    throw error;
+  }
+}
+
+/** `fetch` and streams fail with various errors, some of which name no cause. */
+function reasonOf({ signal }: AbortController, cause: unknown): unknown {
+  if (signal.aborted) return signal.reason;
+  const detail = 'The hub did not answer, or the answer broke off.';
+  return new ProblemError({ status: 0, code: 'NO_ANSWER', detail, retryable: true }, { cause });
+}
+
+const withoutAbsent = (headers: Record<string, string | undefined>) =>
+  Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >;
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(done, ms);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    function done() {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,1123 @@
+/** Generated from the routes of the gateway by `npm run build -w packages/client`. */
+
+import type { Json } from '../values.ts';
+
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+  requestId: string;
+  errors?: ({
+    pointer?: string | undefined;
+    detail?: string | undefined;
+  })[] | undefined;
+  stage?: "queue" | "connect" | "prepare" | "execute" | "stream" | undefined;
+  retryable?: boolean | undefined;
+  sql?: {
+    state?: string | undefined;
+    line?: number | undefined;
+    column?: number | undefined;
+  } | undefined;
+}
+
+export interface Node {
+  hubId: string;
+  nodeId: string;
+  parentNodeId: string | null;
+  nodeType: "root" | "category" | "folder" | "source" | "query";
+  nodeSubType?: "queries" | "sources" | undefined;
+  label: string;
+  children: Node[];
+  truncated?: true | undefined;
+}
+
+/** Every route: what it takes and what it answers. */
+export interface Routes {
+  /** Create a hub */
+  'POST /v1/hubs': {
+    body: {
+      label: string;
+      /** Read-only: ignored. */
+      hubId?: Json | undefined;
+      /** Read-only: ignored. */
+      archived?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      hubId: string;
+      label: string;
+      archived: 0 | 1;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** List hubs */
+  'GET /v1/hubs': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+      archived?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
+    answer: ({
+      hubId: string;
+      label: string;
+      archived: 0 | 1;
+      createdAt: string;
+      updatedAt: string | null;
+    })[];
+  };
+  /** Get a hub */
+  'GET /v1/hubs/{hubId}': {
+    path: {
+      hubId: string;
+    };
+    answer: {
+      hubId: string;
+      label: string;
+      archived: 0 | 1;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** Rename a hub */
+  'PUT /v1/hubs/{hubId}': {
+    path: {
+      hubId: string;
+    };
+    body: {
+      label: string;
+      /** Read-only: ignored. */
+      hubId?: Json | undefined;
+      /** Read-only: ignored. */
+      archived?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: Record<string, never>;
+  };
+  /** Delete a hub */
+  'DELETE /v1/hubs/{hubId}': {
+    path: {
+      hubId: string;
+    };
+    query?: {
+      recursive?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
+    answer: Record<string, never>;
+  };
+  /** Get the tree of a hub */
+  'GET /v1/hubs/{hubId}/contents': {
+    path: {
+      hubId: string;
+    };
+    answer: {
+      hubId: string;
+      nodeId: string;
+      parentNodeId: string | null;
+      nodeType: "root" | "category" | "folder" | "source" | "query";
+      nodeSubType?: "queries" | "sources" | undefined;
+      label: string;
+      children: Node[];
+      truncated?: true | undefined;
+    };
+  };
+  /** Describe the queries of a hub in OpenAPI */
+  'GET /v1/hubs/{hubId}/openapi.json': {
+    path: {
+      hubId: string;
+    };
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: {
+      openapi: string;
+      info: Record<string, Json>;
+      paths: Record<string, Json>;
+      components: Record<string, Json>;
+    };
+  };
+  /** Archive a hub */
+  'POST /v1/hubs/{hubId}/archive': {
+    path: {
+      hubId: string;
+    };
+    body?: Record<string, never> | undefined;
+    answer: {
+      hubId: string;
+      label: string;
+      archived: 0 | 1;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** Bring a hub back */
+  'POST /v1/hubs/{hubId}/unarchive': {
+    path: {
+      hubId: string;
+    };
+    body?: Record<string, never> | undefined;
+    answer: {
+      hubId: string;
+      label: string;
+      archived: 0 | 1;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** Create a folder */
+  'POST /v1/hubs/{hubId}/folders': {
+    path: {
+      hubId: string;
+    };
+    body: {
+      label: string;
+      parentNodeId?: string | undefined;
+      /** Read-only: ignored. */
+      hubId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeType?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeSubType?: Json | undefined;
+      /** Read-only: ignored. */
+      children?: Json | undefined;
+    };
+    answer: {
+      hubId: string;
+      nodeId: string;
+      parentNodeId: string;
+      nodeType: "folder";
+      nodeSubType: string;
+      label: string;
+    };
+  };
+  /** Rename or move a folder */
+  'PUT /v1/folders/{nodeId}': {
+    path: {
+      nodeId: string;
+    };
+    body: {
+      label?: string | undefined;
+      parentNodeId?: string | undefined;
+      /** Read-only: ignored. */
+      hubId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeType?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeSubType?: Json | undefined;
+      /** Read-only: ignored. */
+      children?: Json | undefined;
+    };
+    answer: {
+      hubId: string;
+      nodeId: string;
+      parentNodeId: string;
+      nodeType: "folder";
+      nodeSubType: string;
+      label: string;
+    };
+  };
+  /** Delete an empty folder */
+  'DELETE /v1/folders/{nodeId}': {
+    path: {
+      nodeId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Create a source */
+  'POST /v1/sources': {
+    body: {
+      hubId: string;
+      label: string;
+      engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+      driver?: null | undefined;
+      connectionSettings: {
+        host: string;
+        port: number;
+        database: string;
+        user: string;
+        password: string;
+        tls?: {
+          mode?: "disable" | "prefer" | "require" | "verify-full" | undefined;
+          ca?: string | null | undefined;
+          cert?: string | null | undefined;
+          key?: string | null | undefined;
+        } | null | undefined;
+        pool?: {
+          max?: number | null | undefined;
+          idleTimeoutMs?: number | null | undefined;
+        } | null | undefined;
+        statementTimeoutMs?: number | null | undefined;
+        authSource?: string | null | undefined;
+        hosts?: ({
+          host: string;
+          port: number;
+        })[] | null | undefined;
+        srv?: boolean | null | undefined;
+        replicaSet?: string | null | undefined;
+        readPreference?: "primary" | "primaryPreferred" | "secondary" | "secondaryPreferred" | "nearest" | null | undefined;
+        authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
+        pooling?: "session" | "transaction" | null | undefined;
+        targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+      };
+      parentNodeId?: string | undefined;
+      /** Read-only: ignored. */
+      sourceId?: Json | undefined;
+      /** Read-only: ignored. */
+      accountId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeType?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      hubId: string;
+      label: string;
+      engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+      sourceId: string;
+      nodeId: string;
+      nodeType: "source";
+      parentNodeId: string;
+    };
+  };
+  /** List the sources of a hub */
+  'GET /v1/sources': {
+    query: {
+      hubId: string;
+      offset?: number | undefined;
+      limit?: number | undefined;
+    };
+    answer: ({
+      sourceId: string;
+      hubId: string;
+      label: string;
+      engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+      connectionSettings: {
+        host: string;
+        port: number;
+        database: string;
+        /** A mask. */
+        user: string;
+        /** A mask. */
+        password: string;
+        tls?: {
+          mode: string;
+          ca?: string | undefined;
+          cert?: string | undefined;
+          key?: string | undefined;
+        } | undefined;
+        pool?: {
+          max?: number | undefined;
+          idleTimeoutMs?: number | undefined;
+        } | undefined;
+        statementTimeoutMs?: number | undefined;
+        authSource?: string | undefined;
+        hosts?: ({
+          host: string;
+          port: number;
+        })[] | undefined;
+        srv?: boolean | undefined;
+        replicaSet?: string | undefined;
+        readPreference?: string | undefined;
+        authMechanism?: string | undefined;
+        pooling?: string | undefined;
+        targetSessionAttrs?: string | undefined;
+      };
+      createdAt: string;
+      updatedAt: string | null;
+      accountId: string;
+      driver: null;
+    })[];
+  };
+  /** Get a source */
+  'GET /v1/sources/{sourceId}': {
+    path: {
+      sourceId: string;
+    };
+    answer: {
+      sourceId: string;
+      hubId: string;
+      label: string;
+      engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+      connectionSettings: {
+        host: string;
+        port: number;
+        database: string;
+        /** A mask. */
+        user: string;
+        /** A mask. */
+        password: string;
+        tls?: {
+          mode: string;
+          ca?: string | undefined;
+          cert?: string | undefined;
+          key?: string | undefined;
+        } | undefined;
+        pool?: {
+          max?: number | undefined;
+          idleTimeoutMs?: number | undefined;
+        } | undefined;
+        statementTimeoutMs?: number | undefined;
+        authSource?: string | undefined;
+        hosts?: ({
+          host: string;
+          port: number;
+        })[] | undefined;
+        srv?: boolean | undefined;
+        replicaSet?: string | undefined;
+        readPreference?: string | undefined;
+        authMechanism?: string | undefined;
+        pooling?: string | undefined;
+        targetSessionAttrs?: string | undefined;
+      };
+      createdAt: string;
+      updatedAt: string | null;
+      nodeType: "source";
+    };
+  };
+  /** Update a source */
+  'PUT /v1/sources/{sourceId}': {
+    path: {
+      sourceId: string;
+    };
+    body: {
+      label?: string | undefined;
+      engine?: "postgres" | "mysql" | "mariadb" | "mongodb" | undefined;
+      driver?: null | undefined;
+      connectionSettings?: {
+        host?: string | undefined;
+        port?: number | undefined;
+        database?: string | undefined;
+        user?: string | undefined;
+        password?: string | undefined;
+        tls?: {
+          mode?: "disable" | "prefer" | "require" | "verify-full" | undefined;
+          ca?: string | null | undefined;
+          cert?: string | null | undefined;
+          key?: string | null | undefined;
+        } | null | undefined;
+        pool?: {
+          max?: number | null | undefined;
+          idleTimeoutMs?: number | null | undefined;
+        } | null | undefined;
+        statementTimeoutMs?: number | null | undefined;
+        authSource?: string | null | undefined;
+        hosts?: ({
+          host: string;
+          port: number;
+        })[] | null | undefined;
+        srv?: boolean | null | undefined;
+        replicaSet?: string | null | undefined;
+        readPreference?: "primary" | "primaryPreferred" | "secondary" | "secondaryPreferred" | "nearest" | null | undefined;
+        authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
+        pooling?: "session" | "transaction" | null | undefined;
+        targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+      } | undefined;
+      parentNodeId?: string | undefined;
+      /** Read-only: ignored. */
+      sourceId?: Json | undefined;
+      /** Read-only: ignored. */
+      accountId?: Json | undefined;
+      /** Read-only: ignored. */
+      hubId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeType?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      sourceId: string;
+      hubId: string;
+      label: string;
+      engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+      connectionSettings: {
+        host: string;
+        port: number;
+        database: string;
+        /** A mask. */
+        user: string;
+        /** A mask. */
+        password: string;
+        tls?: {
+          mode: string;
+          ca?: string | undefined;
+          cert?: string | undefined;
+          key?: string | undefined;
+        } | undefined;
+        pool?: {
+          max?: number | undefined;
+          idleTimeoutMs?: number | undefined;
+        } | undefined;
+        statementTimeoutMs?: number | undefined;
+        authSource?: string | undefined;
+        hosts?: ({
+          host: string;
+          port: number;
+        })[] | undefined;
+        srv?: boolean | undefined;
+        replicaSet?: string | undefined;
+        readPreference?: string | undefined;
+        authMechanism?: string | undefined;
+        pooling?: string | undefined;
+        targetSessionAttrs?: string | undefined;
+      };
+      createdAt: string;
+      updatedAt: string | null;
+      nodeType: "source";
+    };
+  };
+  /** Delete a source */
+  'DELETE /v1/sources/{sourceId}': {
+    path: {
+      sourceId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Connect to a source */
+  'POST /v1/sources/{sourceId}/test': {
+    path: {
+      sourceId: string;
+    };
+    body?: Record<string, never> | undefined;
+    answer: {
+      ok: true;
+      latencyMs: number;
+      serverVersion: string;
+      /** The connectionSettings.pooling that the source needs; absent where the setting fits. */
+      suggestedPooling?: string | undefined;
+    };
+  };
+  /** Read the tables of a source */
+  'GET /v1/sources/{sourceId}/schema': {
+    path: {
+      sourceId: string;
+    };
+    answer: {
+      tables: ({
+        schema: string;
+        name: string;
+        kind: string;
+        columns: ({
+          name: string;
+          type: string;
+          nullable?: boolean | undefined;
+        })[];
+      })[];
+      truncated?: true | undefined;
+    };
+  };
+  /** Create a query */
+  'POST /v1/queries': {
+    body: {
+      hubId: string;
+      label: string;
+      sourceId: string;
+      query: string;
+      command?: string | undefined;
+      parentNodeId?: string | undefined;
+      context?: ({
+        key: string;
+        value?: Json | undefined;
+        type?: string | undefined;
+        required?: boolean | undefined;
+        enum?: Json[] | undefined;
+        description?: string | undefined;
+      })[] | null | undefined;
+      cache?: {
+        maxAgeS: number;
+        staleS?: number | undefined;
+      } | null | undefined;
+      /** Read-only: ignored. */
+      queryId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeId?: Json | undefined;
+      /** Read-only: ignored. */
+      nodeType?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      meta: {
+        engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+        hubId: string;
+        label: string;
+        parentNodeId: string;
+      };
+      config: {
+        command: string;
+        context: null;
+        query: {
+          queryId: string;
+          query: string;
+        };
+        source: {
+          sourceId: string;
+          engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+        };
+        cache?: {
+          maxAgeS: number;
+          staleS?: number | undefined;
+        } | undefined;
+      };
+    };
+  };
+  /** List the queries of a hub */
+  'GET /v1/queries': {
+    query: {
+      hubId: string;
+      offset?: number | undefined;
+      limit?: number | undefined;
+    };
+    answer: ({
+      meta: {
+        engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+        hubId: string;
+        label: string;
+        parentNodeId: string;
+      };
+      config: {
+        command: string;
+        context: ({
+          key: string;
+          value?: Json | undefined;
+          type?: string | undefined;
+          required?: boolean | undefined;
+          enum?: Json[] | undefined;
+          description?: string | undefined;
+        })[];
+        query: {
+          queryId: string;
+          query: string;
+        };
+        source: {
+          sourceId: string;
+          engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+        };
+        cache?: {
+          maxAgeS: number;
+          staleS?: number | undefined;
+        } | undefined;
+      };
+    })[];
+  };
+  /** Execute a query */
+  'POST /v1/queries/execute': {
+    body: {
+      queryId: string;
+      context?: Record<string, Json> | null | undefined;
+      options?: {
+        timeoutMs?: number | undefined;
+        maxRows?: number | undefined;
+        maxAffected?: number | undefined;
+        dryRun?: boolean | undefined;
+        meta?: boolean | undefined;
+        numbers?: "auto" | "string" | undefined;
+        strict?: boolean | undefined;
+        annotate?: ({
+          classifier: string;
+          text: string;
+          as: string;
+        })[] | undefined;
+      } | undefined;
+    };
+    answer: {
+      data: (Record<string, Json>)[];
+      truncated?: true | undefined;
+      meta?: {
+        columns: ({
+          name: string;
+          type: string;
+        })[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+      } | undefined;
+    };
+  };
+  /** Execute a query that reads */
+  'GET /v1/queries/{queryId}/data': {
+    path: {
+      queryId: string;
+    };
+    query?: {
+      "options.maxRows"?: number | undefined;
+      "options.numbers"?: "auto" | "string" | undefined;
+      "options.meta"?: "0" | "1" | "false" | "true" | undefined;
+      variables?: Record<string, string | string[]> | undefined;
+    } | undefined;
+    answer: {
+      data: (Record<string, Json>)[];
+      truncated?: true | undefined;
+      meta?: {
+        columns: ({
+          name: string;
+          type: string;
+        })[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+      } | undefined;
+    };
+  };
+  /** Get a query */
+  'GET /v1/queries/{queryId}': {
+    path: {
+      queryId: string;
+    };
+    query?: {
+      signature?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
+    answer: {
+      meta: {
+        engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+        hubId: string;
+        label: string;
+        parentNodeId: string;
+      };
+      config: {
+        command: string;
+        context: ({
+          key: string;
+          value?: Json | undefined;
+          type?: string | undefined;
+          required?: boolean | undefined;
+          enum?: Json[] | undefined;
+          description?: string | undefined;
+        })[];
+        query: {
+          queryId: string;
+          query: string;
+        };
+        source: {
+          sourceId: string;
+          engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+        };
+        cache?: {
+          maxAgeS: number;
+          staleS?: number | undefined;
+        } | undefined;
+      };
+      signature?: {
+        columns: ({
+          name: string;
+          type: string;
+          nullable?: boolean | undefined;
+        })[];
+        variables: ({
+          key: string;
+          type?: string | undefined;
+        })[];
+        problem?: {
+          code: string;
+          detail: string;
+          sql?: {
+            state?: string | undefined;
+            line?: number | undefined;
+            column?: number | undefined;
+          } | undefined;
+        } | undefined;
+      } | null | undefined;
+    };
+  };
+  /** Update a query */
+  'PUT /v1/queries/{queryId}': {
+    path: {
+      queryId: string;
+    };
+    body: {
+      meta?: {
+        label?: string | undefined;
+        parentNodeId?: string | undefined;
+        /** Read-only: ignored. */
+        engine?: Json | undefined;
+        /** Read-only: ignored. */
+        hubId?: Json | undefined;
+      } | undefined;
+      config?: {
+        command?: string | undefined;
+        context?: ({
+          key: string;
+          value?: Json | undefined;
+          type?: string | undefined;
+          required?: boolean | undefined;
+          enum?: Json[] | undefined;
+          description?: string | undefined;
+        })[] | null | undefined;
+        cache?: {
+          maxAgeS: number;
+          staleS?: number | undefined;
+        } | null | undefined;
+        query?: {
+          query?: string | undefined;
+          /** Read-only: ignored. */
+          queryId?: Json | undefined;
+        } | undefined;
+        source?: {
+          sourceId?: string | undefined;
+          /** Read-only: ignored. */
+          engine?: Json | undefined;
+        } | undefined;
+      } | undefined;
+      /** Read-only: ignored. */
+      signature?: Json | undefined;
+      /** Read-only: ignored. */
+      queryId?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: Record<string, never>;
+  };
+  /** Delete a query */
+  'DELETE /v1/queries/{queryId}': {
+    path: {
+      queryId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Create a classifier */
+  'POST /v1/classifiers': {
+    body?: {
+      name?: string | null | undefined;
+      /** Read-only: ignored. */
+      classifierId?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+      /** Read-only: ignored. */
+      classes?: Json | undefined;
+    } | undefined;
+    answer: {
+      id: string;
+    };
+  };
+  /** List classifiers */
+  'GET /v1/classifiers': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      classifierId: string;
+      name: string;
+      createdAt: string;
+      updatedAt: string | null;
+    })[];
+  };
+  /** Get a classifier */
+  'GET /v1/classifiers/{classifierId}': {
+    path: {
+      classifierId: string;
+    };
+    answer: {
+      classifierId: string;
+      name: string;
+      createdAt: string;
+      updatedAt: string | null;
+      classes: ({
+        classId: string;
+        label: string;
+        observations: number;
+      })[];
+    };
+  };
+  /** Delete a classifier */
+  'DELETE /v1/classifiers/{classifierId}': {
+    path: {
+      classifierId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Train with examples */
+  'POST /v1/classifiers/{classifierId}/train': {
+    path: {
+      classifierId: string;
+    };
+    body: {
+      label?: string | undefined;
+      context?: string | undefined;
+      examples?: ({
+        label: string;
+        context: string;
+      })[] | undefined;
+    };
+    answer: {
+      classId: string;
+      observations: number;
+    } | {
+      results: ({
+        classId: string;
+        observations: number;
+      })[];
+    } | {
+      trained: number;
+      skipped: number;
+      faults: ({
+        line: number;
+        detail: string;
+      })[];
+    };
+  };
+  /** Predict a label */
+  'POST /v1/classifiers/{classifierId}/predict': {
+    path: {
+      classifierId: string;
+    };
+    body: {
+      context?: string | undefined;
+      contexts?: string[] | undefined;
+      options?: {
+        top?: number | undefined;
+      } | undefined;
+    };
+    answer: {
+      classId: string;
+      label: string;
+      confidence: number;
+      scores: ({
+        classId: string;
+        label: string;
+        confidence: number;
+      })[];
+      otherScore: number;
+    } | {
+      predictions: ({
+        classId: string;
+        label: string;
+        confidence: number;
+        scores: ({
+          classId: string;
+          label: string;
+          confidence: number;
+        })[];
+        otherScore: number;
+      })[];
+    };
+  };
+  /** Delete a class */
+  'DELETE /v1/classifiers/{classifierId}/classes/{classId}': {
+    path: {
+      classifierId: string;
+      classId: string;
+    };
+    body?: {
+      context?: Json | undefined;
+    } | undefined;
+    answer: Record<string, never>;
+  };
+  /** Accuracy and calibration, in total and by class */
+  'GET /v1/classifiers/{classifierId}/evaluation': {
+    path: {
+      classifierId: string;
+    };
+    answer: {
+      examples: number;
+      accuracy: number | null;
+      calibrationError: number | null;
+      classes: ({
+        classId: string;
+        label: string;
+        support: number;
+        precision: number | null;
+        recall: number | null;
+      })[];
+      confusion: {
+        classes: ({
+          classId: string;
+          label: string;
+        })[];
+        counts: (number[])[];
+      };
+      recent: {
+        examples: number;
+        accuracy: number | null;
+        calibrationError: number | null;
+        classes: ({
+          classId: string;
+          label: string;
+          support: number;
+          precision: number | null;
+          recall: number | null;
+        })[];
+        confusion: {
+          classes: ({
+            classId: string;
+            label: string;
+          })[];
+          counts: (number[])[];
+        };
+      };
+    };
+  };
+  /** Summarize texts */
+  'POST /v1/ai/summarize': {
+    body: {
+      context: Json;
+      options?: {
+        sentences?: number | undefined;
+        maxWords?: number | undefined;
+        language?: string | undefined;
+      } | undefined;
+    };
+    answer: {
+      generated: string;
+      generator: string;
+    };
+  };
+  /** Create a key */
+  'POST /v1/keys': {
+    body: {
+      name: string;
+      scopes?: string[] | undefined;
+      limits?: {
+        hubIds?: string[] | undefined;
+        queryIds?: string[] | undefined;
+        origins?: string[] | undefined;
+        context?: Record<string, Json> | undefined;
+        ratePerMinute?: number | undefined;
+        maxRows?: number | undefined;
+        strict?: boolean | undefined;
+      } | undefined;
+      expiresAt?: string | null | undefined;
+      /** Read-only: ignored. */
+      keyId?: Json | undefined;
+      /** Read-only: ignored. */
+      lastCharacters?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      lastUsedAt?: Json | undefined;
+    };
+    answer: {
+      keyId: string;
+      name: string;
+      scopes: string[];
+      limits: {
+        hubIds?: string[] | undefined;
+        queryIds?: string[] | undefined;
+        origins?: string[] | undefined;
+        context?: Record<string, Json> | undefined;
+        ratePerMinute?: number | undefined;
+        maxRows?: number | undefined;
+        strict?: true | undefined;
+      };
+      createdAt: string;
+      expiresAt: string | null;
+      /** Shown here and never again. */
+      key: string;
+    };
+  };
+  /** List keys */
+  'GET /v1/keys': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      keyId: string;
+      name: string;
+      scopes: string[];
+      limits: {
+        hubIds?: string[] | undefined;
+        queryIds?: string[] | undefined;
+        origins?: string[] | undefined;
+        context?: Record<string, Json> | undefined;
+        ratePerMinute?: number | undefined;
+        maxRows?: number | undefined;
+        strict?: true | undefined;
+      };
+      createdAt: string;
+      expiresAt: string | null;
+      lastCharacters: string;
+      lastUsedAt: string | null;
+    })[];
+  };
+  /** Get the id and scopes of the key of the request */
+  'GET /v1/keys/current': {
+    answer: {
+      keyId: string;
+      scopes: string[];
+    };
+  };
+  /** Replace a key */
+  'POST /v1/keys/{keyId}/rotate': {
+    path: {
+      keyId: string;
+    };
+    body?: {
+      overlapSeconds?: number | undefined;
+    } | undefined;
+    answer: {
+      keyId: string;
+      name: string;
+      scopes: string[];
+      limits: {
+        hubIds?: string[] | undefined;
+        queryIds?: string[] | undefined;
+        origins?: string[] | undefined;
+        context?: Record<string, Json> | undefined;
+        ratePerMinute?: number | undefined;
+        maxRows?: number | undefined;
+        strict?: true | undefined;
+      };
+      createdAt: string;
+      expiresAt: string | null;
+      lastCharacters: string;
+      lastUsedAt: string | null;
+      /** Shown here and never again. */
+      key: string;
+      previousExpiresAt: string;
+    };
+  };
+  /** Revoke a key */
+  'DELETE /v1/keys/{keyId}': {
+    path: {
+      keyId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** List who did what */
+  'GET /v1/audit': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+      resourceId?: string | undefined;
+      keyId?: string | undefined;
+      action?: string | undefined;
+    } | undefined;
+    answer: ({
+      entryId: string;
+      at: string;
+      keyId: string;
+      action: string;
+      resourceId: string;
+      requestId: string | null;
+      count: number;
+      failed: number;
+    })[];
+  };
+}

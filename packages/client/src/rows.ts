@@ -1,0 +1,76 @@
+/** Rows of a result in `application/x-ndjson`, one at a time. */
+
+import type { Opened } from './exchange.ts';
+import { ProblemError } from './problem.ts';
+
+/** Runs the query once for each loop over it. */
+export interface Rows<Row> extends AsyncIterable<Row> {
+  /** Whether the last loop ended because `maxRows` was reached. */
+  readonly truncated: boolean;
+}
+
+const lastLine = '{"truncated":true}';
+
+export function createRows<Row>(open: () => Promise<Opened>): Rows<Row> {
+  const rows = {
+    truncated: false,
+    async *[Symbol.asyncIterator](): AsyncGenerator<Row, void, void> {
+      rows.truncated = false;
+      const opened = await open();
+      opened.hasBegun();
+      let isLast = false;
+      try {
+        for await (const lines of readLines(opened)) {
+          for (const line of lines) {
+            // It was a row, since another one follows.
+            if (isLast) yield { truncated: true } as Row;
+            isLast = line === lastLine;
+            if (!isLast) yield parse<Row>(line);
+          }
+        }
+        rows.truncated = isLast;
+      } finally {
+        opened.close();
+      }
+    },
+  };
+  return rows;
+}
+
+/** All complete lines of a chunk at a time. */
+async function* readLines({ response, toError }: Opened): AsyncGenerator<string[], void, void> {
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read().catch((err) => {
+      const error = toError(err);
+      throw error instanceof ProblemError && error.code === 'NO_ANSWER' ? cutShort(err) : error;
+    });
+    if (done) break;
+    const text = decoder.decode(value, { stream: true });
+    const end = text.lastIndexOf('\n');
+    if (end === -1) {
+      rest += text;
+      continue;
+    }
+    yield (rest + text.slice(0, end)).split('\n');
+    rest = text.slice(end + 1);
+  }
+  if (rest !== '') throw cutShort();
+}
+
+function parse<Row>(line: string): Row {
+  try {
+    return JSON.parse(line);
+  } catch (err) {
+    throw cutShort(err);
+  }
+}
+
+/** The rows before it may have been used, so it is not retried. */
+const cutShort = (cause?: unknown) =>
+  new ProblemError(
+    { status: 0, code: 'CUT_SHORT', detail: 'The result broke off before its last row.', retryable: true },
+    { cause },
+  );

@@ -1,0 +1,93 @@
+/** JSON Schema → the text of a TypeScript type, for the part of JSON Schema that the hub's OpenAPI documents use. */
+
+export interface Schema {
+  type?: string | readonly string[];
+  format?: string;
+  const?: unknown;
+  enum?: readonly unknown[];
+  oneOf?: readonly Schema[];
+  anyOf?: readonly Schema[];
+  $ref?: string;
+  properties?: Readonly<Record<string, Schema>>;
+  required?: readonly string[];
+  additionalProperties?: boolean | Schema;
+  items?: Schema;
+  description?: string;
+}
+
+export interface TypeOptions {
+  /** Of the line on which the type stands. */
+  indent?: string;
+  /** The type is of what a program sends, so lists may be read-only and large integers a `bigint`. */
+  sent?: boolean;
+}
+
+export function toType(schema: Schema, options: TypeOptions = {}): string {
+  const { $ref, enum: values, oneOf, anyOf, type } = schema;
+  if ($ref !== undefined) return $ref.slice($ref.lastIndexOf('/') + 1);
+  if ('const' in schema) return toLiteral(schema.const, options);
+  if (values !== undefined) return union(values.map((value) => toLiteral(value, options)));
+  const choices = oneOf ?? anyOf;
+  if (choices !== undefined) return union(choices.map((one) => toType(one, options)));
+  if (type === undefined)
+    return schema.properties === undefined ? anyOfAll(options) : toObject(schema, options);
+  const types = typeof type === 'string' ? [type] : type;
+  return union(types.map((one) => toSingle(one, schema, options)));
+}
+
+/** Types of the client for any JSON, by the names of their imports. */
+const anyOfAll = ({ sent }: TypeOptions): string => (sent ? 'Value' : 'Json');
+
+function toSingle(type: string, schema: Schema, options: TypeOptions): string {
+  switch (type) {
+    case 'integer':
+      return options.sent && schema.format === 'int64' ? 'number | bigint' : 'number';
+    case 'array':
+      return toArray(toType(schema.items ?? {}, options), options);
+    case 'object':
+      return toObject(schema, options);
+    default:
+      return type;
+  }
+}
+
+function toArray(type: string, { sent }: TypeOptions): string {
+  return `${sent ? 'readonly ' : ''}${/^\w+$/.test(type) ? type : `(${type})`}[]`;
+}
+
+function toObject(schema: Schema, options: TypeOptions): string {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  const indent = options.indent ?? '';
+  const inner = { ...options, indent: `${indent}  ` };
+  const members = Object.entries(properties).map(([name, member]) => {
+    const { description } = member;
+    const comment = description === undefined ? '' : `${inner.indent}/** ${inComment(description)} */\n`;
+    const type = toType(member, inner);
+    const rest = required.includes(name) ? `: ${type};` : `?: ${type} | undefined;`;
+    return `${comment}${inner.indent}${toName(name)}${rest}\n`;
+  });
+  const others =
+    typeof additionalProperties === 'object' ? toType(additionalProperties, inner) : anyOfAll(options);
+  if (members.length > 0) return `{\n${members.join('')}${indent}}`;
+  return `Record<string, ${additionalProperties === false ? 'never' : others}>`;
+}
+
+/** Duplicates are left out; the order stays. */
+const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
+
+const toLiteral = (value: unknown, options: TypeOptions): string =>
+  typeof value === 'object' && value !== null ? anyOfAll(options) : toCode(value);
+
+/** JSON is TypeScript. Angle brackets and line separators are escaped, in case the text ends up in a page. */
+export const toCode = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(
+    /[<>\u2028\u2029]/g,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+/** The name of a member. */
+const toName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : toCode(name));
+
+/** Text in a comment of one line, which nothing in it can end. */
+export const inComment = (text: string): string =>
+  text.replaceAll(/\s+/g, ' ').replaceAll(/\p{C}/gu, '').replaceAll('*/', '*\\/').trim();

@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { api, createSource } from '../support/hub.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
+let dir: string;
+let hubId: string;
+
+const datahub = (...args: string[]) => {
+  const { url: DATAHUB_URL, key: DATAHUB_API_KEY } = inject('hub');
+  const env = { ...process.env, DATAHUB_URL, DATAHUB_API_KEY, DATAHUB_DATA_DIR: dir };
+  return run(process.execPath, [join(root, 'packages/hub/src/cli.ts'), ...args], { env });
+};
+
+beforeAll(async () => {
+  await mkdir(join(root, '.cache'), { recursive: true });
+  dir = await mkdtemp(join(root, '.cache/types-'));
+  ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `typed ${dir.slice(-6)}` })));
+  const sourceId = await createSource(hubId);
+  const store = (label: string, query: string, change: object = {}) =>
+    api.ok(api.post('/v1/queries', { hubId, sourceId, label, query, ...change }));
+  await store(
+    'By region',
+    'SELECT id, region FROM sales WHERE region = :region AND id IN (:ids) ORDER BY id',
+    {
+      context: [
+        { key: 'region', type: 'string', required: true },
+        { key: 'ids', type: 'bigint[]', value: [1, 2] },
+      ],
+    },
+  );
+  await store('In region', 'SELECT id FROM sales WHERE region = :region', {
+    context: [{ key: 'region', type: 'string' }],
+  });
+  await store('all', 'SELECT id FROM sales ORDER BY id');
+  await store('*/ throw 1; /*', 'SELECT id FROM sales WHERE id = :id', {
+    context: [{ key: 'id', type: 'integer', enum: [1, 2] }],
+  });
+  await store('add', 'INSERT INTO scratch (id, label) VALUES (:id, :label)', {
+    command: 'INSERT',
+    context: [
+      { key: 'id', type: 'integer' },
+      { key: 'label', type: 'string' },
+    ],
+  });
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+const program = `
+import { createClient } from '@datahub/client';
+import { add, all, byRegion, inRegion, throw1 } from './hub.ts';
+
+const client = createClient({ url: 'HUB_URL', key: 'HUB_KEY' });
+const north = await client.execute(byRegion, { region: 'north', ids: [1, 2n, '3'] });
+await client.data(byRegion, { region: 'north' }, { maxRows: 1 });
+for await (const { id } of client.rows(all)) { if (id === null) break; }
+await client.execute(throw1, { id: 1 });
+const count: number | undefined = (await client.execute(add, { id: 5, label: null })).data[0]?.affectedRows;
+process.stdout.write(JSON.stringify({ north: north.data.length, count }));
+
+export async function wrong() {
+  // @ts-expect-error a required variable is missing
+  await client.execute(byRegion, { ids: [1] });
+  // @ts-expect-error no values at all
+  await client.execute(byRegion);
+  // @ts-expect-error a wrong name
+  await client.execute(inRegion, { region: 'north', regions: 'north' });
+  // @ts-expect-error a wrong name, where there are no variables
+  await client.execute(all, { region: 'north' });
+  // @ts-expect-error a wrong type
+  await client.execute(byRegion, { region: 7 });
+  // @ts-expect-error a wrong type in a list
+  await client.rows(byRegion, { region: 'north', ids: [true] });
+  // @ts-expect-error null, where it is refused
+  await client.data(byRegion, { region: null });
+  // @ts-expect-error a value that the query does not allow
+  await client.execute(throw1, { id: 3 });
+  // @ts-expect-error a wrong column
+  (await client.execute(all)).data[0]?.amount;
+  // @ts-expect-error a wrong option
+  await client.execute(all, {}, { maxrows: 1 });
+}
+`;
+
+it('datahub types writes a module that compiles only with the right names and types, and runs', async () => {
+  const { stdout } = await datahub('types', hubId);
+  expect((await datahub('types', hubId)).stdout).toBe(stdout);
+  const { url, key } = inject('hub');
+  await writeFile(join(dir, 'hub.ts'), stdout);
+  await writeFile(join(dir, 'main.ts'), program.replace('HUB_URL', url).replace('HUB_KEY', key));
+  const config = {
+    extends: join(root, 'tsconfig.base.json'),
+    compilerOptions: {
+      lib: ['es2024', 'dom'],
+      types: ['node'],
+      skipLibCheck: false,
+      exactOptionalPropertyTypes: true,
+    },
+    include: [dir],
+  };
+  await writeFile(join(dir, 'tsconfig.json'), JSON.stringify(config));
+  const compiled = await run(process.execPath, [join(root, 'node_modules/.bin/tsc'), '-p', dir], {
+    cwd: root,
+  }).catch((err) => err);
+  expect([compiled.stdout, compiled.stderr]).toEqual(['', '']);
+  const ran = await run(process.execPath, [join(dir, 'main.ts')]);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ count: 1 });
+}, 60_000);
+
+it('datahub types finds a hub by its label, and says what is wrong', async () => {
+  const { label } = await api.ok(api.get(`/v1/hubs/${hubId}`));
+  const failure = (...args: string[]) =>
+    datahub(...args).then(
+      () => '',
+      ({ stderr }) => stderr as string,
+    );
+  expect((await datahub('types', label)).stdout).toContain(hubId);
+  expect(await failure('types', 'no such hub')).toContain('No hub has the label "no such hub"');
+  expect(await failure('types', 'dh.hub.aaaaaaaaaaaaaaaaaaaaaaaa')).toContain('The hub rejected the command');
+});
