@@ -140,8 +140,19 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     });
   });
 
-  it('knows of no signature, and says so', async () => {
-    expect((await api.ok(api.get(`/v1/queries/${await stored(byRegion)}?signature=1`))).signature).toBeNull();
+  it('has a signature if the command names the fields', async () => {
+    const signature = async (command: object) =>
+      (await api.ok(api.get(`/v1/queries/${await stored(command)}?signature=1`))).signature;
+    expect(await signature(byRegion)).toMatchObject({
+      columns: [
+        { name: '_id', nullable: true, jsonType: 'number|string|boolean|object|array' },
+        { name: 'amount', nullable: true },
+      ],
+      variables: [{ key: 'region', list: false, nullable: true }],
+    });
+    expect(await signature({ count: 'sales' })).toMatchObject({ columns: [{ name: 'count' }] });
+    expect(await signature({ find: 'sales' })).toBeNull();
+    expect(await signature({ find: 'sales', projection: { amount: { $slice: 1 } } })).toBeNull();
   });
 
   it('keeps its settings, the users’ database among them', async () => {

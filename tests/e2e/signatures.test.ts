@@ -37,21 +37,65 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
 
   it('tells columns and variables', async () => {
     const queryId = await store('SELECT id, region, amount FROM sales WHERE id = :id AND region = :region', {
-      context: [{ key: 'region', type: 'string' }],
+      context: [{ key: 'region', type: 'string', required: true }],
     });
     expect(await signature(queryId)).toEqual({
       columns: [
-        { name: 'id', type: isPostgres ? 'integer' : 'int' },
-        { name: 'region', type: isPostgres ? 'character varying' : 'varchar' },
-        { name: 'amount', type: isPostgres ? 'numeric' : 'decimal' },
+        { name: 'id', type: isPostgres ? 'integer' : 'int', nullable: false, jsonType: 'number' },
+        {
+          name: 'region',
+          type: isPostgres ? 'character varying' : 'varchar',
+          nullable: false,
+          jsonType: 'string',
+        },
+        {
+          name: 'amount',
+          type: isPostgres ? 'numeric' : 'decimal',
+          nullable: false,
+          jsonType: 'number|string',
+        },
       ],
       // MariaDB and MySQL do not tell the types of variables.
       variables: [
-        isPostgres ? { key: 'id', type: 'integer' } : { key: 'id' },
-        { key: 'region', type: 'string' },
+        { key: 'id', ...(isPostgres ? { type: 'integer' } : {}), list: false, nullable: true },
+        { key: 'region', type: 'string', list: false, nullable: false },
       ],
+      checkedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      version: 1,
     });
     expect(await api.ok(api.get(`/v1/queries/${queryId}`))).not.toHaveProperty('signature');
+  });
+
+  it.each([
+    ['declared', [{ key: 'ids', type: 'bigint[]' }]],
+    ['undeclared', []],
+  ])('describes a list as it is executed: %s', async (_case, context) => {
+    const query = 'SELECT id FROM sales WHERE id IN (:ids) ORDER BY id';
+    const queryId = await store(query, { context });
+    const { problem, variables } = await signature(queryId);
+    expect(problem).toBeUndefined();
+    expect(variables).toEqual([expect.objectContaining({ key: 'ids', list: true })]);
+    const run = async (ids: number[] | null) =>
+      api.post('/v1/queries/execute', { queryId, context: { ids } });
+    expect((await api.ok(run([1, 2]))).data).toEqual([{ id: 1 }, { id: 2 }]);
+    if (context.length > 0) expect((await api.ok(run(null))).data).toEqual([]);
+  });
+
+  it('is in the answer to a save that asks for it', async () => {
+    const body = { hubId, sourceId, label: 'saved', query: 'SELECT id FROM sales' };
+    const created = await api.ok(api.post('/v1/queries?signature=1', body));
+    const path = `/v1/queries/${created.config.query.queryId}`;
+    // A busy source may take longer than a save waits.
+    const saved = async () => await api.ok(api.put(`${path}?signature=1`, { meta: { label: 'again' } }));
+    let answer = created;
+    for (let i = 0; i < 20 && answer.signature === undefined; i++) answer = await saved();
+    expect(answer.signature).toMatchObject({ columns: [{ name: 'id', nullable: false }], variables: [] });
+    expect(await api.ok(api.put(path, { meta: { label: 'unasked' } }))).toEqual({});
+    expect(await api.ok(api.post('/v1/queries', body))).not.toHaveProperty('signature');
+    const refused = { config: { query: { query: 'SELECT nope FROM sales' } } };
+    answer = await api.ok(api.put(`${path}?signature=1`, refused));
+    for (let i = 0; i < 20 && answer.signature === undefined; i++) answer = await saved();
+    expect(answer.signature).toMatchObject({ columns: [], problem: { code: 'SQL_REJECTED' } });
   });
 
   it('has the names that answers have', async () => {

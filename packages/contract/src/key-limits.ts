@@ -22,7 +22,7 @@ export const keyLimits = {
   /** Origins of browsers that may use the key. */
   origins: { kind: 'list', enforcedBy: ['gateway'] },
   /** Variables with values that the caller cannot override. */
-  context: { kind: 'pinned', enforcedBy: ['executor'] },
+  context: { kind: 'pinned', enforcedBy: ['catalog', 'executor'] },
   ratePerMinute: { kind: 'upperBound', enforcedBy: ['gateway'] },
   maxRows: { kind: 'upperBound', enforcedBy: ['executor'] },
   /** Refuses variables that a query does not know. */

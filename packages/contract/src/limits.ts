@@ -21,6 +21,9 @@ export const queryLimits = {
   variableNameLength: { min: 1, max: 64 },
   /** Each time of a cache policy, and the longest that an answer is kept. */
   cacheSeconds: { min: 0, max: 86_400 },
+  /** Columns that are asserted to have no NULL, and the length of their names. */
+  notNull: { min: 0, max: 200 },
+  columnNameLength: { min: 1, max: 256 },
 } as const satisfies Record<string, Bounds>;
 
 export const sourceLimits = {

@@ -28,7 +28,10 @@ export interface ExecutionReply {
 }
 
 export interface Executor
-  extends Pick<Calls<typeof ExecutorServiceService>, 'testSource' | 'readSchema' | 'describeQuery'> {
+  extends Pick<
+    Calls<typeof ExecutorServiceService>,
+    'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery'
+  > {
   /**
    * Runs a stored query and resolves when the answer is complete. If it rejects, with a HubError, after the first chunk,
    * the answer must not look complete. `ctx.signal` cancels the statement at the database.

@@ -69,6 +69,7 @@ export async function openRemoteExecutor(
     testSource: async (request, ctx) => anyClient().testSource(request, ctx),
     readSchema: async (request, ctx) => anyClient().readSchema(request, ctx),
     describeQuery: async (request, ctx) => anyClient().describeQuery(request, ctx),
+    checkQuery: async (request, ctx) => anyClient().checkQuery(request, ctx),
     close: replicas.close,
   };
 }

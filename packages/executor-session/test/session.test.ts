@@ -112,6 +112,7 @@ beforeEach(async () => {
           testSource: unused,
           readSchema: unused,
           describeQuery: unused,
+          checkQuery: unused,
         },
       },
     ],

@@ -7,7 +7,15 @@ import { compileCommand } from './mongodb/command.ts';
 import { compileSql } from './sql/compile.ts';
 import type { CompiledStatement, CompileOptions } from './types.ts';
 
-export type { BoundStatement, BoundValue, CompiledStatement, Dialect, StatementKind } from './types.ts';
+export type {
+  BoundStatement,
+  BoundValue,
+  ColumnFacts,
+  CompiledStatement,
+  DescribableStatement,
+  Dialect,
+  StatementKind,
+} from './types.ts';
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH. */
 export function compileStatement(text: string, options: CompileOptions): CompiledStatement {

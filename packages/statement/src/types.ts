@@ -20,6 +20,20 @@ export interface BoundStatement {
   params: BoundValue[];
 }
 
+/** What the text of a statement says about NULLs in its columns. */
+export interface ColumnFacts {
+  /** A column that is NOT NULL in its table has no NULL in the result. */
+  keepsNotNull: boolean;
+  /** For each column whether its expression is never NULL. Unknown unless there are as many entries as columns. */
+  neverNull: readonly boolean[];
+}
+
+/** A text of a statement that can be described without values. */
+export interface DescribableStatement extends BoundStatement {
+  /** For each placeholder the name of its variable. */
+  placeholders: string[];
+}
+
 export interface CompiledStatement {
   kind: StatementKind;
   verb: string;
@@ -29,8 +43,14 @@ export interface CompiledStatement {
   variables: string[];
   /** Throws CONTEXT_INVALID with all faults at once. */
   bind(given: Given): BoundStatement;
-  /** The text to describe, and for each of its placeholders the name of the variable. */
-  describable(): BoundStatement & { placeholders: string[] };
+  /**
+   * The texts that can run, in which a variable holds a list or another value. The first one is the most likely; the
+   * statement runs if the database accepts any of them.
+   */
+  describable(): DescribableStatement[];
+  columnFacts(): ColumnFacts;
+  /** Variables that take a list because of where they stand, unless another type is declared. */
+  lists: ReadonlySet<string>;
   /** Maps a position in the text that ran to the position in the stored text. */
   toStored(run: string, fault: SqlFault): SqlFault;
 }

@@ -176,16 +176,18 @@ describe('the text', () => {
 
   it('for describing has a place for each variable', () => {
     const text = 'SELECT :a, :b, :a WHERE x IN (:c)';
-    expect(compile(text, 'postgres', { b: 'date' }).describable()).toMatchObject({
-      text: 'SELECT $1, $2::date, $1 WHERE x IN ($3)',
-      params: [null, null, null],
-      placeholders: ['a', 'b', 'c'],
-    });
-    expect(compile(text, 'mysql').describable()).toMatchObject({
-      text: 'SELECT ?, ?, ? WHERE x IN (?)',
-      params: [null, null, null, null],
-      placeholders: ['a', 'b', 'a', 'c'],
-    });
+    const placeholders = ['a', 'b', 'c'];
+    expect(compile(text, 'postgres', { b: 'date' }).describable()).toMatchObject([
+      { text: 'SELECT $1, $2::date, $1 WHERE x = ANY ($3)', placeholders },
+      { text: 'SELECT $1, $2::date, $1 WHERE x IN ($3)', placeholders },
+    ]);
+    expect(compile(text, 'mysql').describable()).toMatchObject([
+      {
+        text: 'SELECT ?, ?, ? WHERE x IN (?)',
+        params: [null, null, null, null],
+        placeholders: ['a', 'b', 'a', 'c'],
+      },
+    ]);
   });
 });
 

@@ -103,6 +103,8 @@ export interface QueryDoc extends Doc, Dated {
   context: VariableDoc[];
   /** Absent: answers are not kept. */
   cache?: CacheDoc;
+  /** Columns that are asserted to have no NULL; absent for none. */
+  notNull?: string[];
 }
 
 export interface RateBudgetDoc {

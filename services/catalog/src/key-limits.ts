@@ -15,7 +15,7 @@ interface IdLimit {
   require(limits: Limits, id: string): void;
 }
 
-function idLimit(limit: LimitEnforcedBy<'catalog'>, what: string): IdLimit {
+function idLimit(limit: 'hubIds' | 'queryIds', what: string): IdLimit {
   const isAllowed = (limits: Limits, id: string) => {
     const allowed = limits?.[limit] ?? [];
     return allowed.length === 0 || allowed.includes(id);
@@ -32,4 +32,15 @@ function idLimit(limit: LimitEnforcedBy<'catalog'>, what: string): IdLimit {
 export const keyLimits = {
   hubIds: idLimit('hubIds', 'hub'),
   queryIds: idLimit('queryIds', 'query'),
-} satisfies Record<LimitEnforcedBy<'catalog'>, IdLimit>;
+  context: { isPinned: (limits: Limits) => (limits?.contextJson ?? '') !== '' },
+} satisfies Record<LimitEnforcedBy<'catalog'>, unknown>;
+
+/** Throws SCOPE_DENIED for a key whose limits a new text could evade: it could leave out a pinned variable. */
+export function requireMayWriteQueries(limits: Limits): void {
+  const isLimited = keyLimits.queryIds.ids(limits) !== undefined || keyLimits.context.isPinned(limits);
+  if (!isLimited) return;
+  throw new HubError(
+    'SCOPE_DENIED',
+    'This key may not write or check queries, because it is limited to some queries or pins variables.',
+  );
+}

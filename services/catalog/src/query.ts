@@ -1,5 +1,6 @@
 /** A stored query: pure rules. */
 
+import { isReadingCommand } from '@datahub/contract/commands';
 import type { EngineName } from '@datahub/contract/engines';
 import { queryLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
@@ -31,6 +32,7 @@ export interface NewQuery {
   command?: string | undefined;
   context?: Variable[] | undefined;
   cache?: CachePolicy | undefined;
+  notNull?: readonly string[];
 }
 
 export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
@@ -48,9 +50,11 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     query: check.text(['query'], input.query, textLength),
     context: checkVariables(check, ['context'], input.context ?? []),
     ...(input.cache === undefined ? {} : { cache: checkCache(check, ['cache'], input.cache) }),
+    ...withNotNull(check, input.notNull ?? []),
     createdAt: context.nowMs,
     updatedAt: null,
   };
+  requireReading(check, query);
   check.done();
   return query;
 }
@@ -65,6 +69,7 @@ export interface QueryPatch {
   parentNodeId?: string | undefined;
   command?: string | undefined;
   context?: Variable[] | undefined;
+  notNull?: readonly string[] | undefined;
   query?: string | undefined;
   /** Null removes it. */
   cache?: CachePolicy | null | undefined;
@@ -74,11 +79,12 @@ export interface QueryPatch {
 /** The same document when the patch changes nothing. */
 export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
-  const { cache, ...rest } = query;
+  const { cache, notNull, ...rest } = query;
   const nextCache =
     patch.cache === undefined ? cache : patch.cache && checkCache(check, ['cache'], patch.cache);
   const next: QueryDoc = {
     ...rest,
+    ...withNotNull(check, patch.notNull ?? notNull ?? []),
     label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
     command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
@@ -88,6 +94,7 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
     engine: patch.source?.engine ?? query.engine,
     ...(nextCache ? { cache: nextCache } : {}),
   };
+  requireReading(check, next);
   check.done();
   const same = runText(next) === runText(query) && next.label === query.label;
   return same && next.parentNodeId === query.parentNodeId ? query : next;
@@ -95,14 +102,8 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
 
 /** Everything that decides what an execution does, as one text to compare. */
 function runText(query: QueryDoc): string {
-  return JSON.stringify([
-    query.command,
-    query.query,
-    query.context,
-    query.cache,
-    query.sourceId,
-    query.engine,
-  ]);
+  const { command, query: text, context, cache, sourceId, engine, notNull } = query;
+  return JSON.stringify([command, text, context, cache, sourceId, engine, notNull]);
 }
 
 function checkCommand(check: Checker, path: FieldPath, text: string): string {
@@ -117,6 +118,20 @@ function checkCache(check: Checker, path: FieldPath, { maxAgeS, staleS }: CacheP
     maxAgeS: check.integer([...path, 'maxAgeS'], maxAgeS, cacheSeconds),
     ...(staleS === undefined ? {} : { staleS: check.integer([...path, 'staleS'], staleS, cacheSeconds) }),
   };
+}
+
+function withNotNull(check: Checker, names: readonly string[]): Pick<QueryDoc, 'notNull'> {
+  const { notNull, columnNameLength } = queryLimits;
+  if (names.length > notNull.max) check.fault(['notNull'], `must have at most ${notNull.max} entries`);
+  const seen = names
+    .slice(0, notNull.max)
+    .map((name, i) => check.text(['notNull', i], name, columnNameLength));
+  return seen.length === 0 ? {} : { notNull: [...new Set(seen)] };
+}
+
+function requireReading(check: Checker, { notNull, command }: QueryDoc): void {
+  if (notNull !== undefined && !isReadingCommand(command))
+    check.fault(['notNull'], 'needs a command that only reads, such as SELECT');
 }
 
 function checkVariables(check: Checker, path: FieldPath, variables: Variable[]): VariableDoc[] {

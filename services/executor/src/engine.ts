@@ -6,6 +6,7 @@
 
 import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
+import type { JsonType } from '@datahub/contract/json-types';
 import type {
   AuthMechanism,
   Pooling,
@@ -131,8 +132,14 @@ export interface ColumnInfo {
   nullable?: boolean;
 }
 
+export interface DescribedColumn extends ColumnInfo {
+  /** False only if the table that the column comes from cannot hold NULL in it. The statement may still make one. */
+  nullable: boolean;
+  jsonType: JsonType;
+}
+
 export interface Signature {
-  columns: ColumnInfo[];
+  columns: DescribedColumn[];
   /** The type of each placeholder, in order; undefined if the engine does not report it. */
   parameters: (string | undefined)[];
 }

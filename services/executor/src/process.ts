@@ -146,6 +146,7 @@ function createHandlers(
     testSource: (request, ctx) => executor.testSource(request, ctx),
     readSchema: (request, ctx) => executor.readSchema(request, ctx),
     describeQuery: (request, ctx) => executor.describeQuery(request, ctx),
+    checkQuery: (request, ctx) => executor.checkQuery(request, ctx),
   };
 }
 

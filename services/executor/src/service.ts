@@ -103,7 +103,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
         events,
         tracing: deps.tracing,
       }),
-      ...createSourceCalls({ ...shared, catalog, timeoutMs }),
+      ...createSourceCalls({ ...shared, catalog, timeoutMs, nowMs: Date.now }),
     },
     metrics: events.metrics,
     onFailure: events.unexpected,

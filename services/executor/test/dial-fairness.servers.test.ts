@@ -26,7 +26,16 @@ const server = new URL(url ?? 'postgres://none');
 function definitionOf(queryId: string): ResolveQueryResponse {
   const [accountId = '', host = '', sourceId = ''] = queryId.split('/');
   return {
-    query: { queryId, accountId, hubId: 'h', command: 'SELECT', query: 'SELECT 1', context: [], version: 1 },
+    query: {
+      queryId,
+      accountId,
+      hubId: 'h',
+      command: 'SELECT',
+      query: 'SELECT 1',
+      context: [],
+      notNull: [],
+      version: 1,
+    },
     source: {
       sourceId: `${accountId}-${sourceId}`,
       accountId,
@@ -48,6 +57,7 @@ function definitionOf(queryId: string): ResolveQueryResponse {
 const catalog: Catalog = {
   resolveQuery: async ({ queryId }) => definitionOf(queryId),
   resolveSource: async () => ({ source: undefined, leaseMs: 0 }),
+  resolveDraft: async () => ({ query: undefined, source: undefined, leaseMs: 0 }),
   saveSignature: async () => ({}),
   listSealed: async () => ({ sources: [] }),
   reseal: async () => ({ done: false, moreDone: [] }),

@@ -41,6 +41,7 @@ async function startCatalog(publicKey: string, port = 0) {
     command: 'SELECT',
     query: 'x',
     context: [],
+    notNull: [],
     version: 1,
   };
   const watchers: string[] = [];
@@ -57,6 +58,7 @@ async function startCatalog(publicKey: string, port = 0) {
             yield { sequence: 0, instanceId: 'c', changed: [] };
             for await (const { instanceId } of requests) watchers.push(instanceId);
           },
+          resolveDraft: async () => ({ query, source, leaseMs: 0 }),
           saveSignature: async () => ({}),
           listSealed: async () => ({ sources: [] }),
           reseal: async () => ({ done: true, moreDone: [] }),
@@ -90,7 +92,8 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
     names: [],
     uncounted: false,
     bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
-    describable: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
+    describable: () => [{ key: 'x', text: 'x', params: [], kind: 'read', placeholders: [] }],
+    columnFacts: () => ({ keepsNotNull: false, neverNull: [] }),
     variables: () => [],
     mapLocation: (fault) => fault,
     nameVariables: (message) => message,

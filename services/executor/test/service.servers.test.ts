@@ -122,6 +122,7 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
         command: text.split(' ')[0] ?? '',
         query: text,
         context: [],
+        notNull: [],
         version: 1,
       },
       source: {
@@ -144,6 +145,7 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
   return {
     resolveQuery: async ({ queryId }) => resolve(queryId),
     resolveSource: async ({ sourceId }) => ({ source: resolve(`${sourceId}.x`).source, leaseMs: 0 }),
+    resolveDraft: async () => ({ query: undefined, source: undefined, leaseMs: 0 }),
     saveSignature: async () => ({}),
     listSealed: async () => ({ sources: [] }),
     reseal: async () => ({ done: false, moreDone: [] }),

@@ -40,7 +40,10 @@ function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)
         },
         cancel: async () => {},
         ping: async () => {},
-        describe: async () => ({ columns: [{ name: 'id', type: 'int4' }], parameters: [] }),
+        describe: async () => ({
+          columns: [{ name: 'id', type: 'int4', nullable: false, jsonType: 'number' as const }],
+          parameters: [],
+        }),
         readSchema: async () => ({
           tables: [{ schema: 'public', name: 't', kind: 'table' as const, columns: [] }],
         }),
@@ -82,6 +85,7 @@ async function setup(env: Record<string, string> = {}) {
       return structuredClone(answer);
     },
     resolveSource: async () => ({ source: structuredClone(answer.source), leaseMs: 0 }),
+    resolveDraft: async () => structuredClone(answer),
     saveSignature: async (request) => {
       catalog.saved.push(request);
       return {};
@@ -107,8 +111,9 @@ async function setup(env: Record<string, string> = {}) {
         names: [],
         uncounted: false,
         bind: () => ({ key: text, text, params: [], kind: 'read' }),
-        describable: () => ({ key: text, text, params: [], kind: 'read' }),
-        variables: () => [{ key: 'x', type: 'int4' }],
+        describable: () => [{ key: text, text, params: [], kind: 'read', placeholders: [] }],
+        columnFacts: () => ({ keepsNotNull: true, neverNull: [] }),
+        variables: () => [{ key: 'x', type: 'int4', list: false, nullable: true }],
         mapLocation: (fault) => fault,
         nameVariables: (message) => message,
       }),
@@ -167,6 +172,7 @@ async function makeAnswer(
     command: 'SELECT',
     query: 'four',
     context: [],
+    notNull: [],
     version: 1,
   };
   return { query, source, leaseMs: 1_000 };
@@ -249,8 +255,10 @@ test('a described query is kept with its version', async () => {
   const { service, catalog } = await setup();
   const described = await service.executor.describeQuery({ queryId: 'q' }, ctx());
   expect(described).toEqual({
-    columns: [{ name: 'id', type: 'int4' }],
-    variables: [{ key: 'x', type: 'int4' }],
+    columns: [{ name: 'id', type: 'int4', nullable: false, jsonType: 'number' }],
+    variables: [{ key: 'x', type: 'int4', list: false, nullable: true }],
+    checkedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    version: 1,
   });
   const signatureJson = JSON.stringify(described);
   expect(catalog.saved).toEqual([{ queryId: 'q', version: 1, settingsVersion: '1', signatureJson }]);

@@ -6,7 +6,7 @@ export interface Problem {
     status: number;
     detail: string;
     instance: string;
-    code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+    code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
     requestId: string;
     errors?: ({
         pointer?: string | undefined;
@@ -524,6 +524,9 @@ export interface Routes {
     };
     /** Create a query */
     'POST /v1/queries': {
+        query?: {
+            signature?: "0" | "1" | "false" | "true" | undefined;
+        } | undefined;
         body: {
             hubId: string;
             label: string;
@@ -543,6 +546,7 @@ export interface Routes {
                 maxAgeS: number;
                 staleS?: number | undefined;
             } | null | undefined;
+            notNull?: string[] | null | undefined;
             /** Read-only: ignored. */
             queryId?: Json | undefined;
             /** Read-only: ignored. */
@@ -564,6 +568,7 @@ export interface Routes {
             config: {
                 command: string;
                 context: null;
+                notNull?: string[] | undefined;
                 query: {
                     queryId: string;
                     query: string;
@@ -577,6 +582,31 @@ export interface Routes {
                     staleS?: number | undefined;
                 } | undefined;
             };
+            signature?: {
+                columns: ({
+                    name: string;
+                    type: string;
+                    nullable: boolean;
+                    jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+                })[];
+                variables: ({
+                    key: string;
+                    type?: string | undefined;
+                    list: boolean;
+                    nullable: boolean;
+                })[];
+                problem?: {
+                    code: string;
+                    detail: string;
+                    sql?: {
+                        state?: string | undefined;
+                        line?: number | undefined;
+                        column?: number | undefined;
+                    } | undefined;
+                } | undefined;
+                checkedAt: string;
+                version: number;
+            } | undefined;
         };
     };
     /** List the queries of a hub */
@@ -603,6 +633,7 @@ export interface Routes {
                     enum?: Json[] | undefined;
                     description?: string | undefined;
                 })[];
+                notNull?: string[] | undefined;
                 query: {
                     queryId: string;
                     query: string;
@@ -650,6 +681,70 @@ export interface Routes {
                 durationMs: number;
                 queueMs: number;
             } | undefined;
+        };
+    };
+    /** Check a query that is not stored */
+    'POST /v1/queries/check': {
+        body: {
+            sourceId: string;
+            query: string;
+            command?: string | undefined;
+            context?: ({
+                key: string;
+                value?: Json | undefined;
+                type?: string | undefined;
+                required?: boolean | undefined;
+                enum?: Json[] | undefined;
+                description?: string | undefined;
+            })[] | null | undefined;
+            notNull?: string[] | null | undefined;
+            compareTo?: string | undefined;
+        };
+        answer: {
+            signature: {
+                columns: ({
+                    name: string;
+                    type: string;
+                    nullable: boolean;
+                    jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+                })[];
+                variables: ({
+                    key: string;
+                    type?: string | undefined;
+                    list: boolean;
+                    nullable: boolean;
+                })[];
+                problem?: {
+                    code: string;
+                    detail: string;
+                    sql?: {
+                        state?: string | undefined;
+                        line?: number | undefined;
+                        column?: number | undefined;
+                    } | undefined;
+                } | undefined;
+                checkedAt: string;
+                version: number;
+            } | null;
+            problems: ({
+                severity: "error" | "warning";
+                code: string;
+                detail: string;
+                sql?: {
+                    state?: string | undefined;
+                    line?: number | undefined;
+                    column?: number | undefined;
+                } | undefined;
+            })[];
+            changes?: ({
+                kind: "column" | "variable";
+                name: string;
+                change: "added" | "removed" | "changed";
+                breaking: boolean;
+                member?: "type" | "jsonType" | "nullable" | "list" | "required" | undefined;
+                from?: string | undefined;
+                to?: string | undefined;
+            })[] | undefined;
         };
     };
     /** Execute a query that reads */
@@ -702,6 +797,7 @@ export interface Routes {
                     enum?: Json[] | undefined;
                     description?: string | undefined;
                 })[];
+                notNull?: string[] | undefined;
                 query: {
                     queryId: string;
                     query: string;
@@ -719,11 +815,14 @@ export interface Routes {
                 columns: ({
                     name: string;
                     type: string;
-                    nullable?: boolean | undefined;
+                    nullable: boolean;
+                    jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
                 })[];
                 variables: ({
                     key: string;
                     type?: string | undefined;
+                    list: boolean;
+                    nullable: boolean;
                 })[];
                 problem?: {
                     code: string;
@@ -734,6 +833,8 @@ export interface Routes {
                         column?: number | undefined;
                     } | undefined;
                 } | undefined;
+                checkedAt: string;
+                version: number;
             } | null | undefined;
         };
     };
@@ -742,6 +843,9 @@ export interface Routes {
         path: {
             queryId: string;
         };
+        query?: {
+            signature?: "0" | "1" | "false" | "true" | undefined;
+        } | undefined;
         body: {
             meta?: {
                 label?: string | undefined;
@@ -765,6 +869,7 @@ export interface Routes {
                     maxAgeS: number;
                     staleS?: number | undefined;
                 } | null | undefined;
+                notNull?: string[] | null | undefined;
                 query?: {
                     query?: string | undefined;
                     /** Read-only: ignored. */
@@ -785,7 +890,33 @@ export interface Routes {
             /** Read-only: ignored. */
             updatedAt?: Json | undefined;
         };
-        answer: Record<string, never>;
+        answer: {
+            signature?: {
+                columns: ({
+                    name: string;
+                    type: string;
+                    nullable: boolean;
+                    jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+                })[];
+                variables: ({
+                    key: string;
+                    type?: string | undefined;
+                    list: boolean;
+                    nullable: boolean;
+                })[];
+                problem?: {
+                    code: string;
+                    detail: string;
+                    sql?: {
+                        state?: string | undefined;
+                        line?: number | undefined;
+                        column?: number | undefined;
+                    } | undefined;
+                } | undefined;
+                checkedAt: string;
+                version: number;
+            } | undefined;
+        };
     };
     /** Delete a query */
     'DELETE /v1/queries/{queryId}': {

@@ -8,7 +8,7 @@ export interface Problem {
   status: number;
   detail: string;
   instance: string;
-  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
   requestId: string;
   errors?: ({
     pointer?: string | undefined;
@@ -528,6 +528,9 @@ export interface Routes {
   };
   /** Create a query */
   'POST /v1/queries': {
+    query?: {
+      signature?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
     body: {
       hubId: string;
       label: string;
@@ -547,6 +550,7 @@ export interface Routes {
         maxAgeS: number;
         staleS?: number | undefined;
       } | null | undefined;
+      notNull?: string[] | null | undefined;
       /** Read-only: ignored. */
       queryId?: Json | undefined;
       /** Read-only: ignored. */
@@ -568,6 +572,7 @@ export interface Routes {
       config: {
         command: string;
         context: null;
+        notNull?: string[] | undefined;
         query: {
           queryId: string;
           query: string;
@@ -581,6 +586,31 @@ export interface Routes {
           staleS?: number | undefined;
         } | undefined;
       };
+      signature?: {
+        columns: ({
+          name: string;
+          type: string;
+          nullable: boolean;
+          jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+        })[];
+        variables: ({
+          key: string;
+          type?: string | undefined;
+          list: boolean;
+          nullable: boolean;
+        })[];
+        problem?: {
+          code: string;
+          detail: string;
+          sql?: {
+            state?: string | undefined;
+            line?: number | undefined;
+            column?: number | undefined;
+          } | undefined;
+        } | undefined;
+        checkedAt: string;
+        version: number;
+      } | undefined;
     };
   };
   /** List the queries of a hub */
@@ -607,6 +637,7 @@ export interface Routes {
           enum?: Json[] | undefined;
           description?: string | undefined;
         })[];
+        notNull?: string[] | undefined;
         query: {
           queryId: string;
           query: string;
@@ -654,6 +685,70 @@ export interface Routes {
         durationMs: number;
         queueMs: number;
       } | undefined;
+    };
+  };
+  /** Check a query that is not stored */
+  'POST /v1/queries/check': {
+    body: {
+      sourceId: string;
+      query: string;
+      command?: string | undefined;
+      context?: ({
+        key: string;
+        value?: Json | undefined;
+        type?: string | undefined;
+        required?: boolean | undefined;
+        enum?: Json[] | undefined;
+        description?: string | undefined;
+      })[] | null | undefined;
+      notNull?: string[] | null | undefined;
+      compareTo?: string | undefined;
+    };
+    answer: {
+      signature: {
+        columns: ({
+          name: string;
+          type: string;
+          nullable: boolean;
+          jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+        })[];
+        variables: ({
+          key: string;
+          type?: string | undefined;
+          list: boolean;
+          nullable: boolean;
+        })[];
+        problem?: {
+          code: string;
+          detail: string;
+          sql?: {
+            state?: string | undefined;
+            line?: number | undefined;
+            column?: number | undefined;
+          } | undefined;
+        } | undefined;
+        checkedAt: string;
+        version: number;
+      } | null;
+      problems: ({
+        severity: "error" | "warning";
+        code: string;
+        detail: string;
+        sql?: {
+          state?: string | undefined;
+          line?: number | undefined;
+          column?: number | undefined;
+        } | undefined;
+      })[];
+      changes?: ({
+        kind: "column" | "variable";
+        name: string;
+        change: "added" | "removed" | "changed";
+        breaking: boolean;
+        member?: "type" | "jsonType" | "nullable" | "list" | "required" | undefined;
+        from?: string | undefined;
+        to?: string | undefined;
+      })[] | undefined;
     };
   };
   /** Execute a query that reads */
@@ -706,6 +801,7 @@ export interface Routes {
           enum?: Json[] | undefined;
           description?: string | undefined;
         })[];
+        notNull?: string[] | undefined;
         query: {
           queryId: string;
           query: string;
@@ -723,11 +819,14 @@ export interface Routes {
         columns: ({
           name: string;
           type: string;
-          nullable?: boolean | undefined;
+          nullable: boolean;
+          jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
         })[];
         variables: ({
           key: string;
           type?: string | undefined;
+          list: boolean;
+          nullable: boolean;
         })[];
         problem?: {
           code: string;
@@ -738,6 +837,8 @@ export interface Routes {
             column?: number | undefined;
           } | undefined;
         } | undefined;
+        checkedAt: string;
+        version: number;
       } | null | undefined;
     };
   };
@@ -746,6 +847,9 @@ export interface Routes {
     path: {
       queryId: string;
     };
+    query?: {
+      signature?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
     body: {
       meta?: {
         label?: string | undefined;
@@ -769,6 +873,7 @@ export interface Routes {
           maxAgeS: number;
           staleS?: number | undefined;
         } | null | undefined;
+        notNull?: string[] | null | undefined;
         query?: {
           query?: string | undefined;
           /** Read-only: ignored. */
@@ -789,7 +894,33 @@ export interface Routes {
       /** Read-only: ignored. */
       updatedAt?: Json | undefined;
     };
-    answer: Record<string, never>;
+    answer: {
+      signature?: {
+        columns: ({
+          name: string;
+          type: string;
+          nullable: boolean;
+          jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+        })[];
+        variables: ({
+          key: string;
+          type?: string | undefined;
+          list: boolean;
+          nullable: boolean;
+        })[];
+        problem?: {
+          code: string;
+          detail: string;
+          sql?: {
+            state?: string | undefined;
+            line?: number | undefined;
+            column?: number | undefined;
+          } | undefined;
+        } | undefined;
+        checkedAt: string;
+        version: number;
+      } | undefined;
+    };
   };
   /** Delete a query */
   'DELETE /v1/queries/{queryId}': {

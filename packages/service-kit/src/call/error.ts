@@ -40,6 +40,7 @@ export const errorCodes = [
   'SOURCE_TLS',
   'SOURCE_BUSY',
   'SOURCE_BROKEN',
+  'CONTRACT_BROKEN',
   'UNAVAILABLE',
   'OUTCOME_UNKNOWN',
   'STATEMENT_TIMEOUT',

@@ -7,6 +7,7 @@ import type { FieldFault } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
 import { lineAndColumn } from '../sql/lexer.ts';
+import { noFacts } from '../sql/nullability.ts';
 import type { CompiledStatement, StatementKind } from '../types.ts';
 import { contextInvalid, declare, parseValue, resolveValues, type Value } from '../values.ts';
 import { CommandWalker, isObject, type Walk } from './command-walker.ts';
@@ -73,7 +74,9 @@ export function compileCommand(
     uncounted: false,
     variables: names,
     bind: (given) => write(resolveValues(declarations, given, known)),
-    describable: () => ({ ...write(names.map(() => null)), placeholders: names }),
+    lists: new Set(),
+    describable: () => [{ ...write(names.map(() => null)), placeholders: names }],
+    columnFacts: () => noFacts,
     toStored: (_run, fault) => fault,
   };
 }

@@ -4,6 +4,7 @@ import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from 
 import { declare, resolveValues, type Value } from '../values.ts';
 import { tokenize } from './lexer.ts';
 import { mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
+import { columnFacts } from './nullability.ts';
 import { isCast, postgresParams, writePostgres } from './postgres.ts';
 import { refuseSessionUse } from './session-use.ts';
 import { findPlaceholders, type Source, variableNames } from './source.ts';
@@ -32,6 +33,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     isPostgres ? writePostgres(source, values) : writeMysql(source, values),
   );
   const lists = placeholders.filter(({ list }) => list !== undefined).map(({ variable }) => variable);
+  const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
   const bindValues = (values: Value[]): BoundStatement => {
     if (!isPostgres) requireFewPlaceholders(source, values);
     const key = lists.length === 0 ? '' : keyOf(values, lists, isPostgres);
@@ -44,13 +46,41 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     uncounted,
     variables: names,
     bind: (given) => bindValues(resolveValues(declarations, given, known)),
-    describable: () => ({
-      ...bindValues(names.map(() => null)),
-      placeholders: isPostgres ? names : placeholders.map(({ variable }) => names[variable] as string),
-    }),
+    lists: new Set([...untypedLists].map((variable) => names[variable] as string)),
+    describable: () => {
+      const forms = describedForms(source, untypedLists).map((values) => ({
+        ...bindValues(values),
+        placeholders: isPostgres ? names : placeholders.map(({ variable }) => names[variable] as string),
+      }));
+      return forms.filter(({ text: form }, i) => forms.findIndex((other) => other.text === form) === i);
+    },
+    columnFacts: () => columnFacts(text, tokens, { dialect: options.dialect, verb }),
     toStored: (run, fault) =>
       toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),
   };
+}
+
+/**
+ * Values for each form in which the statement can run. A variable without a type in `IN (:name)` takes a list or one value:
+ * its default tells which, else a list is tried first. Where it is also used elsewhere, only one of the two may fit.
+ */
+function describedForms(
+  { placeholders, declarations }: Source,
+  untypedLists: ReadonlySet<number>,
+): Value[][] {
+  const form = (isList: (variable: number) => boolean): Value[] =>
+    declarations.map((_, variable) => (untypedLists.has(variable) && isList(variable) ? [null] : null));
+  const isScalar = (value: Value | undefined) =>
+    value !== undefined && value !== null && !Array.isArray(value);
+  const elsewhere = new Set(
+    placeholders.filter(({ list }) => list === undefined).map(({ variable }) => variable),
+  );
+  return [
+    form((variable) => !isScalar(declarations[variable]?.fallback)),
+    form((variable) => !elsewhere.has(variable)),
+    form(() => false),
+    form(() => true),
+  ];
 }
 
 function createTextCache(write: (values: Value[]) => string): (key: string, values: Value[]) => string {

@@ -2,7 +2,7 @@
 
 import type { BoundValue } from '../types.ts';
 import type { Declaration, Value } from '../values.ts';
-import { type Source, toScalar } from './source.ts';
+import { isListType, type Source, toScalar } from './source.ts';
 
 const casts: Record<string, string> = {
   string: 'text',
@@ -20,13 +20,14 @@ const casts: Record<string, string> = {
 const beginsWord = /^[\w\u0080-\uffff]/;
 const endsInWord = /[\w$\u0080-\uffff]$/;
 
-/** A list is compared with `= ANY` or `<> ALL`. */
+/** A list is compared with `= ANY` or `<> ALL`, and so is the NULL of a variable that is declared as a list. */
 export function writePostgres({ text, placeholders, declarations }: Source, values: Value[]): string {
   const pieces: string[] = [];
   let at = 0;
   for (const { variable, start, end, list } of placeholders) {
-    const isList = list !== undefined && Array.isArray(values[variable]);
-    const placeholder = `$${variable + 1}${castOf(declarations[variable] as Declaration, values[variable])}`;
+    const declaration = declarations[variable] as Declaration;
+    const isList = list !== undefined && (Array.isArray(values[variable]) || isListType(declaration.type));
+    const placeholder = `$${variable + 1}${castOf(declaration, values[variable])}`;
     const before = text.slice(at, isList ? list.from : start);
     pieces.push(before);
     if (isList) pieces.push(`${list.not ? '<> ALL' : '= ANY'} (`);
@@ -52,7 +53,7 @@ export const isCast = (declaration: Declaration | undefined): boolean =>
 
 function castOf({ type }: Declaration, value: Value | undefined): string {
   if (type === undefined) return '';
-  const array = type.endsWith('[]') || (Array.isArray(value) && type !== 'json');
+  const array = isListType(type) || (Array.isArray(value) && type !== 'json');
   const cast = casts[type.replace('[]', '')];
   return cast === undefined ? '' : `::${cast}${array ? '[]' : ''}`;
 }

@@ -47,6 +47,8 @@ function findList(tokens: Token[], i: number): Placeholder['list'] {
   return { not, from: (not ? (before as Token) : word).start };
 }
 
+export const isListType = (type: string | undefined): boolean => type?.endsWith('[]') ?? false;
+
 /** Objects, arrays and declared JSON become JSON text, so that no driver takes them for a list or an operator. */
 export function toScalar(value: Value, type: string | undefined): BoundValue {
   if (value === null) return null;

@@ -89,12 +89,14 @@ describe('variables', () => {
     const filter = { b: ':b', a: [':a', ':b'], id: { $oid: ':id' }, $expr: ':a' };
     const compiled = compile(find(filter), [{ key: 'a', type: 'bigint' }, { key: 'unused' }]);
     expect(compiled.variables).toEqual(['b', 'a', 'id']);
-    expect(compiled.describable()).toEqual({
-      key: '',
-      text: '{"find":"orders","filter":{"b":null,"a":[null,null],"id":null,"$expr":{"$literal":null}}}',
-      params: [],
-      placeholders: ['b', 'a', 'id'],
-    });
+    expect(compiled.describable()).toEqual([
+      {
+        key: '',
+        text: '{"find":"orders","filter":{"b":null,"a":[null,null],"id":null,"$expr":{"$literal":null}}}',
+        params: [],
+        placeholders: ['b', 'a', 'id'],
+      },
+    ]);
     const given = { pinnedJson: '{"b": "pinned"}', contextJson: '{"a": 1, "b": 2, "id": null}' };
     const text =
       '{"find":"orders","filter":{"b":"pinned","a":[{"$numberLong":"1"},"pinned"],"id":null,"$expr":{"$literal":{"$numberLong":"1"}}}}';

@@ -6,8 +6,10 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Catalog, loadQuery, loadSource } from '../catalog.ts';
+import { type Catalog, loadQuery, loadSource, makeContext } from '../catalog.ts';
 import type { SignatureDoc } from '../documents.ts';
+import { requireMayWriteQueries } from '../key-limits.ts';
+import { makeQuery } from '../query.ts';
 import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
@@ -35,6 +37,16 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       source: toResolvedSource(await loadSource(catalog, requirePrincipal(ctx), sourceId)),
       leaseMs,
     }),
+
+    resolveDraft: async ({ sourceId, query, command, context: variables, notNull }, ctx) => {
+      const context = makeContext(catalog, ctx);
+      requireMayWriteQueries(context.principal.limits);
+      const source = await loadSource(catalog, context.principal, sourceId);
+      const { hubId, parentNodeId, engine } = source;
+      const place = { hubId, parentNodeId, label: 'draft', sourceId, engine };
+      const draft = makeQuery({ ...place, query, command, context: variables?.variables, notNull }, context);
+      return { query: toResolvedQuery(draft), source: toResolvedSource(source), leaseMs: 0 };
+    },
 
     watch: (requests, ctx) => catalog.changes.watch(requests, ctx.signal),
 

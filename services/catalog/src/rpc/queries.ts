@@ -3,7 +3,7 @@
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { fieldError } from '@datahub/service-kit/call/error';
 import {
   type Catalog,
   findParent,
@@ -16,7 +16,7 @@ import {
   update,
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
-import { keyLimits } from '../key-limits.ts';
+import { keyLimits, requireMayWriteQueries } from '../key-limits.ts';
 import { makeQuery, patchQuery } from '../query.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { listNamed, listPage } from './pagination.ts';
@@ -32,9 +32,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
   return {
     createQuery: async (request, ctx) => {
       const context = makeContext(catalog, ctx);
-      if (keyLimits.queryIds.ids(context.principal.limits) !== undefined) {
-        throw new HubError('SCOPE_DENIED', 'This key may not create queries.');
-      }
+      requireMayWriteQueries(context.principal.limits);
       const hub = await loadHub(catalog, context.principal, request.hubId);
       const source = await loadSourceIn(catalog, context.principal, {
         sourceId: request.sourceId,
@@ -55,6 +53,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
           command: request.command,
           context: request.context?.variables,
           cache: request.cache,
+          notNull: request.notNull,
         },
         context,
       );
@@ -89,6 +88,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
 
     updateQuery: async (request, ctx) => {
       const principal = requirePrincipal(ctx);
+      requireMayWriteQueries(principal.limits);
       let before: QueryDoc | undefined;
       const query = await update(catalog, {
         collection: store.queries,
@@ -179,6 +179,7 @@ async function changeQuery(
     query,
     context: request.context?.variables,
     cache: cache && (cache.policy ?? null),
+    notNull: request.notNull?.names,
     source: source && { id: source.id, engine: source.engine },
   });
   // Only a changed statement is checked, so that renaming never fails because of an old one.

@@ -76,6 +76,7 @@ export function toQuery(query: QueryDoc, signatureJson = ''): Query {
     version: query.version,
     signatureJson,
     cache: query.cache,
+    notNull: query.notNull ?? [],
   };
 }
 
@@ -93,6 +94,7 @@ export function toResolvedQuery(query: QueryDoc): ResolvedQuery {
     context: query.context.map(toVariable),
     version: query.version,
     cache: query.cache,
+    notNull: query.notNull ?? [],
   };
 }
 

@@ -44,6 +44,8 @@ export interface QueryDefinition {
   command: string;
   text: string;
   variables: Variable[];
+  /** Columns in which a NULL fails the execution. */
+  notNull: readonly string[];
   version: number;
   /** Undefined: answers are not kept. */
   cache?: CacheRules | undefined;
@@ -52,7 +54,7 @@ export interface QueryDefinition {
 
 export function toQueryDefinition({ query, source }: ResolveQueryResponse): QueryDefinition {
   if (query === undefined) throw incomplete('query');
-  const { queryId, accountId, hubId, command, context, version, cache } = query;
+  const { queryId, accountId, hubId, command, context, notNull, version, cache } = query;
   return {
     queryId,
     accountId,
@@ -60,6 +62,7 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
     command,
     text: query.query,
     variables: context,
+    notNull,
     version,
     cache: cache && toCacheRules(cache),
     source: toSourceDefinition(source),

@@ -102,6 +102,7 @@ function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
   return {
     resolveQuery: (request, ctx) => call(ctx, (calls) => calls.resolveQuery(request, ctx)),
     resolveSource: (request, ctx) => call(ctx, (calls) => calls.resolveSource(request, ctx)),
+    resolveDraft: (request, ctx) => call(ctx, (calls) => calls.resolveDraft(request, ctx)),
     saveSignature: (request, ctx) => call(ctx, (calls) => calls.saveSignature(request, ctx)),
     listSealed: (request, ctx) => call(ctx, (calls) => calls.listSealed(request, ctx)),
     reseal: (request, ctx) => call(ctx, (calls) => calls.reseal(request, ctx)),

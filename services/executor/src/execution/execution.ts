@@ -27,6 +27,8 @@ export interface ResponseOptions {
   format: RowFormat;
   numbers: 'auto' | 'string';
   meta: boolean;
+  /** Columns in which a NULL fails the answer. */
+  notNull?: readonly string[] | undefined;
   reply: ExecutionReply;
   /** The members that the receiver adds to each row. */
   annotations?: readonly Annotation[] | undefined;
@@ -91,6 +93,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
       format: formats[format] ?? 'json',
       numbers: options?.numbersAsStrings ? 'string' : 'auto',
       meta: options?.meta ?? false,
+      notNull: this.query?.notNull,
       reply: this,
       annotations: annotate?.members,
     };

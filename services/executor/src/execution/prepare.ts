@@ -4,10 +4,16 @@
  */
 
 import { isGranted } from '@datahub/contract/scopes';
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteOptions, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
-import { type CompiledStatement, compileStatement } from '@datahub/statement/compile';
+import {
+  type ColumnFacts,
+  type CompiledStatement,
+  compileStatement,
+  type DescribableStatement,
+} from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../engine.ts';
 import { keyLimits } from './key-limits.ts';
@@ -26,6 +32,15 @@ export interface CallValues {
 export interface DescribedVariable {
   key: string;
   type?: string;
+  /** It takes a list. */
+  list: boolean;
+  /** It takes null. */
+  nullable: boolean;
+}
+
+/** A form of the statement that can be described without values. */
+export interface DescribableForm extends Statement {
+  placeholders: string[];
 }
 
 /** A compiled query. */
@@ -37,10 +52,11 @@ export interface PreparedQuery {
   readonly uncounted: boolean;
   /** Throws CONTEXT_INVALID with all faults at once. */
   bind(values: CallValues): Statement;
-  /** A form that can be described without values. */
-  describable(): Statement;
-  /** The variables in the order of the text, with their declared types or else those that the source reported. */
-  variables(signature: Signature): DescribedVariable[];
+  /** The forms in which the statement can run, the most likely one first. */
+  describable(): DescribableForm[];
+  columnFacts(): ColumnFacts;
+  /** The variables in the order of the text, with their declared types or else those that the source reported for a form. */
+  variables(signature: Signature, form: DescribableForm): DescribedVariable[];
   /** Maps a position in the text that was run to the stored text. */
   mapLocation(fault: SqlFault, run: Statement): SqlFault;
   /** Replaces the numbers of placeholders in a database's message by the names of variables. */
@@ -77,7 +93,7 @@ class CompiledQuery implements PreparedQuery {
   readonly names: readonly string[];
   readonly uncounted: boolean;
   readonly #compiled: CompiledStatement;
-  readonly #types: Map<string, string | undefined>;
+  readonly #declared: Map<string, Variable>;
   /** The name of the prepared statement on a connection, different for each query and version. */
   readonly #key: string;
 
@@ -87,7 +103,7 @@ class CompiledQuery implements PreparedQuery {
     this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
     this.#key = `${queryId}.${version}`;
-    this.#types = new Map(variables.map(({ key, type }) => [key, type]));
+    this.#declared = new Map(variables.map((variable) => [variable.key, variable]));
   }
 
   bind(values: CallValues): Statement {
@@ -95,16 +111,31 @@ class CompiledQuery implements PreparedQuery {
     return { key: key === '' ? this.#key : `${this.#key}.${key}`, text, params, kind: this.kind };
   }
 
-  describable(): Statement {
-    const { text, params } = this.#compiled.describable();
-    return { key: `${this.#key}.describe`, text, params, kind: this.kind };
+  describable(): DescribableForm[] {
+    return this.#compiled.describable().map(({ key, text, params, placeholders }: DescribableStatement) => ({
+      key: `${this.#key}.describe.${key}`,
+      text,
+      params,
+      kind: this.kind,
+      placeholders,
+    }));
   }
 
-  variables(signature: Signature): DescribedVariable[] {
-    const { placeholders } = this.#compiled.describable();
-    return this.#compiled.variables.map((key) => {
-      const type = this.#types.get(key) ?? signature.parameters[placeholders.indexOf(key)];
-      return type === undefined ? { key } : { key, type };
+  columnFacts(): ColumnFacts {
+    return this.#compiled.columnFacts();
+  }
+
+  variables({ parameters }: Signature, { placeholders }: DescribableForm): DescribedVariable[] {
+    return this.names.map((key) => {
+      const declared = this.#declared.get(key);
+      const type = declared?.type ?? parameters[placeholders.indexOf(key)];
+      const isListPlace = declared?.type === undefined && this.#compiled.lists.has(key);
+      return {
+        key,
+        ...(type === undefined ? {} : { type }),
+        list: type?.endsWith('[]') === true || isListPlace,
+        nullable: declared?.required !== true,
+      };
     });
   }
 

@@ -7,22 +7,30 @@ import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import type { Deadlines } from '@datahub/service-kit/call/deadlines';
-import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
+import {
+  type Catalog,
+  type QueryDefinition,
+  type SourceDefinition,
+  toQueryDefinition,
+} from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
 import type { Connection } from '../engine.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import type { Lease } from '../pool/pool-types.ts';
-import { uniqueNames } from '../result/column-names.ts';
 import { withCancellation } from './cancellation.ts';
+import { checkQuery } from './check.ts';
+import { describeQuery } from './describe.ts';
 import { identity, toFailure } from './execution-error.ts';
 import { type CompileQuery, requireWithinLimits } from './prepare.ts';
 
 export interface SourceDeps {
   definitions: Pick<Definitions, 'source' | 'query'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
-  catalog: Pick<Catalog, 'saveSignature'>;
+  catalog: Pick<Catalog, 'saveSignature' | 'resolveDraft'>;
   compile: CompileQuery;
   now: () => number;
+  /** The time of day. */
+  nowMs: () => number;
   deadlines: Deadlines;
   /** The most time for one call, whatever the caller's deadline. */
   timeoutMs: number;
@@ -33,8 +41,20 @@ const suggestionTimeoutMs = 2_000;
 
 export function createSourceCalls(
   deps: SourceDeps,
-): Pick<Executor, 'testSource' | 'readSchema' | 'describeQuery'> {
-  const { definitions, catalog, compile, now } = deps;
+): Pick<Executor, 'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery'> {
+  const { definitions, catalog, compile, now, nowMs } = deps;
+  const storedQuery = async (queryId: string, ctx: CallContext): Promise<QueryDefinition> => {
+    const principal = requirePrincipal(ctx);
+    const query = await definitions.query(queryId, principal, ctx);
+    requireWithinLimits(principal, query);
+    return query;
+  };
+  const describe = (query: QueryDefinition, ctx: CallContext) =>
+    describeQuery(compile(query), query, {
+      nowMs,
+      describe: (form) =>
+        withConnection(query.source, ctx, { ...deps, use: (connection) => connection.describe(form) }),
+    });
   return {
     testSource: async ({ sourceId }, ctx) => {
       requirePrincipal(ctx);
@@ -60,28 +80,19 @@ export function createSourceCalls(
     },
 
     describeQuery: async ({ queryId }, ctx) => {
-      const principal = requirePrincipal(ctx);
-      const query = await definitions.query(queryId, principal, ctx);
-      requireWithinLimits(principal, query);
-      const prepared = compile(query);
-      const statement = prepared.describable();
-      try {
-        const signature = await withConnection(query.source, ctx, {
-          ...deps,
-          use: (connection) => connection.describe(statement),
-        });
-        // Answers number duplicate column names, so the signature does too.
-        const names = uniqueNames(signature.columns.map(({ name }) => name));
-        const columns = signature.columns.map((column, i) => ({ ...column, name: names[i] as string }));
-        const described = { columns, variables: prepared.variables(signature) };
-        await catalog.saveSignature(toSaved(query, described), ctx);
-        return described;
-      } catch (err) {
-        throw toFailure(err, 'prepare', {
-          mapLocation: (fault) => prepared.mapLocation(fault, statement),
-          redactMessage: prepared.nameVariables,
-        });
-      }
+      const query = await storedQuery(queryId, ctx);
+      const described = await describe(query, ctx);
+      await catalog.saveSignature(toSaved(query, described), ctx);
+      return described;
+    },
+
+    checkQuery: async ({ compareTo, ...draft }, ctx) => {
+      requirePrincipal(ctx);
+      const [query, stored] = await Promise.all([
+        catalog.resolveDraft(draft, ctx).then(toQueryDefinition),
+        compareTo === undefined ? undefined : storedQuery(compareTo, ctx),
+      ]);
+      return checkQuery(query, stored, (one) => describe(one, ctx));
     },
   };
 }

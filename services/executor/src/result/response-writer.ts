@@ -10,6 +10,7 @@ import { uniqueNames } from './column-names.ts';
 import { toCsvField, writeField } from './csv.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { writeAscii, writeNull, writeText } from './json-encoder.ts';
+import { withoutNulls } from './not-null.ts';
 
 /** For one answer that shares nothing with others. */
 export function createResponseWriter(options: ResponseOptions): ResponseWriter {
@@ -23,7 +24,7 @@ export function createResponseWriters(): (options: ResponseOptions) => ResponseW
     timer: new FlushTimer(),
     layouts: new WeakMap(),
   };
-  return (options) => new RowWriter(options, shared);
+  return (options) => withoutNulls(new RowWriter(options, shared), options.notNull);
 }
 
 interface Shared extends OutputSchedule {

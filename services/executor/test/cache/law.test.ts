@@ -55,6 +55,7 @@ class World {
         command: 'SELECT',
         text: 'SELECT :x, :y',
         variables: [{ key: 'y', valueJson: '0' }],
+        notNull: [],
         version: 1,
         cache: this.rules(),
         // Both accounts name it alike.

@@ -24,6 +24,7 @@ function answer(version: number, sourceVersion = 1): ResolveQueryResponse {
       command: 'SELECT',
       query: `select ${version}`,
       context: [],
+      notNull: [],
       version,
     },
     source: {

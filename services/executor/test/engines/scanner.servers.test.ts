@@ -212,7 +212,7 @@ describe.each(servers)('the lexer of $dialect', ({ dialect, url }) => {
 
     const described = (text: string) => {
       try {
-        return compile(text).describable();
+        return compile(text).describable()[0];
       } catch {
         return undefined;
       }

@@ -1,7 +1,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { expect, test } from 'vitest';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import { compileQuery } from '../../src/execution/prepare.ts';
+import { compileQuery, type DescribableForm } from '../../src/execution/prepare.ts';
 
 const define = (text: string, engine: EngineName, version = 1) =>
   ({
@@ -22,7 +22,7 @@ test('versions of a query never share a prepared statement, nor do texts of diff
     first.bind(given({ ids: [1] })).key,
     first.bind(given({ ids: [1, 2, 3] })).key,
     second.bind(given({ ids: [1] })).key,
-    first.describable().key,
+    first.describable()[0]?.key,
   ];
   expect(new Set(keys).size).toBe(keys.length);
   expect(first.bind(given({ ids: [1, 2, 3] })).key).toBe(first.bind(given({ ids: [4, 5, 6, 7] })).key);
@@ -45,9 +45,10 @@ test('positions are mapped from the text that was run, whichever ran last', () =
 
 test('types are the declared ones, else those that the source reported', () => {
   const prepared = compileQuery(define('select * from t where id = :id and name = :name', 'postgres'));
-  expect(prepared.variables({ columns: [], parameters: ['int8', 'text'] })).toEqual([
-    { key: 'id', type: 'bigint' },
-    { key: 'name', type: 'text' },
+  const [form] = prepared.describable();
+  expect(prepared.variables({ columns: [], parameters: ['int8', 'text'] }, form as DescribableForm)).toEqual([
+    { key: 'id', type: 'bigint', list: false, nullable: true },
+    { key: 'name', type: 'text', list: false, nullable: true },
   ]);
 });
 

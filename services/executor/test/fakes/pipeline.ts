@@ -40,6 +40,7 @@ export const query: QueryDefinition = {
   command: 'SELECT',
   text: 'x',
   variables: [],
+  notNull: [],
   version: 1,
   source,
 };
@@ -130,7 +131,8 @@ export function setupExecute({
       bound.push(values);
       return { key: 'k', text: 'x', params: [], kind };
     },
-    describable: () => ({ key: 'k', text: 'x', params: [], kind }),
+    describable: () => [{ key: 'k', text: 'x', params: [], kind, placeholders: [] }],
+    columnFacts: () => ({ keepsNotNull: false, neverNull: [] }),
     variables: () => [],
     mapLocation: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
     nameVariables: (message) => message,

@@ -73,7 +73,14 @@ function openStage(): Stage {
     const { user, password } = canary;
     const address = { host: '127.0.0.1', port: rogue.port, database: 'd', tls: { mode: 'prefer' } };
     return {
-      query: { ...owner, queryId, command: 'SELECT', query: texts[engine] ?? texts.sql, context: [] },
+      query: {
+        ...owner,
+        queryId,
+        command: 'SELECT',
+        query: texts[engine] ?? texts.sql,
+        context: [],
+        notNull: [],
+      },
       source: {
         ...owner,
         ...address,
@@ -100,6 +107,7 @@ function openStage(): Stage {
       catalog: {
         resolveQuery: async ({ queryId }) => resolve(queryId),
         resolveSource: async ({ sourceId }) => ({ source: resolve(sourceId).source, leaseMs: 0 }),
+        resolveDraft: async () => ({ query: undefined, source: undefined, leaseMs: 0 }),
         saveSignature: async () => ({}),
         listSealed: async () => ({ sources: [] }),
         reseal: async () => ({ done: false, moreDone: [] }),

@@ -42,6 +42,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   SOURCE_AUTH: { status: 502, title: 'The source refused the log-in' },
   SOURCE_TLS: { status: 502, title: 'TLS with the source failed' },
   SOURCE_BROKEN: { status: 502, title: 'The connection to the source broke' },
+  CONTRACT_BROKEN: { status: 502, title: 'The rows break a promise of the query' },
   SOURCE_BUSY: { status: 503, title: 'The source is busy' },
   UNAVAILABLE: { status: 503, title: 'A part of the hub cannot be reached' },
   OUTCOME_UNKNOWN: { status: 503, title: 'It is unknown whether the change was made' },

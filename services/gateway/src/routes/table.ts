@@ -16,7 +16,8 @@ import * as execute from './execute.ts';
 import * as folders from './folders.ts';
 import * as hubs from './hubs.ts';
 import * as keys from './keys.ts';
-import * as queries from './queries.ts';
+import * as queryChecks from './queries/checks.ts';
+import * as queries from './queries/queries.ts';
 import * as sources from './sources.ts';
 import * as summarize from './summarize.ts';
 
@@ -107,6 +108,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
   const key = keys.createKeyHandlers(upstreams);
   const classifier = classifiers.createClassifierHandlers(upstreams);
   const executeQuery = execute.createExecuteHandler(upstreams, settings);
+  const checkQuery = queryChecks.createCheckHandler(upstreams);
   const readData = execute.createDataHandler(upstreams, settings);
   const summarizeTexts = summarize.createSummarizeHandler(upstreams);
   const listAudit = audit.createAuditHandler(upstreams);
@@ -136,12 +138,13 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'POST', url: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, answer: sources.sourceTest, handler: source.test },
     { method: 'GET', url: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', compressed: true, answer: sources.sourceSchema, handler: source.schema },
 
-    { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', body: queries.createQueryBody, settledBy: 'audit', answer: queries.createdQuery, handler: query.create },
+    { method: 'POST', url: '/v1/queries', scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', query: ['signature'], body: queries.createQueryBody, settledBy: 'audit', answer: queries.createdQuery, handler: query.create },
     { method: 'GET', url: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged], answer: queries.queries, handler: query.list },
     { method: 'POST', url: '/v1/queries/execute', scope: 'queries:execute', summary: 'Execute a query', audit: 'query.execute', body: execute.executeBody, executes: true, compressed: true, answer: execute.execution, handler: executeQuery },
+    { method: 'POST', url: '/v1/queries/check', scope: 'queries:write', summary: 'Check a query that is not stored', audit: 'not audited', reads: true, body: queryChecks.checkBody, answer: queryChecks.checked, handler: checkQuery },
     { method: 'GET', url: '/v1/queries/:queryId/data', scope: 'queries:execute', summary: 'Execute a query that reads', audit: 'query.execute', query: [...dataOptions, 'variables'], pointers: execute.dataPointers, compressed: true, answer: execute.execution, handler: readData },
     { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: queries.query, handler: query.get },
-    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: nothing, handler: query.update },
+    { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: queries.savedQuery, handler: query.update },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: query.remove },
 
     { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', audit: 'classifier.create', body: classifiers.createClassifierBody, bodyOptional: true, settledBy: 'repeat', answer: classifiers.createdClassifier, handler: classifier.create },

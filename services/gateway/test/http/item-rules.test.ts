@@ -8,7 +8,7 @@ import {
   predictPointers,
   trainPointers,
 } from '../../src/routes/classifiers/classifiers.ts';
-import { updateQueryPointers } from '../../src/routes/queries.ts';
+import { updateQueryPointers } from '../../src/routes/queries/queries.ts';
 import { createSummarizeHandler } from '../../src/routes/summarize.ts';
 
 const many = 2_000_000;

@@ -338,7 +338,15 @@ export interface Query {
   version: number;
   /** Columns and variable types as the source told them, as JSON text; empty when not asked for, or not known. */
   signatureJson: string;
-  cache?: CachePolicy | undefined;
+  cache?:
+    | CachePolicy
+    | undefined;
+  /** Columns that the query asserts to have no NULL. */
+  notNull: string[];
+}
+
+export interface ColumnNames {
+  names: string[];
 }
 
 export interface CreateQueryRequest {
@@ -350,6 +358,7 @@ export interface CreateQueryRequest {
   parentNodeId?: string | undefined;
   context?: VariableList | undefined;
   cache?: CachePolicy | undefined;
+  notNull: string[];
 }
 
 export interface CreateQueryResponse {
@@ -391,7 +400,11 @@ export interface UpdateQueryRequest {
   expectedVersion?: number | undefined;
   moreVersions: number[];
   /** Takes the place of the whole policy. */
-  cache?: CachePolicySetting | undefined;
+  cache?:
+    | CachePolicySetting
+    | undefined;
+  /** Absent: unchanged. */
+  notNull?: ColumnNames | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -3582,6 +3595,7 @@ function createBaseQuery(): Query {
     version: 0,
     signatureJson: "",
     cache: undefined,
+    notNull: [],
   };
 }
 
@@ -3628,6 +3642,9 @@ export const Query: MessageFns<Query> = {
     }
     if (message.cache !== undefined) {
       CachePolicy.encode(message.cache, writer.uint32(130).fork()).join();
+    }
+    for (const v of message.notNull) {
+      writer.uint32(114).string(v!);
     }
     return writer;
   },
@@ -3757,6 +3774,60 @@ export const Query: MessageFns<Query> = {
             message.cache = CachePolicy.decode(reader, reader.uint32());
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.notNull.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseColumnNames(): ColumnNames {
+  return { names: [] };
+}
+
+export const ColumnNames: MessageFns<ColumnNames> = {
+  encode(message: ColumnNames, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.names) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ColumnNames {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseColumnNames();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.names.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3780,6 +3851,7 @@ function createBaseCreateQueryRequest(): CreateQueryRequest {
     parentNodeId: undefined,
     context: undefined,
     cache: undefined,
+    notNull: [],
   };
 }
 
@@ -3808,6 +3880,9 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
     }
     if (message.cache !== undefined) {
       CachePolicy.encode(message.cache, writer.uint32(82).fork()).join();
+    }
+    for (const v of message.notNull) {
+      writer.uint32(66).string(v!);
     }
     return writer;
   },
@@ -3887,6 +3962,14 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
             }
 
             message.cache = CachePolicy.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.notNull.push(reader.string());
             continue;
           }
         }
@@ -4188,6 +4271,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     expectedVersion: undefined,
     moreVersions: [],
     cache: undefined,
+    notNull: undefined,
   };
 }
 
@@ -4226,6 +4310,9 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.cache !== undefined) {
       CachePolicySetting.encode(message.cache, writer.uint32(98).fork()).join();
+    }
+    if (message.notNull !== undefined) {
+      ColumnNames.encode(message.notNull, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -4331,6 +4418,14 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             message.cache = CachePolicySetting.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.notNull = ColumnNames.decode(reader, reader.uint32());
             continue;
           }
         }

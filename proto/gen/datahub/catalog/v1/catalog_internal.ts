@@ -7,7 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { CachePolicy, HostList, PoolSettings, Tls, Variable } from "./catalog.ts";
+import { CachePolicy, HostList, PoolSettings, Tls, Variable, VariableList } from "./catalog.ts";
 
 export const protobufPackage = "datahub.catalog.v1";
 
@@ -57,7 +57,11 @@ export interface ResolvedQuery {
   query: string;
   context: Variable[];
   version: number;
-  cache?: CachePolicy | undefined;
+  cache?:
+    | CachePolicy
+    | undefined;
+  /** A NULL in one of these columns fails the execution with CONTRACT_BROKEN. */
+  notNull: string[];
 }
 
 export interface ResolveQueryRequest {
@@ -71,6 +75,14 @@ export interface ResolveQueryResponse {
     | undefined;
   /** How long the answer may be held, counted from the sending of the request; 0: this once. */
   leaseMs: number;
+}
+
+export interface ResolveDraftRequest {
+  sourceId: string;
+  query: string;
+  command?: string | undefined;
+  context?: VariableList | undefined;
+  notNull: string[];
 }
 
 export interface ResolveSourceRequest {
@@ -500,7 +512,17 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
 };
 
 function createBaseResolvedQuery(): ResolvedQuery {
-  return { queryId: "", accountId: "", hubId: "", command: "", query: "", context: [], version: 0, cache: undefined };
+  return {
+    queryId: "",
+    accountId: "",
+    hubId: "",
+    command: "",
+    query: "",
+    context: [],
+    version: 0,
+    cache: undefined,
+    notNull: [],
+  };
 }
 
 export const ResolvedQuery: MessageFns<ResolvedQuery> = {
@@ -528,6 +550,9 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     }
     if (message.cache !== undefined) {
       CachePolicy.encode(message.cache, writer.uint32(82).fork()).join();
+    }
+    for (const v of message.notNull) {
+      writer.uint32(66).string(v!);
     }
     return writer;
   },
@@ -607,6 +632,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.cache = CachePolicy.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.notNull.push(reader.string());
             continue;
           }
         }
@@ -721,6 +754,96 @@ export const ResolveQueryResponse: MessageFns<ResolveQueryResponse> = {
             }
 
             message.leaseMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResolveDraftRequest(): ResolveDraftRequest {
+  return { sourceId: "", query: "", command: undefined, context: undefined, notNull: [] };
+}
+
+export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
+  encode(message: ResolveDraftRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.query !== "") {
+      writer.uint32(18).string(message.query);
+    }
+    if (message.command !== undefined) {
+      writer.uint32(26).string(message.command);
+    }
+    if (message.context !== undefined) {
+      VariableList.encode(message.context, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.notNull) {
+      writer.uint32(42).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResolveDraftRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResolveDraftRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.query = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.command = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.context = VariableList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.notNull.push(reader.string());
             continue;
           }
         }
@@ -1449,6 +1572,20 @@ export const CatalogInternalServiceService = {
     responseDeserialize: (value: Buffer): ResolveSourceResponse => ResolveSourceResponse.decode(value),
   },
   /**
+   * A query that is not stored, validated as if it were saved, and its source. VALIDATION, NOT_FOUND, and SCOPE_DENIED for
+   * a key that may not write queries.
+   */
+  resolveDraft: {
+    path: "/datahub.catalog.v1.CatalogInternalService/ResolveDraft" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ResolveDraftRequest): Buffer => Buffer.from(ResolveDraftRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ResolveDraftRequest => ResolveDraftRequest.decode(value),
+    responseSerialize: (value: ResolveQueryResponse): Buffer =>
+      Buffer.from(ResolveQueryResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ResolveQueryResponse => ResolveQueryResponse.decode(value),
+  },
+  /**
    * Names of documents that changed, as they change. The receiver drops what it holds of them and acknowledges; only
    * then is the change answered to whoever made it, or when the leases have run out.
    */
@@ -1500,6 +1637,11 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   /** A query and its source in one answer. NOT_FOUND, SOURCE_GONE. */
   resolveQuery: handleUnaryCall<ResolveQueryRequest, ResolveQueryResponse>;
   resolveSource: handleUnaryCall<ResolveSourceRequest, ResolveSourceResponse>;
+  /**
+   * A query that is not stored, validated as if it were saved, and its source. VALIDATION, NOT_FOUND, and SCOPE_DENIED for
+   * a key that may not write queries.
+   */
+  resolveDraft: handleUnaryCall<ResolveDraftRequest, ResolveQueryResponse>;
   /**
    * Names of documents that changed, as they change. The receiver drops what it holds of them and acknowledges; only
    * then is the change answered to whoever made it, or when the leases have run out.

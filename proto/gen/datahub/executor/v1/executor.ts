@@ -12,6 +12,7 @@ import type {
   handleUnaryCall,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import { VariableList } from "../../catalog/v1/catalog.ts";
 import { ErrorDetail } from "../../common/v1/error.ts";
 import { Principal } from "../../common/v1/principal.ts";
 
@@ -266,7 +267,11 @@ export interface TestSourceResponse {
 export interface Column {
   name: string;
   type: string;
-  nullable?: boolean | undefined;
+  nullable?:
+    | boolean
+    | undefined;
+  /** What JSON its values are, apart from null; of described queries only. */
+  jsonType?: string | undefined;
 }
 
 export interface SchemaTable {
@@ -293,12 +298,74 @@ export interface DescribeQueryRequest {
 
 export interface DescribedVariable {
   key: string;
-  type?: string | undefined;
+  type?:
+    | string
+    | undefined;
+  /** It takes a list. */
+  list: boolean;
+  /** It takes null. */
+  nullable: boolean;
 }
 
 export interface DescribeQueryResponse {
   columns: Column[];
   variables: DescribedVariable[];
+  /** ISO 8601. */
+  checkedAt: string;
+  /** Of the query. */
+  version: number;
+}
+
+export interface CheckQueryRequest {
+  sourceId: string;
+  query: string;
+  /** SELECT unless given; of MongoDB the command's own. */
+  command?: string | undefined;
+  context?:
+    | VariableList
+    | undefined;
+  /** A stored query. */
+  compareTo?: string | undefined;
+  notNull: string[];
+}
+
+export interface QueryProblem {
+  /** error or warning. */
+  severity: string;
+  code: string;
+  detail: string;
+  state?:
+    | string
+    | undefined;
+  /** In the text of the draft, from 1. */
+  line?: number | undefined;
+  column?: number | undefined;
+}
+
+export interface ContractChange {
+  /** column or variable. */
+  kind: string;
+  name: string;
+  /** added, removed or changed. */
+  change: string;
+  /** A caller of the stored query may fail with the draft. */
+  breaking: boolean;
+  /** What changed: type, jsonType, nullable, list or required. */
+  member?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+export interface ContractChanges {
+  changes: ContractChange[];
+}
+
+export interface CheckQueryResponse {
+  /** Absent if the source rejects the draft, or cannot describe it. */
+  signature?: DescribeQueryResponse | undefined;
+  problems: QueryProblem[];
+  /** Absent unless both queries could be described. */
+  changes?: ContractChanges | undefined;
 }
 
 function createBaseExecuteOptions(): ExecuteOptions {
@@ -1626,7 +1693,7 @@ export const TestSourceResponse: MessageFns<TestSourceResponse> = {
 };
 
 function createBaseColumn(): Column {
-  return { name: "", type: "", nullable: undefined };
+  return { name: "", type: "", nullable: undefined, jsonType: undefined };
 }
 
 export const Column: MessageFns<Column> = {
@@ -1639,6 +1706,9 @@ export const Column: MessageFns<Column> = {
     }
     if (message.nullable !== undefined) {
       writer.uint32(24).bool(message.nullable);
+    }
+    if (message.jsonType !== undefined) {
+      writer.uint32(34).string(message.jsonType);
     }
     return writer;
   },
@@ -1678,6 +1748,14 @@ export const Column: MessageFns<Column> = {
             }
 
             message.nullable = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.jsonType = reader.string();
             continue;
           }
         }
@@ -1922,7 +2000,7 @@ export const DescribeQueryRequest: MessageFns<DescribeQueryRequest> = {
 };
 
 function createBaseDescribedVariable(): DescribedVariable {
-  return { key: "", type: undefined };
+  return { key: "", type: undefined, list: false, nullable: false };
 }
 
 export const DescribedVariable: MessageFns<DescribedVariable> = {
@@ -1932,6 +2010,12 @@ export const DescribedVariable: MessageFns<DescribedVariable> = {
     }
     if (message.type !== undefined) {
       writer.uint32(18).string(message.type);
+    }
+    if (message.list !== false) {
+      writer.uint32(24).bool(message.list);
+    }
+    if (message.nullable !== false) {
+      writer.uint32(32).bool(message.nullable);
     }
     return writer;
   },
@@ -1965,6 +2049,22 @@ export const DescribedVariable: MessageFns<DescribedVariable> = {
             message.type = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.list = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.nullable = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1979,7 +2079,7 @@ export const DescribedVariable: MessageFns<DescribedVariable> = {
 };
 
 function createBaseDescribeQueryResponse(): DescribeQueryResponse {
-  return { columns: [], variables: [] };
+  return { columns: [], variables: [], checkedAt: "", version: 0 };
 }
 
 export const DescribeQueryResponse: MessageFns<DescribeQueryResponse> = {
@@ -1989,6 +2089,12 @@ export const DescribeQueryResponse: MessageFns<DescribeQueryResponse> = {
     }
     for (const v of message.variables) {
       DescribedVariable.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.checkedAt !== "") {
+      writer.uint32(26).string(message.checkedAt);
+    }
+    if (message.version !== 0) {
+      writer.uint32(32).uint32(message.version);
     }
     return writer;
   },
@@ -2020,6 +2126,450 @@ export const DescribeQueryResponse: MessageFns<DescribeQueryResponse> = {
             }
 
             message.variables.push(DescribedVariable.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.checkedAt = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCheckQueryRequest(): CheckQueryRequest {
+  return { sourceId: "", query: "", command: undefined, context: undefined, compareTo: undefined, notNull: [] };
+}
+
+export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
+  encode(message: CheckQueryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.query !== "") {
+      writer.uint32(18).string(message.query);
+    }
+    if (message.command !== undefined) {
+      writer.uint32(26).string(message.command);
+    }
+    if (message.context !== undefined) {
+      VariableList.encode(message.context, writer.uint32(34).fork()).join();
+    }
+    if (message.compareTo !== undefined) {
+      writer.uint32(42).string(message.compareTo);
+    }
+    for (const v of message.notNull) {
+      writer.uint32(50).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckQueryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckQueryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.query = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.command = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.context = VariableList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.compareTo = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.notNull.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseQueryProblem(): QueryProblem {
+  return { severity: "", code: "", detail: "", state: undefined, line: undefined, column: undefined };
+}
+
+export const QueryProblem: MessageFns<QueryProblem> = {
+  encode(message: QueryProblem, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.severity !== "") {
+      writer.uint32(10).string(message.severity);
+    }
+    if (message.code !== "") {
+      writer.uint32(18).string(message.code);
+    }
+    if (message.detail !== "") {
+      writer.uint32(26).string(message.detail);
+    }
+    if (message.state !== undefined) {
+      writer.uint32(34).string(message.state);
+    }
+    if (message.line !== undefined) {
+      writer.uint32(40).uint32(message.line);
+    }
+    if (message.column !== undefined) {
+      writer.uint32(48).uint32(message.column);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryProblem {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryProblem();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.severity = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.detail = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.line = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.column = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseContractChange(): ContractChange {
+  return { kind: "", name: "", change: "", breaking: false, member: undefined, from: undefined, to: undefined };
+}
+
+export const ContractChange: MessageFns<ContractChange> = {
+  encode(message: ContractChange, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.kind !== "") {
+      writer.uint32(10).string(message.kind);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.change !== "") {
+      writer.uint32(26).string(message.change);
+    }
+    if (message.breaking !== false) {
+      writer.uint32(32).bool(message.breaking);
+    }
+    if (message.member !== undefined) {
+      writer.uint32(42).string(message.member);
+    }
+    if (message.from !== undefined) {
+      writer.uint32(50).string(message.from);
+    }
+    if (message.to !== undefined) {
+      writer.uint32(58).string(message.to);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ContractChange {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseContractChange();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.change = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.breaking = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.member = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseContractChanges(): ContractChanges {
+  return { changes: [] };
+}
+
+export const ContractChanges: MessageFns<ContractChanges> = {
+  encode(message: ContractChanges, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.changes) {
+      ContractChange.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ContractChanges {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseContractChanges();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.changes.push(ContractChange.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCheckQueryResponse(): CheckQueryResponse {
+  return { signature: undefined, problems: [], changes: undefined };
+}
+
+export const CheckQueryResponse: MessageFns<CheckQueryResponse> = {
+  encode(message: CheckQueryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.signature !== undefined) {
+      DescribeQueryResponse.encode(message.signature, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.problems) {
+      QueryProblem.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.changes !== undefined) {
+      ContractChanges.encode(message.changes, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckQueryResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckQueryResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.signature = DescribeQueryResponse.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.problems.push(QueryProblem.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.changes = ContractChanges.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -2094,6 +2644,16 @@ export const ExecutorServiceService = {
       Buffer.from(DescribeQueryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DescribeQueryResponse => DescribeQueryResponse.decode(value),
   },
+  /** Does the same for a query that is not stored, and compares its contract with that of a stored one. */
+  checkQuery: {
+    path: "/datahub.executor.v1.ExecutorService/CheckQuery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CheckQueryRequest): Buffer => Buffer.from(CheckQueryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CheckQueryRequest => CheckQueryRequest.decode(value),
+    responseSerialize: (value: CheckQueryResponse): Buffer => Buffer.from(CheckQueryResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CheckQueryResponse => CheckQueryResponse.decode(value),
+  },
 } as const;
 
 export interface ExecutorServiceServer extends UntypedServiceImplementation {
@@ -2112,6 +2672,8 @@ export interface ExecutorServiceServer extends UntypedServiceImplementation {
   readSchema: handleUnaryCall<ReadSchemaRequest, ReadSchemaResponse>;
   /** Compiles a query and describes it at its source, without running it. */
   describeQuery: handleUnaryCall<DescribeQueryRequest, DescribeQueryResponse>;
+  /** Does the same for a query that is not stored, and compares its contract with that of a stored one. */
+  checkQuery: handleUnaryCall<CheckQueryRequest, CheckQueryResponse>;
 }
 
 export interface MessageFns<T> {

@@ -25,7 +25,7 @@ import {
   unfitError,
 } from './errors.ts';
 import { RawCursor, rawReply } from './raw-cursor.ts';
-import { DocumentRows } from './results.ts';
+import { DocumentRows, describedFields } from './results.ts';
 import { readSchema } from './schema.ts';
 
 export interface Session {
@@ -194,15 +194,14 @@ export class MongodbConnection implements Connection {
   }
 
   /** MongoDB has no result columns before a command runs. */
-  describe(): Promise<Signature> {
-    return Promise.reject(
-      new HubError(
-        'OPTION_REFUSED',
-        'MongoDB cannot describe the fields of a result before the command runs.',
-        {
-          retryable: false,
-        },
-      ),
+  /** MongoDB describes no command. The fields are known if the command itself names them. */
+  async describe({ text, kind }: Statement): Promise<Signature> {
+    const columns = kind === 'read' ? describedFields(parse(text)) : [];
+    if (columns !== undefined) return { columns, parameters: [] };
+    throw new HubError(
+      'OPTION_REFUSED',
+      'The fields of the result are unknown before the command runs, because it does not name them.',
+      { retryable: false },
     );
   }
 

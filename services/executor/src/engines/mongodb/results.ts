@@ -1,8 +1,9 @@
 /** Converts replies to rows. JSON and NDJSON contain whole documents; CSV has the fields that the command names, else those of the first document. */
 
+import { anyJson } from '@datahub/contract/json-types';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Document } from 'mongodb';
-import type { Outcome } from '../../engine.ts';
+import type { DescribedColumn, Outcome } from '../../engine.ts';
 import type { RowSink, SinkColumn } from '../../row-sink.ts';
 import { rowTooLargeError } from '../shared/bounds.ts';
 import { type Element, eachElement, findElement, misfit, nameOf, typeNames, types } from './bson-reader.ts';
@@ -144,6 +145,16 @@ function namedFields({ projection, pipeline }: Document): Omit<SinkColumn, 'enco
     .map(([name]) => name.split('.', 1)[0] as string);
   const names = Object.hasOwn(fields, '_id') ? named : ['_id', ...named];
   return [...new Set(names)].map((name) => ({ name, type: '' }));
+}
+
+/** What is known of the fields of a command's result; undefined if it may have any fields. A field can be missing. */
+export function describedFields(command: Document): DescribedColumn[] | undefined {
+  const [name] = Object.keys(command);
+  if (name === 'count') return [{ name, type: 'int', nullable: true, jsonType: 'number|string' }];
+  // An operator in the projection of a find, such as $slice, can leave all other fields in.
+  const isOpen = Object.values(command.projection ?? {}).some((value) => Number.isNaN(Number(value)));
+  const fields = name === 'distinct' ? [{ name: 'value' }] : isOpen ? undefined : namedFields(command);
+  return fields?.map((field) => ({ name: field.name, type: 'unknown', nullable: true, jsonType: anyJson }));
 }
 
 function noColumn(): HubError {

@@ -6,7 +6,7 @@ import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { Canceller } from './cancel.ts';
 import { brokenError, ConnectionEnds, controlError, stoppedError, toCancelled } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { createTextReader, type ResultHost, ResultReader } from './results.ts';
+import { createTextReader, type ResultHost, ResultReader, type TextRow } from './results.ts';
 import {
   createWarningsReader,
   failedIncompleteError,
@@ -15,7 +15,7 @@ import {
   showWarnings,
   type TransactionSession,
 } from './rollback.ts';
-import { readSchema } from './schema.ts';
+import { describePrepared, readSchema } from './schema.ts';
 import {
   begin,
   Controls,
@@ -28,7 +28,6 @@ import {
   usesSession,
 } from './session.ts';
 import { createPrepareReader, execute, keyOf, type Prepared } from './statements.ts';
-import { typeName } from './values.ts';
 import { type Commands, ok, type Response, Wire } from './wire.ts';
 
 /** Prepared statements of one connection. The server's own limit is for all connections together. */
@@ -178,6 +177,7 @@ export class MysqlConnection implements Connection {
       throw brokenError();
     }
     if (begun !== undefined) throw controlError(begun);
+    if (ran === undefined && reader.failure !== undefined) throw reader.failure;
     if (ran === undefined) return outcome;
     // A failed statement does not report whether it changed the session.
     this.#changed = true;
@@ -192,11 +192,7 @@ export class MysqlConnection implements Connection {
   }
 
   async #runInTransaction(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
-    await requireTransactional(statement.text, async (query) => {
-      const { rows, response } = createTextReader(this.#session.hasExtended);
-      await this.#command(protocol.query(query), response);
-      return rows;
-    });
+    await requireTransactional(statement.text, (query) => this.#rows(query));
     const session: TransactionSession = {
       begin: () => this.#command(begin.write, ok),
       execute: () => this.#execute(prepared, statement, run),
@@ -274,12 +270,14 @@ export class MysqlConnection implements Connection {
   async describe(statement: Statement): Promise<Signature> {
     // The server does not report what a function changed in the session while it prepared.
     const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
-    const { columns, parameterCount } = await preparing;
-    return {
-      columns: columns.map((column) => ({ name: column.name, type: typeName(column) })),
-      // The protocol does not report types of parameters.
-      parameters: new Array(parameterCount).fill(undefined),
-    };
+    return describePrepared(await preparing, statement.text, (query) => this.#rows(query));
+  }
+
+  /** Rows of a query of the hub's own. */
+  async #rows(query: string): Promise<TextRow[]> {
+    const { rows, response } = createTextReader(this.#session.hasExtended);
+    await this.#command(protocol.query(query), response);
+    return rows;
   }
 
   readSchema(): Promise<Schema> {

@@ -93,6 +93,9 @@ export const commandBytesMax = payloadMax - 1;
 
 export interface ColumnDefinition {
   name: string;
+  /** Where it comes from; empty for an expression. */
+  schema: string;
+  table: string;
   type: number;
   charset: number;
   length: number;
@@ -149,6 +152,8 @@ export function readColumn(source: Buffer, from: number, hasExtended: boolean): 
   at += 1;
   return {
     name: texts[4] ?? '',
+    schema: texts[1] ?? '',
+    table: texts[3] ?? '',
     charset: source.readUInt16LE(at),
     length: source.readUInt32LE(at + 2),
     type: source[at + 6] as number,

@@ -33,6 +33,8 @@ export class ResultReader {
   sessionChanged = false;
   /** The session is in a transaction after the statement. */
   inTransaction = false;
+  /** Why a row could not be written; the rows after it were dropped. */
+  failure: unknown;
   readonly #options: ResultOptions;
   readonly #host: ResultHost;
   readonly #rowsMax: number;
@@ -99,7 +101,7 @@ export class ResultReader {
   #row(source: Buffer, start: number, end: number): void {
     if (!this.#isAnswer) return;
     this.#rowsSeen++;
-    if (this.#host.discarding()) return;
+    if (this.#host.discarding() || this.failure !== undefined) return;
     const { sink, outcome } = this.#options;
     if (outcome.rowCount >= this.#rowsMax) {
       outcome.truncated = true;
@@ -108,7 +110,14 @@ export class ResultReader {
     outcome.rowCount++;
     const columns = this.#columns as ResultColumns;
     if (findFields(source, start, columns) > end) throw new RangeError('A row is shorter than its fields.');
-    sink.row(source, columns.offsets);
+    try {
+      sink.row(source, columns.offsets);
+    } catch (err) {
+      this.failure = err;
+      // A failed answer never drains.
+      this.#host.resume();
+      return;
+    }
     if (sink.full) this.#host.pause();
   }
 

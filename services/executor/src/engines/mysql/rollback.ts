@@ -4,7 +4,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../engine.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type TextRow } from './results.ts';
-import { wordsOf } from './session.ts';
+import { literal, wordsOf } from './session.ts';
 import type { Response } from './wire.ts';
 
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
@@ -117,8 +117,6 @@ export async function requireTransactional(
     texts = rows.flatMap(([, schema, , definition]) => [definition ?? '', `\`${schema}\``]);
   }
 }
-
-const literal = (word: string) => `_utf8mb4 X'${Buffer.from(word).toString('hex')}'`;
 
 /** Selects, by name, tables without transactions and the definitions of views, triggers and routines, in the session's schema and in schemas that were named. */
 function definitionsQuery(words: string[], known: string[]): string {

@@ -1,10 +1,16 @@
-/** The tables of the source's database that its user may see. */
+/** The tables of the source's database that its user may see, and what is known of the columns of a statement before it runs. */
 
-import type { Outcome, RunOptions, Schema, Statement } from '../../engine.ts';
+import { anyJson, type JsonType } from '@datahub/contract/json-types';
+import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import { createResponseWriter } from '../../result/response-writer.ts';
 import type { RowSink } from '../../row-sink.ts';
 import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 import { brokenError } from './errors.ts';
+import type { ColumnDefinition } from './protocol.ts';
+import type { TextRow } from './results.ts';
+import { literal, wordsOf } from './session.ts';
+import type { Prepared } from './statements.ts';
+import { isJson, typeName } from './values.ts';
 
 const text = `
   SELECT c.TABLE_SCHEMA, c.TABLE_NAME, t.TABLE_TYPE LIKE '%VIEW%', c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'YES'
@@ -52,3 +58,68 @@ export async function readSchema(connection: Runner): Promise<Schema> {
     }),
   );
 }
+
+type RunQuery = (query: string) => Promise<TextRow[]>;
+
+export async function describePrepared(
+  { columns, parameterCount }: Prepared,
+  text: string,
+  runQuery: RunQuery,
+): Promise<Signature> {
+  const notNull = await readNotNull(columns, text, runQuery);
+  return {
+    columns: columns.map((column, i) => {
+      const jsonType = jsonTypeOf(column);
+      // Zero dates are null in JSON, and a document can be the JSON null.
+      const nullable = notNull[i] !== true || dates.has(column.type) || jsonType === anyJson;
+      return { name: column.name, type: typeName(column), nullable, jsonType };
+    }),
+    // The protocol does not report types of parameters.
+    parameters: new Array(parameterCount).fill(undefined),
+  };
+}
+
+const notNullFlag = 0x1;
+const dates = new Set([0x07, 0x0a, 0x0c, 0x0e]);
+/** TINYINT, SMALLINT, INT, FLOAT, DOUBLE, MEDIUMINT, YEAR. */
+const numbers = new Set([0x01, 0x02, 0x03, 0x04, 0x05, 0x09, 0x0d]);
+/** BIGINT and both DECIMALs: long ones are strings. */
+const longNumbers = new Set([0x08, 0x00, 0xf6]);
+
+function jsonTypeOf(column: ColumnDefinition): JsonType {
+  if (isJson(column)) return anyJson;
+  const { type, length } = column;
+  if (numbers.has(type)) return 'number';
+  if (longNumbers.has(type)) return 'number|string';
+  return type === 0x10 && length === 1 ? 'boolean' : 'string';
+}
+
+/** Far more names than a hand-written statement has. */
+const wordsMax = 2_000;
+/** Others may read their rows from elsewhere, where NOT NULL is not enforced. */
+const engines = "'InnoDB', 'MyISAM', 'Aria', 'MEMORY'";
+
+/**
+ * For each column whether it is NOT NULL in a table. The server reports the table behind a view, whose text may join it in
+ * any way, so no column is if a word of the statement is the name of a view.
+ */
+async function readNotNull(
+  columns: readonly ColumnDefinition[],
+  text: string,
+  runQuery: RunQuery,
+): Promise<boolean[]> {
+  const flagged = columns.map(({ flags, table }) => (flags & notNullFlag) !== 0 && table !== '');
+  const words = wordsOf(text);
+  if (!flagged.includes(true) || words.size > wordsMax) return [];
+  const names = [...words].map(literal).join(',');
+  const found = await runQuery(`
+    SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE = 'VIEW' FROM information_schema.TABLES
+    WHERE (TABLE_SCHEMA = DATABASE() OR TABLE_SCHEMA IN (${names})) AND TABLE_NAME IN (${names})
+      AND (TABLE_TYPE = 'VIEW' OR ENGINE IN (${engines}))`);
+  if (found.some(([, , isView]) => isView === '1')) return [];
+  const tables = new Set(found.map(([schema, table]) => keyOf(schema, table)));
+  return columns.map(({ schema, table }, i) => flagged[i] === true && tables.has(keyOf(schema, table)));
+}
+
+const keyOf = (schema: string | null | undefined, table: string | null | undefined) =>
+  JSON.stringify([schema, table]).toLowerCase();

@@ -114,13 +114,19 @@ export const usesSession = (text: string) =>
 const nameCharactersMax = 64;
 const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;
 
-/** The words of a text that may be names, in lower case, without string literals and comments. */
+/**
+ * The words of a text that may be names, without string literals and comments. Each is there as it is written and in lower
+ * case, because a server stores and compares names in one way or the other.
+ */
 export function wordsOf(text: string): Set<string> {
   const bare = text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' '));
   const words = new Set<string>();
   for (const [word, quoted] of bare.matchAll(names)) {
     const name = quoted?.replaceAll('``', '`') ?? word;
-    if (name.length <= nameCharactersMax && !/^\d+$/.test(word)) words.add(name.toLowerCase());
+    if (name.length <= nameCharactersMax && !/^\d+$/.test(word)) words.add(name).add(name.toLowerCase());
   }
   return words;
 }
+
+/** A word as a string literal in a query of the hub's own. */
+export const literal = (word: string) => `_utf8mb4 X'${Buffer.from(word).toString('hex')}'`;

@@ -15,7 +15,7 @@ import {
 } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
-import { readSchema } from './schema.ts';
+import { describeText, readSchema } from './schema.ts';
 import {
   type BlockKind,
   directRead,
@@ -30,7 +30,6 @@ import {
 } from './session.ts';
 import { type Prepared, Statements } from './statements.ts';
 import { endings, type PooledBlocks } from './transaction-pooling.ts';
-import { typeName } from './values.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
 export interface Session {
@@ -259,13 +258,8 @@ export class PostgresConnection implements Connection {
     return this.#session.suggestPooling(signal).catch(() => undefined);
   }
 
-  async describe(statement: Statement): Promise<Signature> {
-    const { fields, parameterTypes } = await this.#statements.parse(statement.text);
-    const toName = (id: number) => typeName(id, this.#statements.serverTypes);
-    return {
-      columns: (fields ?? []).map((field) => ({ name: field.name, type: toName(field.typeId) })),
-      parameters: parameterTypes.map(toName),
-    };
+  describe(statement: Statement): Promise<Signature> {
+    return describeText(this.#statements, statement.text);
   }
 
   readState(): Promise<ServerState> {

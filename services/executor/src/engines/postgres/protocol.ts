@@ -140,6 +140,9 @@ export function readFields(body: Buffer): Map<string, string> {
 
 export interface FieldDescription {
   name: string;
+  /** The table that the column comes from and its number there; 0 for an expression. */
+  tableId: number;
+  attribute: number;
   typeId: number;
   /** -1 for none. */
   modifier: number;
@@ -152,7 +155,13 @@ export function readRowDescription(body: Buffer): FieldDescription[] {
     const end = body.indexOf(0, at);
     if (end < 0) throw new RangeError('The server sent a column without its end.');
     const name = body.toString('utf8', at, end);
-    fields.push({ name, typeId: body.readUInt32BE(end + 7), modifier: body.readInt32BE(end + 13) });
+    fields.push({
+      name,
+      tableId: body.readUInt32BE(end + 1),
+      attribute: body.readInt16BE(end + 5),
+      typeId: body.readUInt32BE(end + 7),
+      modifier: body.readInt32BE(end + 13),
+    });
     at = end + 19;
   }
   return fields;

@@ -107,7 +107,7 @@ export class ResultReader {
   }
 
   #row(source: Buffer, start: number, end: number): void {
-    const { sink, outcome, discarding, pause } = this.#options;
+    const { sink, outcome, discarding, pause, resume } = this.#options;
     if (outcome.rowCount >= this.#rowsMax) {
       outcome.truncated = true;
       return;
@@ -120,6 +120,9 @@ export class ResultReader {
       sink.row(source, this.#offsets);
     } catch (err) {
       this.failure = err;
+      // A failed answer never drains.
+      resume();
+      return;
     }
     if (sink.full) pause();
   }

@@ -1,7 +1,11 @@
-/** The tables that the source's user may see. */
+/** The tables that the source's user may see, and what is known of the columns of a statement before it runs. */
 
-import type { Schema } from '../../engine.ts';
+import { anyJson } from '@datahub/contract/json-types';
+import type { Schema, Signature } from '../../engine.ts';
 import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
+import type { FieldDescription } from './protocol.ts';
+import type { Statements } from './statements.ts';
+import { jsonTypeOf, typeName } from './values.ts';
 
 const text = `
   SELECT n.nspname, c.relname, c.relkind IN ('v', 'm'), a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull
@@ -25,4 +29,51 @@ export async function readSchema(connection: {
       column: { name: column ?? '', type: type ?? '', nullable: nullable === 't' },
     })),
   );
+}
+
+/** The statement is parsed and not run. */
+export async function describeText(statements: Statements, text: string): Promise<Signature> {
+  const { serverTypes } = statements;
+  const { fields = [], parameterTypes } = await statements.parse(text);
+  const notNull = await readNotNull(statements, fields);
+  return {
+    columns: fields.map(({ name, typeId, modifier }, i) => {
+      const jsonType = jsonTypeOf(typeId, { serverTypes, modifier });
+      // A document can be the JSON null.
+      const nullable = notNull[i] !== true || jsonType === anyJson;
+      return { name, type: typeName(typeId, serverTypes), nullable, jsonType };
+    }),
+    parameters: parameterTypes.map((id) => typeName(id, serverTypes)),
+  };
+}
+
+/** Tables with smaller numbers are the system's own, whose NOT NULL was wrong in some versions. */
+const firstUserId = 16_384;
+
+/**
+ * For each field whether it comes from a column that is NOT NULL in its table and in all tables below it. A foreign table
+ * does not enforce NOT NULL, a table with children of its own reads their rows, and the value of a virtual column is
+ * computed when it is read. The constraint of PostgreSQL 18 can be not validated.
+ */
+async function readNotNull(statements: Statements, fields: readonly FieldDescription[]): Promise<boolean[]> {
+  const keys = fields.map(({ tableId, attribute }) => `${tableId}.${attribute}`);
+  const tableIds = new Set(fields.map(({ tableId }) => tableId).filter((id) => id >= firstUserId));
+  if (tableIds.size === 0) return [];
+  const found = await statements.rows(`
+    WITH RECURSIVE below(root, id) AS (
+      SELECT oid, oid FROM pg_catalog.pg_class WHERE oid IN (${[...tableIds].join(',')})
+      UNION SELECT root, inhrelid FROM below JOIN pg_catalog.pg_inherits ON inhparent = id
+    )
+    SELECT a.attrelid, a.attnum FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+    WHERE a.attrelid IN (${[...tableIds].join(',')}) AND a.attnum > 0 AND a.attnotnull
+      AND coalesce(pg_catalog.to_jsonb(a)->>'attgenerated', '') <> 'v'
+      AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT EXISTS (
+        SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid))
+      AND NOT EXISTS (
+        SELECT FROM below JOIN pg_catalog.pg_class b ON b.oid = id
+        WHERE root = c.oid AND (b.relkind NOT IN ('r', 'p') OR EXISTS (
+          SELECT FROM pg_catalog.pg_constraint
+          WHERE conrelid = b.oid AND contype = 'n' AND NOT convalidated)))`);
+  const notNull = new Set(found.map(([tableId, attribute]) => `${tableId}.${attribute}`));
+  return keys.map((key) => notNull.has(key));
 }

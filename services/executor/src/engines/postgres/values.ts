@@ -1,6 +1,7 @@
 /** Converts PostgreSQL's text format of each type to JSON bytes. */
 
 import { isUtf8 } from 'node:buffer';
+import { anyJson, type JsonType } from '@datahub/contract/json-types';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ByteWriter } from '../../result/byte-writer.ts';
 import {
@@ -164,6 +165,25 @@ export function checked(encode: FieldEncoder): FieldEncoder {
 
 const notUtf8 =
   "A text of the answer is not UTF-8, and the database’s encoding SQL_ASCII does not tell what it is. Say so in the statement, as in convert_from(convert(convert_to(name, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII').";
+
+const jsonTypeOfEncoder = new Map<FieldEncoder, JsonType>([
+  [writeTruth, 'boolean'],
+  [writeBit, 'boolean'],
+  [writeRaw, 'number'],
+  [writeFloat, 'number|string'],
+  [writeDecimal, 'number|string'],
+  [writeJson, anyJson],
+]);
+
+/** `int2vector` and `oidvector`: the system calls them arrays and writes them as text. */
+const vectors = new Set([22, 30]);
+
+export function jsonTypeOf(typeId: number, options: Omit<TypeOptions, 'numbers'>): JsonType {
+  const { baseId, elementId } = options.serverTypes.get(typeId) ?? {};
+  if (types[typeId] === undefined && baseId !== undefined) return jsonTypeOf(baseId, options);
+  if (elementOf.has(typeId) || (elementId !== undefined && !vectors.has(typeId))) return 'array';
+  return jsonTypeOfEncoder.get(encoderOf(typeId, { ...options, numbers: 'auto' })) ?? 'string';
+}
 
 /** True for JSON types: their strings keep their quotes. */
 export function isJson(typeId: number): boolean {

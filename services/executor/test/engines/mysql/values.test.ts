@@ -9,7 +9,17 @@ function write(type: number, value: number): string {
   const source = Buffer.alloc(8);
   if (type === float) source.writeFloatLE(value);
   else source.writeDoubleLE(value);
-  const column = { name: 'v', type, charset: 63, length: 0, flags: 0, decimals: 31, extended: '' };
+  const column = {
+    name: 'v',
+    schema: '',
+    table: '',
+    type,
+    charset: 63,
+    length: 0,
+    flags: 0,
+    decimals: 31,
+    extended: '',
+  };
   const out = new ByteWriter();
   encoderOf(column, 'auto')(out, source, 0, type === float ? 4 : 8);
   return out.buffer.toString('latin1', 0, out.position);
@@ -34,7 +44,17 @@ test('a float has the digits that read back, and no more', () => {
 test('a type is named as in its table, whatever its flags are', () => {
   const unsigned = 0x20;
   const nameOf = (type: number) =>
-    typeName({ name: 'v', type, charset: 63, length: 0, flags: unsigned, decimals: 0, extended: '' });
+    typeName({
+      name: 'v',
+      schema: '',
+      table: '',
+      type,
+      charset: 63,
+      length: 0,
+      flags: unsigned,
+      decimals: 0,
+      extended: '',
+    });
   expect([3, 8, 246].map(nameOf)).toEqual(['int unsigned', 'bigint unsigned', 'decimal unsigned']);
   expect([7, 13, 16].map(nameOf)).toEqual(['timestamp', 'year', 'bit']);
 });

@@ -7,7 +7,7 @@ import { addVary } from '../../answers/compression.ts';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import type { Handler } from '../../http/request-context.ts';
 import type { Upstreams } from '../../upstreams.ts';
-import { createSignatures, type Signatures } from '../query-signatures.ts';
+import { createSignatures, type Signatures } from '../queries/signatures.ts';
 import { isKnown, withETag } from './etag.ts';
 import { toNames } from './names.ts';
 import { problem } from './problem-schema.ts';

@@ -5,7 +5,7 @@ import { parseExact } from '@datahub/contract/exact-json';
 import { queryLimits } from '@datahub/contract/limits';
 import type { CachePolicy, Query, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
-import { expectedVersions } from '../http/if-match.ts';
+import { expectedVersions } from '../../http/if-match.ts';
 import {
   answer,
   count,
@@ -18,20 +18,20 @@ import {
   orNull,
   readOnly,
   text,
-} from '../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../http/pagination.ts';
-import { readFlag, requireText } from '../http/query-params.ts';
-import { type Handler, setVersion } from '../http/request-context.ts';
-import type { FieldPointers } from '../http/request-error.ts';
-import type { Upstreams } from '../upstreams.ts';
-import { createSignatures, type SignatureJson, signature } from './query-signatures.ts';
+} from '../../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { readFlag, requireText } from '../../http/query-params.ts';
+import { type Handler, setVersion } from '../../http/request-context.ts';
+import type { FieldPointers } from '../../http/request-error.ts';
+import type { Upstreams } from '../../upstreams.ts';
+import { createSignatures, type SignatureJson, signature, signatureOrNull } from './signatures.ts';
 
 const paging = { limitMax: 10_000 };
 const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
-const queryText = { type: 'string', minLength: textLength.min, maxLength: textLength.max } as const;
-const command = { type: 'string', maxLength: commandLength.max } as const;
+export const queryText = { type: 'string', minLength: textLength.min, maxLength: textLength.max } as const;
+export const command = { type: 'string', maxLength: commandLength.max } as const;
 
-const context = {
+export const context = {
   type: ['array', 'null'],
   maxItems: variables.max,
   items: object(
@@ -49,6 +49,15 @@ const context = {
 
 const seconds = { type: 'integer', minimum: cacheSeconds.min, maximum: cacheSeconds.max } as const;
 const cache = orNull(object({ maxAgeS: seconds, staleS: seconds }, ['maxAgeS']));
+export const notNull = {
+  type: ['array', 'null'],
+  maxItems: queryLimits.notNull.max,
+  items: {
+    type: 'string',
+    minLength: queryLimits.columnNameLength.min,
+    maxLength: queryLimits.columnNameLength.max,
+  },
+} as const;
 
 export const createQueryBody = object(
   {
@@ -60,6 +69,7 @@ export const createQueryBody = object(
     parentNodeId: id,
     context,
     cache,
+    notNull,
     ...readOnly('queryId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
   },
   ['hubId', 'label', 'sourceId', 'query'],
@@ -71,6 +81,7 @@ export const updateQueryBody = object({
     command,
     context,
     cache,
+    notNull,
     query: object({ query: queryText, ...readOnly('queryId') }),
     source: object({ sourceId: id, ...readOnly('engine') }),
   }),
@@ -94,15 +105,18 @@ const configWith = <const S>(context: S) =>
     {
       command: text,
       context,
+      notNull: list(text),
       query: answer({ queryId: text, query: text }),
       source: answer({ sourceId: text, engine }),
       cache: answer({ maxAgeS: count, staleS: count }, ['staleS']),
     },
-    ['cache'],
+    ['notNull', 'cache'],
   );
 const config = configWith(list(queryVariable));
-export const createdQuery = answer({ meta, config: configWith({ type: 'null' }) });
-export const query = answer({ meta, config, signature }, ['signature']);
+export const createdQuery = answer({ meta, config: configWith({ type: 'null' }), signature }, ['signature']);
+/** Of an update. */
+export const savedQuery = answer({ signature }, ['signature']);
+export const query = answer({ meta, config, signature: signatureOrNull }, ['signature']);
 const listedQuery = answer({ meta, config });
 export const queries = list(listedQuery);
 
@@ -113,6 +127,7 @@ export const updateQueryPointers = (): FieldPointers => ({
   command: '/config/command',
   context: '/config/context',
   cache: '/config/cache',
+  notNull: '/config/notNull',
   query: '/config/query/query',
   sourceId: '/config/source/sourceId',
 });
@@ -122,12 +137,12 @@ type UpdateBody = FromSchema<typeof updateQueryBody>;
 type QueryJson = FromSchema<typeof query>;
 
 /** The body, with every digit of the numbers in it. */
-function exactBody<T>(request: FastifyRequest): T {
+export function exactBody<T>(request: FastifyRequest): T {
   const exactText = request.parsed?.exactText;
   return (exactText === undefined ? request.body : parseExact(exactText)) as T;
 }
 
-function toVariables(context: CreateBody['context']): { variables: Variable[] } | undefined {
+export function toVariables(context: CreateBody['context']): { variables: Variable[] } | undefined {
   if (context === undefined || context === null) return undefined;
   const variables = context.map(({ value, enum: allowed, ...rest }) => ({
     ...rest,
@@ -137,22 +152,38 @@ function toVariables(context: CreateBody['context']): { variables: Variable[] } 
   return { variables };
 }
 
+function toCreation(request: FastifyRequest) {
+  const { hubId, label, sourceId, query, command, parentNodeId, ...rest } = request.body as CreateBody;
+  const context = toVariables(exactBody<CreateBody>(request).context);
+  const [notNull, cache] = [rest.notNull ?? [], rest.cache ?? undefined];
+  return { hubId, label, sourceId, query, command, parentNodeId, context, notNull, cache };
+}
+
+function toChange(request: FastifyRequest) {
+  const { meta, config } = request.body as UpdateBody;
+  return {
+    label: meta?.label,
+    parentNodeId: meta?.parentNodeId,
+    command: config?.command,
+    context: toVariables(exactBody<UpdateBody>(request).config?.context),
+    notNull: config?.notNull === undefined ? undefined : { names: config.notNull ?? [] },
+    query: config?.query?.query,
+    sourceId: config?.source?.sourceId,
+    cache: config?.cache === undefined ? undefined : { policy: config.cache ?? undefined },
+  };
+}
+
 const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
 
 export function createQueryHandlers({ catalog, executor }: Upstreams) {
   const signatures = createSignatures(executor);
   return {
     create: async (request, reply) => {
-      const { query: text, cache, ...body } = request.body as CreateBody;
-      const { hubId, label, sourceId, command, parentNodeId } = body;
-      const context = toVariables(exactBody<CreateBody>(request).context);
-      const { query } = await catalog.createQuery(
-        { hubId, label, sourceId, query: text, command, parentNodeId, context, cache: cache ?? undefined },
-        request.context,
-      );
+      const isAsked = readFlag(request, 'signature');
+      const { query } = await catalog.createQuery(toCreation(request), request.context);
       setVersion(reply, query?.version);
-      signatures.saved(query, request.context);
-      return query === undefined ? {} : toCreatedQueryJson(query);
+      const saved = await signatures.saved(query, request.context, isAsked);
+      return query === undefined ? {} : { ...toCreatedQueryJson(query), ...saved };
     },
 
     list: async (request, reply) => {
@@ -177,25 +208,11 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
     },
 
     update: async (request, reply) => {
-      const { meta, config } = request.body as UpdateBody;
-      const context = toVariables(exactBody<UpdateBody>(request).config?.context);
-      const { query } = await catalog.updateQuery(
-        {
-          queryId: queryIdOf(request),
-          label: meta?.label,
-          parentNodeId: meta?.parentNodeId,
-          command: config?.command,
-          context,
-          query: config?.query?.query,
-          sourceId: config?.source?.sourceId,
-          cache: config?.cache === undefined ? undefined : { policy: config.cache ?? undefined },
-          ...expectedVersions(request),
-        },
-        request.context,
-      );
+      const isAsked = readFlag(request, 'signature');
+      const change = { queryId: queryIdOf(request), ...toChange(request), ...expectedVersions(request) };
+      const { query } = await catalog.updateQuery(change, request.context);
       setVersion(reply, query?.version);
-      signatures.saved(query, request.context);
-      return {};
+      return signatures.saved(query, request.context, isAsked);
     },
 
     remove: async (request) => {
@@ -226,6 +243,7 @@ function toDefinitionJson<C>(query: Query, context: C) {
     config: {
       command: query.command,
       context,
+      ...(query.notNull.length === 0 ? {} : { notNull: query.notNull }),
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
       ...(query.cache === undefined ? {} : { cache: toCacheJson(query.cache) }),

@@ -1,0 +1,139 @@
+/**
+ * What the text of a statement says about NULLs in its columns. Each rule errs on one side only: a column may be called
+ * nullable that never holds NULL, but not the other way round.
+ */
+
+import type { ColumnFacts, Dialect } from '../types.ts';
+import type { Token } from './lexer.ts';
+import { syntaxOf } from './syntax.ts';
+
+export const noFacts: ColumnFacts = { keepsNotNull: false, neverNull: [] };
+
+/** They make NULLs of columns that are NOT NULL in their table. RETURNING can show the row before an insert. */
+const outerWords = new Set(['LEFT', 'RIGHT', 'FULL', 'RETURNING']);
+/** Rows of groups have NULL for what they are not grouped by, even for a literal. */
+const groupingWords = new Set(['GROUPING', 'ROLLUP', 'CUBE']);
+const combiningWords = new Set(['UNION', 'INTERSECT', 'EXCEPT', 'MINUS']);
+const queryWords = new Set(['SELECT', 'TABLE']);
+
+export function columnFacts(
+  text: string,
+  tokens: readonly Token[],
+  { dialect, verb }: { dialect: Dialect; verb: string },
+): ColumnFacts {
+  if (!queryWords.has(verb)) return noFacts;
+  const isMysql = syntaxOf[dialect] === 'mysql';
+  const has = (words: ReadonlySet<string>) =>
+    tokens.some(({ kind, text: word }) => kind === 'word' && words.has(word));
+  const isGrouped = has(groupingWords);
+  const isCombined = has(combiningWords);
+  // With the hub's sql_mode, columns beside an aggregate of no rows are NULL.
+  const mayAggregate = isMysql && (has(new Set(['HAVING'])) || tokens.some((_, i) => isOtherCall(tokens, i)));
+  const neverNull = isGrouped || isCombined ? [] : selectItems(tokens).map(isNeverNull(text, mayAggregate));
+  // A result of PostgreSQL's UNION names no table as its origin.
+  const keepsNotNull = !isGrouped && !has(outerWords) && !mayAggregate && !(isMysql && isCombined);
+  return { keepsNotNull, neverNull };
+}
+
+const listEnds = new Set([
+  ...['FROM', 'WHERE', 'GROUP', 'HAVING', 'ORDER', 'LIMIT', 'OFFSET', 'FETCH', 'FOR', 'WINDOW'],
+  ...['INTO', 'LOCK', 'PROCEDURE'],
+]);
+
+/** The expressions of the outermost SELECT; none if they and the columns need not be as many. */
+function selectItems(tokens: readonly Token[]): Token[][] {
+  let depth = 0;
+  let at = tokens.findIndex((token) => {
+    depth += nesting(token);
+    return depth === 0 && token.kind === 'word' && token.text === 'SELECT';
+  });
+  if (at < 0) return [];
+  const quantifier = tokens[at + 1]?.text;
+  if (quantifier === 'DISTINCT' && tokens[at + 2]?.text === 'ON') return [];
+  at += quantifier === 'DISTINCT' || quantifier === 'ALL' ? 2 : 1;
+  const items: Token[][] = [[]];
+  depth = 0;
+  for (const token of tokens.slice(at)) {
+    depth += nesting(token);
+    if (depth === 0 && token.kind === 'word' && listEnds.has(token.text)) break;
+    if (depth === 0 && token.text === ',' && token.kind === 'symbol') items.push([]);
+    else items.at(-1)?.push(token);
+  }
+  // `*` stands for any number of columns.
+  return items.some((item) => item.at(-1)?.text === '*') ? [] : items;
+}
+
+function nesting({ kind, text }: Token): number {
+  if (kind !== 'symbol') return 0;
+  return text === '(' || text === '[' ? 1 : text === ')' || text === ']' ? -1 : 0;
+}
+
+const isNeverNull = (text: string, mayAggregate: boolean) => (item: Token[]) => {
+  const expression = withoutAlias(item);
+  const words = expression.map((token) => token.text).join(' ');
+  if (words === 'COUNT ( * )') return true;
+  return !mayAggregate && (isLiteral(text, expression) || isExists(expression));
+};
+
+function withoutAlias(item: Token[]): Token[] {
+  if (item.at(-2)?.kind === 'word' && item.at(-2)?.text === 'AS') return item.slice(0, -2);
+  const last = item.at(-1);
+  return item.length > 1 && (last?.kind === 'word' || last?.kind === 'quoted') ? item.slice(0, -1) : item;
+}
+
+function isLiteral(text: string, expression: Token[]): boolean {
+  const [first, second] = expression;
+  if (first === undefined || expression.length > 2) return false;
+  if (second !== undefined) return first.text === '-' && second.kind === 'number';
+  if (first.kind === 'word') return first.text === 'TRUE' || first.text === 'FALSE';
+  // A name has the other quotes of its dialect.
+  return first.kind === 'number' || (first.kind === 'quoted' && /^[eE]?'/.test(text.slice(first.start)));
+}
+
+function isExists([exists, ...rest]: Token[]): boolean {
+  if (exists?.kind !== 'word' || exists.text !== 'EXISTS') return false;
+  let depth = 0;
+  const closes = rest.findIndex((token) => {
+    depth += nesting(token);
+    return depth === 0;
+  });
+  return closes > 0 && closes === rest.length - 1;
+}
+
+/** Words before a parenthesis that call nothing. */
+const callless = new Set([
+  ...['ALL', 'AND', 'ANY', 'AS', 'BETWEEN', 'BY', 'CASE', 'DISTINCT', 'DIV', 'ELSE', 'EXISTS', 'FROM', 'IN'],
+  ...['IS', 'JOIN', 'LATERAL', 'LIKE', 'LIMIT', 'NOT', 'OFFSET', 'ON', 'OR', 'OVER', 'SELECT', 'SOME'],
+  ...['THEN', 'USING', 'VALUES', 'WHEN', 'WHERE', 'XOR', 'STRAIGHT_JOIN', 'INDEX', 'KEY', 'PARTITION'],
+  ...['CHAR', 'DATETIME', 'DECIMAL', 'TIME', 'VARCHAR'],
+]);
+/** The usual functions that are no aggregates. Any other may be one, because users can define aggregates. */
+const scalars = new Set([
+  ...[
+    'ABS',
+    'CAST',
+    'CEIL',
+    'CEILING',
+    'CHAR_LENGTH',
+    'COALESCE',
+    'CONCAT',
+    'CONCAT_WS',
+    'CONVERT',
+    'CURDATE',
+  ],
+  ...['DATE', 'DATEDIFF', 'DATE_ADD', 'DATE_FORMAT', 'DATE_SUB', 'DAY', 'DENSE_RANK', 'EXTRACT', 'FIELD'],
+  ...['FIND_IN_SET', 'FLOOR', 'GREATEST', 'HEX', 'HOUR', 'IF', 'IFNULL', 'INSTR', 'JSON_CONTAINS'],
+  ...['JSON_EXTRACT', 'JSON_UNQUOTE', 'JSON_VALUE', 'LAST_DAY', 'LCASE', 'LEAST', 'LENGTH', 'LOCATE'],
+  ...['LOWER', 'LPAD', 'LTRIM', 'MD5', 'MINUTE', 'MOD', 'MONTH', 'NOW', 'NULLIF', 'POW', 'POWER', 'QUARTER'],
+  ...['RANK', 'REPEAT', 'REPLACE', 'REVERSE', 'ROUND', 'ROW_NUMBER', 'RPAD', 'RTRIM', 'SECOND', 'SHA1'],
+  ...['SHA2', 'SIGN', 'SQRT', 'STR_TO_DATE', 'SUBSTR', 'SUBSTRING', 'TIMESTAMPDIFF', 'TRIM', 'TRUNCATE'],
+  ...['UCASE', 'UNIX_TIMESTAMP', 'UPPER', 'UTC_TIMESTAMP', 'WEEK', 'YEAR'],
+]);
+
+function isOtherCall(tokens: readonly Token[], at: number): boolean {
+  const { kind, text } = tokens[at] as Token;
+  if (tokens[at + 1]?.text !== '(') return false;
+  if (kind === 'quoted') return true;
+  const isQualified = tokens[at - 1]?.text === '.';
+  return kind === 'word' && (isQualified || !(callless.has(text) || scalars.has(text)));
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { compileStatement, type Dialect } from '../src/compile.ts';
+
+const compileWith = (text: string, variables: { key: string; type?: string; valueJson?: string }[] = []) =>
+  compileStatement(text, { dialect: 'postgres', command: 'SELECT', variables });
+
+describe('a text', () => {
+  it('for describing holds a list where its type, its default or its place says so', () => {
+    const texts = (text: string, ...variables: NonNullable<Parameters<typeof compileWith>[1]>) =>
+      compileWith(text, variables)
+        .describable()
+        .map((form) => form.text);
+    const text = 'SELECT x IN (:c)';
+    expect(texts(text, { key: 'c', type: 'bigint[]' })).toEqual(['SELECT x = ANY ($1::bigint[])']);
+    expect(texts(text, { key: 'c', type: 'bigint' })).toEqual(['SELECT x IN ($1::bigint)']);
+    expect(texts(text, { key: 'c', valueJson: '7' })).toEqual(['SELECT x IN ($1)', 'SELECT x = ANY ($1)']);
+    expect(texts(text, { key: 'c', valueJson: '[7]' })).toEqual(['SELECT x = ANY ($1)', 'SELECT x IN ($1)']);
+    expect(texts('SELECT x IN (:c), :c + 1, y IN (:d)')).toEqual([
+      'SELECT x = ANY ($1), $1 + 1, y = ANY ($2)',
+      'SELECT x IN ($1), $1 + 1, y = ANY ($2)',
+      'SELECT x IN ($1), $1 + 1, y IN ($2)',
+    ]);
+  });
+
+  it('of a variable that is declared as a list is NULL and still a list', () => {
+    const compiled = compileWith('SELECT x NOT IN (:c)', [{ key: 'c', type: 'bigint[]' }]);
+    expect(compiled.bind({ pinnedJson: '', contextJson: '{"c": null}' })).toMatchObject({
+      text: 'SELECT x <> ALL ($1::bigint[])',
+      params: [null],
+    });
+  });
+});
+
+describe('what a text says about NULLs', () => {
+  const facts = (text: string, dialect: Dialect = 'postgres') =>
+    compileStatement(text, { dialect, command: 'SELECT', variables: [] }).columnFacts();
+
+  it.each([
+    ['SELECT a FROM t', true, true],
+    ['SELECT a FROM t JOIN u USING (id) WHERE b IN (1, 2)', true, true],
+    ['WITH t AS (SELECT 1) SELECT a FROM t', true, true],
+    ['SELECT "left" FROM t', true, false],
+    ['SELECT a FROM t LEFT JOIN u USING (id)', false, false],
+    ['SELECT a FROM u right join t USING (id)', false, false],
+    ['SELECT a FROM t FULL JOIN u USING (id)', false, false],
+    ['SELECT a FROM t GROUP BY ROLLUP (a)', false, false],
+    ['SELECT a FROM t GROUP BY a WITH CUBE', false, false],
+    ['SELECT a, GROUPING(a) FROM t GROUP BY GROUPING SETS (a, ())', false, false],
+    // A result of UNION has no origin on PostgreSQL.
+    ['SELECT a FROM t UNION SELECT b FROM u', true, false],
+    ['SELECT a FROM t EXCEPT SELECT b FROM u', true, false],
+    // Columns beside an aggregate are NULL when it has no rows.
+    ['SELECT a, count(*) FROM t', true, false],
+    ['SELECT a, shop.median_of(b) FROM t', true, false],
+    ['SELECT a, upper(b), coalesce(c, 1) FROM t', true, true],
+    ['SELECT a FROM t HAVING a > 1', true, false],
+    ['SHOW a', false, false],
+  ])('%s keeps NOT NULL: %s, on MySQL %s', (text, onPostgres, onMysql) => {
+    const command = text.startsWith('SHOW') ? 'SHOW' : 'SELECT';
+    const keeps = (dialect: Dialect) =>
+      compileStatement(text, { dialect, command, variables: [] }).columnFacts().keepsNotNull;
+    expect(keeps('postgres')).toBe(onPostgres);
+    if (!text.includes('"')) expect(keeps('mysql')).toBe(onMysql);
+  });
+
+  it('is also in the expressions of the outermost SELECT', () => {
+    const text = `SELECT count(*), COUNT( * ) AS n, exists (SELECT 1) found, 1, -1.5 x, 'a' AS b, true,
+      a, "a" b, count(a), 1 + a, count(*) + a, exists (SELECT 1) IS NULL, NULL, 'a'::int, date '2026-01-01'
+      FROM t WHERE a IN (SELECT 1, 2)`;
+    expect(facts(text).neverNull).toEqual([
+      ...[true, true, true, true, true, true, true],
+      ...[false, false, false, false, false, false, false, false, false],
+    ]);
+    expect(facts('SELECT DISTINCT 1, a FROM t').neverNull).toEqual([true, false]);
+    expect(facts('WITH x AS (SELECT a) SELECT 1 FROM x').neverNull).toEqual([true]);
+    expect(facts("SELECT `a`, 1, 'x' FROM t", 'mysql').neverNull).toEqual([false, true, true]);
+    expect(facts("SELECT count(*), 1, 'x' FROM t", 'mysql').neverNull).toEqual([true, false, false]);
+  });
+
+  it.each([
+    'SELECT 1 UNION SELECT NULL',
+    'SELECT 1 FROM t GROUP BY ROLLUP (1)',
+    'SELECT *, 1 FROM t',
+    'SELECT t.*, 1 FROM t',
+    'SELECT DISTINCT ON (a) 1 FROM t',
+    '(SELECT 1)',
+  ])('is unknown of the expressions of %s', (text) => {
+    expect(facts(text).neverNull).toEqual([]);
+  });
+});

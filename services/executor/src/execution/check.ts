@@ -1,0 +1,62 @@
+/** Checks a query that is not stored: what its source says of it, and how its contract differs from a stored query's. */
+
+import type { CheckQueryResponse, DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
+import type { QueryDefinition } from '../definitions/definition.ts';
+import { contractChanges } from './contract-changes.ts';
+
+type Describe = (query: QueryDefinition) => Promise<DescribeQueryResponse>;
+
+/** Faults of the statement itself. */
+const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISMATCH']);
+
+/** Throws if a source cannot be asked. */
+export async function checkQuery(
+  draft: QueryDefinition,
+  stored: QueryDefinition | undefined,
+  describe: Describe,
+): Promise<CheckQueryResponse> {
+  const [found, compared] = await Promise.all([
+    attempt(draft, describe),
+    stored === undefined ? undefined : attempt(stored, describe),
+  ]);
+  const changes =
+    stored === undefined || compared?.signature === undefined || found.signature === undefined
+      ? undefined
+      : contractChanges(
+          { variables: stored.variables, signature: compared.signature },
+          { variables: draft.variables, signature: found.signature },
+        );
+  return {
+    signature: found.signature,
+    problems: found.fault === undefined ? [] : [toProblem(found.fault)],
+    changes: changes && { changes },
+  };
+}
+
+interface Attempt {
+  signature?: DescribeQueryResponse;
+  /** Why the source rejects the statement. */
+  fault?: HubError;
+}
+
+async function attempt(query: QueryDefinition, describe: Describe): Promise<Attempt> {
+  try {
+    return { signature: await describe(query) };
+  } catch (err) {
+    if (!(err instanceof HubError)) throw err;
+    if (statementFaults.has(err.code) && err.retryable !== true) return { fault: err };
+    // MongoDB describes only commands that name their fields.
+    if (err.code === 'OPTION_REFUSED') return {};
+    throw err;
+  }
+}
+
+const toProblem = ({ code, message: detail, sql }: HubError) => ({
+  severity: 'error',
+  code,
+  detail,
+  state: sql?.state,
+  line: sql?.line,
+  column: sql?.column,
+});

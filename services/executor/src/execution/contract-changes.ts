@@ -1,0 +1,122 @@
+/**
+ * How the contract of a query changes: its columns, and the variables that it takes. A change is breaking if a caller of
+ * the old query can fail with the new one: rows lose what they promised, or values are refused.
+ */
+
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import type {
+  Column,
+  ContractChange,
+  DescribedVariable,
+  DescribeQueryResponse,
+} from '@datahub/proto/executor/v1/executor';
+
+export interface Contract {
+  variables: readonly Variable[];
+  signature: DescribeQueryResponse;
+}
+
+type Change = Omit<ContractChange, 'kind' | 'name'>;
+
+export function contractChanges(from: Contract, to: Contract): ContractChange[] {
+  const needed = { from: neededIn(from), to: neededIn(to) };
+  return [
+    ...compareAll('column', [from.signature.columns, to.signature.columns], {
+      keyOf: ({ name }) => name,
+      isAddedBreaking: () => false,
+      isRemovedBreaking: true,
+      compare: compareColumns,
+    }),
+    ...compareAll('variable', [from.signature.variables, to.signature.variables], {
+      keyOf: ({ key }) => key,
+      isAddedBreaking: ({ key }) => needed.to(key),
+      // Names that a query does not know are accepted.
+      isRemovedBreaking: false,
+      compare: (old, next) => [
+        ...compareVariables(old, next, { old: typeIn(from, old.key), next: typeIn(to, old.key) }),
+        ...changed('required', [needed.from(old.key), needed.to(old.key)], (_, isNeeded) => isNeeded),
+      ],
+    }),
+  ];
+}
+
+/** Whether a call must give a value. */
+const neededIn = ({ variables }: Contract) => {
+  const optional = new Set(
+    variables.filter((one) => one.valueJson !== undefined || one.required === false).map(({ key }) => key),
+  );
+  return (key: string) => !optional.has(key);
+};
+
+const typeIn = ({ variables }: Contract, key: string) => variables.find((one) => one.key === key)?.type;
+
+interface Comparing<T> {
+  keyOf(one: T): string;
+  isAddedBreaking(one: T): boolean;
+  isRemovedBreaking: boolean;
+  compare(from: T, to: T): Change[];
+}
+
+function compareAll<T>(kind: string, [from, to]: [T[], T[]], comparing: Comparing<T>): ContractChange[] {
+  const { keyOf, isAddedBreaking, isRemovedBreaking, compare } = comparing;
+  const old = new Map(from.map((one) => [keyOf(one), one]));
+  const next = new Map(to.map((one) => [keyOf(one), one]));
+  const ofOld = from.flatMap((one): ContractChange[] => {
+    const name = keyOf(one);
+    const now = next.get(name);
+    if (now === undefined) return [{ kind, name, change: 'removed', breaking: isRemovedBreaking }];
+    return compare(one, now).map((change) => ({ kind, name, ...change }));
+  });
+  const added = to.filter((one) => !old.has(keyOf(one)));
+  return [
+    ...ofOld,
+    ...added.map((one) => ({ kind, name: keyOf(one), change: 'added', breaking: isAddedBreaking(one) })),
+  ];
+}
+
+function changed<V extends string | boolean | undefined>(
+  member: string,
+  [from, to]: [V, V],
+  isBreaking: (from: V, to: V) => boolean,
+): Change[] {
+  if (from === to) return [];
+  const sides = {
+    ...(from === undefined ? {} : { from: String(from) }),
+    ...(to === undefined ? {} : { to: String(to) }),
+  };
+  return [{ change: 'changed', breaking: isBreaking(from, to), member, ...sides }];
+}
+
+const compareColumns = (from: Column, to: Column): Change[] => [
+  ...changed('type', [from.type, to.type], () => false),
+  ...changed('jsonType', [from.jsonType, to.jsonType], (old = '', next = '') => !isWithin(next, old)),
+  ...changed('nullable', [from.nullable, to.nullable], (_, isNullable) => isNullable === true),
+];
+
+const isWithin = (type: string, others: string) =>
+  type.split('|').every((one) => others.split('|').includes(one));
+
+/** Declared types that also take all values of another one. */
+const wider: Record<string, readonly string[]> = {
+  integer: ['bigint', 'number', 'decimal'],
+  bigint: ['decimal'],
+  number: ['decimal'],
+  date: ['timestamp'],
+};
+
+function compareVariables(
+  from: DescribedVariable,
+  to: DescribedVariable,
+  declared: { old: string | undefined; next: string | undefined },
+): Change[] {
+  // The database may take many values for a type that it inferred.
+  const isNarrower = () =>
+    declared.next !== undefined &&
+    declared.next !== declared.old &&
+    wider[declared.old ?? '']?.includes(declared.next) !== true;
+  return [
+    ...changed('type', [from.type, to.type], isNarrower),
+    ...changed('list', [from.list, to.list], () => true),
+    ...changed('nullable', [from.nullable, to.nullable], (_, isNullable) => !isNullable),
+  ];
+}

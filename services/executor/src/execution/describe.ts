@@ -1,0 +1,64 @@
+/** Describes a query at its source: its columns, and the variables that it takes. */
+
+import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import type { HubError } from '@datahub/service-kit/call/error';
+import type { ColumnFacts } from '@datahub/statement/compile';
+import type { QueryDefinition } from '../definitions/definition.ts';
+import type { DescribedColumn, Signature } from '../engine.ts';
+import { uniqueNames } from '../result/column-names.ts';
+import { toFailure } from './execution-error.ts';
+import type { DescribableForm, PreparedQuery } from './prepare.ts';
+
+interface Describing {
+  describe(form: DescribableForm): Promise<Signature>;
+  /** The time of day. */
+  nowMs: () => number;
+}
+
+/** Throws what the source says of the most likely form, if it accepts none. */
+export async function describeQuery(
+  prepared: PreparedQuery,
+  { version, notNull }: Pick<QueryDefinition, 'version' | 'notNull'>,
+  { describe, nowMs }: Describing,
+): Promise<DescribeQueryResponse> {
+  let refused: HubError | undefined;
+  for (const form of prepared.describable()) {
+    try {
+      const signature = await describe(form);
+      return {
+        columns: toColumns(signature.columns, prepared.columnFacts(), notNull),
+        variables: prepared.variables(signature, form),
+        checkedAt: new Date(nowMs()).toISOString(),
+        version,
+      };
+    } catch (err) {
+      const failure = toFailure(err, 'prepare', {
+        mapLocation: (fault) => prepared.mapLocation(fault, form),
+        redactMessage: prepared.nameVariables,
+      });
+      if (failure.code !== 'SQL_REJECTED') throw failure;
+      refused ??= failure;
+    }
+  }
+  throw refused;
+}
+
+/** Answers number duplicate column names, so the signature does too. */
+function toColumns(
+  columns: readonly DescribedColumn[],
+  { keepsNotNull, neverNull }: ColumnFacts,
+  asserted: readonly string[],
+) {
+  const names = uniqueNames(columns.map(({ name }) => name));
+  const isAligned = neverNull.length === columns.length;
+  return columns.map((column, i) => ({
+    name: names[i] as string,
+    type: column.type,
+    nullable: !(
+      (keepsNotNull && !column.nullable) ||
+      (isAligned && neverNull[i] === true) ||
+      asserted.includes(names[i] as string)
+    ),
+    jsonType: column.jsonType,
+  }));
+}

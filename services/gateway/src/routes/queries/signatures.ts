@@ -1,0 +1,141 @@
+/**
+ * Signatures of stored queries: the columns and variables that a source reports for them. Saving a query starts
+ * describing it, so a save works without its source. Only a caller who asks for the signature waits for it: at most 300 ms
+ * when saving, and at most a second when reading a query that has none yet.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type JsonType, jsonTypes } from '@datahub/contract/json-types';
+import type { Executor } from '@datahub/executor-session/executor';
+import type { Query } from '@datahub/proto/catalog/v1/catalog';
+import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { answer, count, type FromSchema, list, text, time } from '../../http/json-schema.ts';
+
+const flag = { type: 'boolean' } as const;
+const column = answer({
+  name: text,
+  type: text,
+  nullable: flag,
+  jsonType: { type: 'string', enum: jsonTypes },
+});
+const variable = answer({ key: text, type: text, list: flag, nullable: flag }, ['type']);
+export const sqlFault = answer({ state: text, line: count, column: count }, ['state', 'line', 'column']);
+/** With `problem` if the source rejected the statement. */
+export const signature = answer(
+  {
+    columns: list(column),
+    variables: list(variable),
+    problem: answer({ code: text, detail: text, sql: sqlFault }, ['sql']),
+    checkedAt: time,
+    version: count,
+  },
+  ['problem'],
+);
+/** In the answer to a read: null if the source did not answer in time. */
+export const signatureOrNull = { ...signature, type: ['object', 'null'] } as const;
+
+export type SignatureJson = FromSchema<typeof signature>;
+
+type Caller = Pick<CallContext, 'principal' | 'requestId' | 'traceparent'>;
+type Described = Pick<Query, 'queryId' | 'version' | 'context'>;
+
+export interface Signatures {
+  /**
+   * Starts describing. Resolves at once, or, if the signature `isAsked` for, when the source has answered, after 300 ms at
+   * most. Gives what the answer to the save has of it.
+   */
+  saved(
+    query: Described | undefined,
+    caller: Caller,
+    isAsked: boolean,
+  ): Promise<{ signature?: SignatureJson }>;
+  /** Null if the source does not answer within a second. */
+  describe(query: Described, caller: Caller): Promise<SignatureJson | null>;
+}
+
+const timeoutMs = 1_000;
+const savedTimeoutMs = 300;
+/** While this many are being described, a save does not start another one; the first reader does. */
+const underWayMax = 64;
+
+export function createSignatures(
+  executor: Pick<Executor, 'describeQuery'>,
+  nowMs: () => number = Date.now,
+): Signatures {
+  const underWay = new Map<string, Promise<SignatureJson | null>>();
+  const describe = (query: Described, caller: Caller): Promise<SignatureJson | null> => {
+    const key = `${query.queryId} ${query.version}`;
+    const known = underWay.get(key);
+    if (known !== undefined) return known;
+    const described = readSignature(query, caller, { executor, nowMs }).finally(() => underWay.delete(key));
+    underWay.set(key, described);
+    return described;
+  };
+  return {
+    saved: async (query, caller, isAsked) => {
+      if (query === undefined) return {};
+      if (!isAsked) {
+        if (underWay.size < underWayMax) void describe(query, caller);
+        return {};
+      }
+      const timer = new AbortController();
+      const timeout = sleep(savedTimeoutMs, undefined, { signal: timer.signal }).catch(() => undefined);
+      const described = await Promise.race([describe(query, caller), timeout]);
+      timer.abort();
+      return described ? { signature: described } : {};
+    },
+    describe,
+  };
+}
+
+/** Faults of the statement itself. A source that cannot be reached says nothing about the query. */
+const statementFaults = new Set(['SQL_REJECTED', 'COMMAND_MISMATCH']);
+
+async function readSignature(
+  { queryId, context, version }: Described,
+  { principal, requestId, traceparent }: Caller,
+  { executor, nowMs }: { executor: Pick<Executor, 'describeQuery'>; nowMs: () => number },
+): Promise<SignatureJson | null> {
+  const ctx = createCallContext({ timeoutMs, requestId, ...(principal === undefined ? {} : { principal }) });
+  try {
+    return toSignatureJson(await executor.describeQuery({ queryId }, { ...ctx, traceparent }));
+  } catch (err) {
+    // A statement that failed because of others, such as with a deadlock, may succeed later.
+    if (!(err instanceof HubError) || !statementFaults.has(err.code) || err.retryable) return null;
+    const { code, message: detail, sql } = err;
+    const variables = context.map(({ key, type, required }) => ({
+      key,
+      ...(type === undefined ? {} : { type }),
+      list: type?.endsWith('[]') ?? false,
+      nullable: required !== true,
+    }));
+    const problem = { code, detail, ...(sql === undefined ? {} : { sql }) };
+    return { columns: [], variables, problem, checkedAt: new Date(nowMs()).toISOString(), version };
+  }
+}
+
+export function toSignatureJson({
+  columns,
+  variables,
+  checkedAt,
+  version,
+}: DescribeQueryResponse): SignatureJson {
+  return {
+    columns: columns.map(({ name, type, nullable = true, jsonType }) => ({
+      name,
+      type,
+      nullable,
+      jsonType: jsonType as JsonType,
+    })),
+    variables: variables.map(({ key, type, list, nullable }) => ({
+      key,
+      ...(type === undefined ? {} : { type }),
+      list,
+      nullable,
+    })),
+    checkedAt,
+    version,
+  };
+}
