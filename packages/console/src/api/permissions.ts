@@ -7,15 +7,20 @@ import { isGranted, type Scope } from '@datahub/contract/scopes';
 import { signal } from '@preact/signals';
 import { callJson } from './client.ts';
 
-const granted = signal<string[] | undefined>(undefined);
+interface CurrentKey {
+  keyId: string;
+  scopes: string[];
+}
+
+/** The key of this tab. */
+export const currentKey = signal<CurrentKey | undefined>(undefined);
 
 export async function loadPermissions(): Promise<void> {
-  const current = await callJson<{ scopes: string[] }>('v1/keys/current').catch(() => undefined);
-  granted.value = current?.scopes;
+  currentKey.value = await callJson<CurrentKey>('v1/keys/current').catch(() => undefined);
 }
 
 export function may(scope: Scope): boolean {
-  const scopes = granted.value;
+  const scopes = currentKey.value?.scopes;
   if (scopes === undefined || isGranted(scopes, scope)) return true;
   // The hub reads with a key that may write.
   return scope === 'queries:execute' && isGranted(scopes, 'queries:execute:write');

@@ -74,14 +74,21 @@ function pinnedValue(text: string): unknown {
 
 const day = 86_400_000;
 
-export function bodyOf(form: KeyForm, now: number): object {
+/** A key that ends creates only keys that end no later. */
+function endOf(days: number | undefined, now: number, endsBy: string | undefined): string | undefined {
+  const wanted = days === undefined ? undefined : new Date(now + days * day).toISOString();
+  return endsBy !== undefined && (wanted === undefined || wanted > endsBy) ? endsBy : wanted;
+}
+
+export function bodyOf(form: KeyForm, now: number, endsBy: string | undefined): object {
   const { name, everything, scopes, hubIds, queryIds, origins, pinned } = form;
   const context = Object.fromEntries(
     pinned
       .filter(([variable]) => variable.trim() !== '')
       .map(([variable, value]) => [variable.trim(), pinnedValue(value)]),
   );
-  const [ratePerMinute, maxRows, days] = [whole(form.ratePerMinute), whole(form.maxRows), whole(form.days)];
+  const expiresAt = endOf(whole(form.days), now, endsBy);
+  const [ratePerMinute, maxRows] = [whole(form.ratePerMinute), whole(form.maxRows)];
   return {
     name: name.trim(),
     scopes: everything ? ['*'] : scopes,
@@ -93,6 +100,6 @@ export function bodyOf(form: KeyForm, now: number): object {
       ...(ratePerMinute === undefined ? {} : { ratePerMinute }),
       ...(maxRows === undefined ? {} : { maxRows }),
     },
-    ...(days === undefined ? {} : { expiresAt: new Date(now + days * day).toISOString() }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
   };
 }

@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../api/client.ts';
 import { toText } from '../api/exact.ts';
+import { currentKey } from '../api/permissions.ts';
 import type { Key } from '../api/types.ts';
 import { CopyBlock } from '../parts/copy.tsx';
 import { Dialog, FormDialog } from '../parts/dialog.tsx';
@@ -14,7 +15,7 @@ import { notify } from '../parts/notice.tsx';
 import { Loading, PageHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { goInstead, route } from '../shell/route.ts';
-import { key as ownKey, signOut } from '../shell/session.ts';
+import { signOut } from '../shell/session.ts';
 import { findNode, hubId, hubs } from '../shell/workspace.ts';
 import { NewKey } from './new-key.tsx';
 
@@ -39,8 +40,13 @@ export function KeysPage() {
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
       {loaded.loading && loaded.value === undefined && <Loading what="keys" />}
       {loaded.value !== undefined && <KeyTable keys={loaded.value} onAsk={setAsked} />}
-      {how === 'new' && (
-        <NewKey queryId={queryId} onMade={loaded.refresh} onClose={() => goInstead('hub', id, 'keys')} />
+      {how === 'new' && !(loaded.loading && loaded.value === undefined) && (
+        <NewKey
+          queryId={queryId}
+          endsBy={loaded.value?.find(isOwn)?.expiresAt ?? undefined}
+          onMade={loaded.refresh}
+          onClose={() => goInstead('hub', id, 'keys')}
+        />
       )}
       {asked?.action === 'revoke' && (
         <Revoke of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
@@ -52,7 +58,7 @@ export function KeysPage() {
   );
 }
 
-const isOwn = (key: Key) => ownKey.value?.endsWith(key.lastCharacters) === true;
+const isOwn = (key: Key) => key.keyId === currentKey.value?.keyId;
 
 function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: Asked): void }) {
   return (

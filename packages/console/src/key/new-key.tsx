@@ -7,6 +7,7 @@ import { Chips } from '../parts/chips.tsx';
 import { CopyBlock } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Choice, Field, Tick } from '../parts/field.tsx';
+import { moment } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { browserSnippet } from '../query/snippets.ts';
@@ -17,6 +18,8 @@ import { bodyOf, emptyKey, type KeyForm, scopeGroups } from './key-form.ts';
 interface NewKeyProps {
   /** For one query, from a web page. */
   queryId?: string | undefined;
+  /** When the key of this tab ends, if it does. */
+  endsBy: string | undefined;
   onMade(): void;
   onClose(): void;
 }
@@ -28,7 +31,7 @@ function startOf(queryId: string | undefined): KeyForm {
   return { ...form, name: `Browser: ${label}`, queryIds: [queryId], hubIds: [] };
 }
 
-export function NewKey({ queryId, onMade, onClose }: NewKeyProps) {
+export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
   const [form, setForm] = useState(() => startOf(queryId));
   const [made, setMade] = useState<string>();
   const [problem, setProblem] = useState<Problem>();
@@ -39,7 +42,9 @@ export function NewKey({ queryId, onMade, onClose }: NewKeyProps) {
     setBusy(true);
     setProblem(undefined);
     try {
-      const { key } = await callJson<{ key: string }>('v1/keys', { body: bodyOf(form, Date.now()) });
+      const { key } = await callJson<{ key: string }>('v1/keys', {
+        body: bodyOf(form, Date.now(), endsBy),
+      });
       setMade(key);
       onMade();
     } catch (err) {
@@ -61,6 +66,12 @@ export function NewKey({ queryId, onMade, onClose }: NewKeyProps) {
         />
         <Scopes form={form} set={set} />
         <Limits form={form} set={set} />
+        {endsBy !== undefined && (
+          <p class="banner">
+            The key that you signed in with ends on {moment(endsBy)}, and keys that it creates end no later.
+            To create one that lasts, sign in with a key that does, such as the hub’s own.
+          </p>
+        )}
         {problem !== undefined && <ProblemBox problem={problem} />}
         <div class="actions">
           <button type="button" onClick={onClose}>
