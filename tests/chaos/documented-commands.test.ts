@@ -1,0 +1,284 @@
+/**
+ * What a newcomer types: the commands of README.md and docs/*.md as they are written, in a shell, from the first start
+ * over a restart to a restored backup. The last test fails on a command that nothing runs.
+ */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '@datahub/service-kit/process/free-port';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Block, blocksOf, pages, root } from './support/documented.ts';
+import { openShell, type Shell } from './support/shell.ts';
+
+/** Blocks that this file types: all of a page, or by their place in it. */
+const typedHere: Record<string, 'all' | number[]> = {
+  'README.md': [0, 1, 2],
+  'docs/api.md': 'all',
+  'docs/architecture.md': 'all',
+  'docs/browser.md': 'all',
+  'docs/classifiers.md': 'all',
+  'docs/client.md': 'all',
+  'docs/configuration.md': 'all',
+  'docs/databases.md': 'all',
+  'docs/kubernetes.md': [2],
+  'docs/operations.md': [0, 3, 4],
+  'docs/security.md': 'all',
+};
+const isTypedHere = ({ page, at }: Block) =>
+  typedHere[page] === 'all' || typedHere[page]?.includes(at) === true;
+
+/** Commands of the other blocks, with a file that runs the same, and words that stand in it. */
+const runElsewhere: [RegExp, file: string, words: string][] = [
+  [/^npm test$/, '.ci/run', 'npm test'],
+  [/^npm run sbom$/, 'tests/architecture/supply-chain.test.ts', 'tools/sbom.ts'],
+  [/^npm run start:distributed &$/, 'tests/chaos/npm-start.test.ts', "'start:distributed'"],
+  [/ npx node tools\/examples\/grpc-client\.ts /, 'tools/examples/grpc-client.test.ts', './grpc-client.ts'],
+  [/^DATAHUB_EDGE=express-gateway /, 'services/gateway/test/edge/edge.test.ts', 'docs/edge.md'],
+  [/^curl -i http:\/\/127\.0\.0\.1:8080\/openapi\.json$/, 'services/gateway/test/edge/edge.test.ts', '404'],
+  [/^npx vitest run --project unit tests\/architecture$/, 'vitest.config.ts', 'tests/architecture'],
+];
+
+/** These need a cluster, a container engine or Go; a test checks the files that they use. */
+const needsMore: [RegExp, file: string, words: string][] = [
+  [/^(export POSTGRES_PASSWORD|docker compose) ?/, 'tests/architecture/images.test.ts', 'compose.yaml'],
+  [
+    /^(docker (build|run|exec)|for service in|node deploy\/stage-image\.ts)/,
+    'tests/architecture/images.test.ts',
+    'stage-image',
+  ],
+  [
+    /^(kind|kubectl|helm|curl -H "x-service-api-key: \$\(cat \.cache)/,
+    'tests/architecture/chart.test.ts',
+    'helm',
+  ],
+  [/^node tools\/render-manifests\.ts --tools$/, 'tests/architecture/chart.test.ts', 'render-manifests'],
+  [/^(go install|grpcurl)/, 'packages/service-kit/test/grpc/reflection.test.ts', 'grpcurl'],
+];
+
+/** Own folders, programs and ports instead of those of the machine. Nothing is installed, and no cluster is asked. */
+const prepare = `
+set -m; shopt -s expand_aliases
+npm() {
+  case $1 in
+    ci) ;;
+    pack) (cd "$PROJECT" && command npm --silent "$@" --pack-destination "$PLACE") ;;
+    install) mkdir -p yours && (cd yours && command npm install --offline --no-audit --no-fund "$PLACE"/*.tgz) ;;
+    start) cd "$PROJECT"; DATAHUB_DATA_DIR=\${DATAHUB_DATA_DIR:-$PLACE/data} exec npm start >> "$PLACE/start.log" 2>&1 ;;
+    *) (cd "$PROJECT" && DATAHUB_DATA_DIR="$PLACE/data" command npm --silent "$@") ;;
+  esac
+}
+curl() { command curl --max-time 20 "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"; }
+kubectl() { local last=\${@: -1}; [ -s "\${last#--from-file=}" ]; }
+ready() { for _ in {1..400}; do curl -sf "http://127.0.0.1:8080/readyz" > /dev/null && return; sleep 0.1; done; cat start.log; return 1; }
+welcomed() { for _ in {1..400}; do grep -q /predict start.log && return; sleep 0.1; done; cat start.log; return 1; }
+`;
+
+let place: string;
+let shell: Shell;
+const printed: string[] = [];
+
+beforeAll(async () => {
+  await mkdir(join(root, '.cache'), { recursive: true });
+  // Below the project, so that a program typed there finds its modules.
+  place = await mkdtemp(join(root, '.cache', 'newcomer-'));
+  const { PATH, HOME, POSTGRES_URL } = process.env;
+  const env = { PATH, HOME, POSTGRES_URL, PORT: String(await freePort()), PROJECT: root, PLACE: place };
+  shell = await openShell({ cwd: place, env, prepare });
+});
+afterAll(async () => {
+  await shell?.type('kill %% 2>/dev/null; wait').catch(() => {});
+  await shell?.close();
+  await rm(place, { recursive: true, force: true });
+});
+
+/** The last id of a kind that was printed. */
+const lastOf = (kind: string) =>
+  printed
+    .join('\n')
+    .match(new RegExp(`dh\\.${kind}\\.[a-z0-9]+`, 'g'))
+    ?.at(-1) ?? '';
+
+/** What a reader puts in the place of an example. */
+const fillIn = (command: string) =>
+  command
+    .replaceAll(/dh\.(key|clfr)\.(?:06d)?…/g, (_, kind) => lastOf(kind))
+    .replace(' types HUB ', ' types Demo ')
+    .replaceAll(/(?<= backup )(DIRECTORY|\/\S+)/g, () => join(place, `backup-${printed.length}`));
+
+async function type(command: string, changed = fillIn(command)): Promise<string> {
+  const text = await shell.type(changed);
+  printed.push(text);
+  return text;
+}
+
+/** Types a block, and compares what it prints with what the page says that it prints. A problem must be announced. */
+async function typeBlock(page: string, at: number): Promise<void> {
+  for (const { command, prints } of (blocksOf(page)[at] as Block).steps) {
+    const text = await type(command);
+    const problem = /"type":"urn:datahub:problem.*"code":"(\w+)"/.exec(text)?.[1];
+    if (problem !== undefined) expect(command, text).toContain(problem);
+    if (prints.length > 0) expect(text.trim()).toMatch(patternOf(prints.join('\n')));
+  }
+}
+
+/** An ellipsis stands for the rest of an id, of a number, or of a list. */
+function patternOf(words: string): RegExp {
+  const literal = words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(/(?:06d|06e)…/g, '…');
+  return new RegExp(`^${literal.replaceAll('\\[…\\]', '\\[.*\\]').replaceAll('…', '[^",}]*')}`);
+}
+
+const stepsOf = (page: string, at: number) =>
+  (blocksOf(page)[at] as Block).steps.map(({ command }) => command);
+
+describe('what a newcomer types', () => {
+  it('starts the hub with the demo, creates a key and takes a backup', async () => {
+    const [start = '', curl = '', create = '', backup = ''] = stepsOf('docs/operations.md', 0);
+    expect(start).toContain(blocksOf('README.md')[0]?.steps[0]?.command.split('#')[0]?.trim());
+    await type(start);
+    await shell.type('ready');
+    expect(await type(curl)).toContain('"ready"');
+    expect(JSON.parse(await type(create))).toMatchObject({ scopes: ['queries:execute'] });
+    expect(await type(backup)).toContain('catalog.db');
+    await shell.type('welcomed');
+  }, 60_000);
+
+  it('runs the example of README.md', () => typeBlock('README.md', 1));
+
+  it.each(['docs/api.md', 'docs/browser.md', 'docs/security.md'])('runs the examples of %s', async (page) => {
+    for (const { at } of blocksOf(page)) await typeBlock(page, at);
+    if (page !== 'docs/browser.md') return;
+    const north = `call /v1/queries/execute '{"queryId": "'$QUERY'", "context": {"region": "north"}}'`;
+    expect(printed.at(-1)).toBe(await shell.type(north));
+  });
+
+  it('registers a database of their own', async () => {
+    const [command = ''] = stepsOf('README.md', 2);
+    const { hostname, port, pathname, username, password } = new URL(
+      process.env.POSTGRES_URL ?? 'postgres://a:b@127.0.0.1:1/c',
+    );
+    const own = command
+      .replace('127.0.0.1', hostname)
+      .replace('5432', port)
+      .replace('"database": "shop"', `"database": "${pathname.slice(1)}"`)
+      .replace('reader', decodeURIComponent(username))
+      .replace('…', decodeURIComponent(password));
+    const sourceId = JSON.parse(await type(command, own)).sourceId;
+    const tested = await shell.type(`call /v1/sources/${sourceId}/test '{}'`);
+    expect(tested).toContain(process.env.POSTGRES_URL === undefined ? 'SOURCE_UNREACHABLE' : '"ok":true');
+    const [pooled = ''] = stepsOf('docs/databases.md', 0);
+    await shell.type('HUB_ID=$HUB; HUB=http://127.0.0.1:8080');
+    expect(await type(pooled)).toContain('dh.src.');
+  });
+
+  it('trains a classifier by hand and with a file', async () => {
+    await typeBlock('docs/classifiers.md', 0);
+    const lines = Array.from({ length: 2_000 }, (_, i) => `delivery,"where is parcel ${i}"`);
+    lines[15] = 'delivery,';
+    lines[88] = 'delivery';
+    await writeFile(join(place, 'tickets.csv'), `label,context\n${lines.join('\n')}\n`);
+    await typeBlock('docs/classifiers.md', 1);
+  });
+
+  it('installs the client, and writes the types of a hub', async () => {
+    await typeBlock('docs/client.md', 0);
+    const program = "import { createClient } from '@datahub/client'; console.log(typeof createClient)";
+    expect(await shell.type(`(cd yours && node --input-type=module -e "${program}")`)).toBe('function\n');
+    await typeBlock('docs/client.md', 1);
+    expect(await shell.type('cat hub.ts')).toContain('export const');
+  });
+
+  it('makes, lists, rotates and revokes keys from the command line', async () => {
+    const [
+      create = '',
+      whoami = '',
+      list = '',
+      rotate = '',
+      revoke = '',
+      account = '',
+      sealing = '',
+      backup = '',
+    ] = stepsOf('docs/operations.md', 3);
+    const made = JSON.parse(await type(create));
+    expect(await type(whoami)).toContain('scopes   *');
+    expect(await type(list)).toContain(made.keyId);
+    printed.push(made.keyId);
+    const rotated = JSON.parse(await type(rotate));
+    const statusOf = (key: string) =>
+      shell.type(
+        `curl -s -o /dev/null -w '%{http_code}' -H 'x-service-api-key: ${key}' http://127.0.0.1:8080/v1/keys/current`,
+      );
+    expect(await statusOf(rotated.key)).toBe('200');
+    expect(await statusOf(made.key)).toBe('200');
+    printed.push(rotated.keyId);
+    await type(revoke);
+    expect(JSON.parse(await type(account)).accountId).not.toBe(made.accountId);
+    expect(await type(sealing)).toContain('DATAHUB_SEALING_P');
+    expect(await type(backup)).toContain('ml.db');
+  }, 60_000);
+
+  it('restarts, and restores a backup as the page says', async () => {
+    const [backup = ''] = stepsOf('docs/operations.md', 4);
+    const copy = fillIn(backup).replace(/.* backup (\S+).*/, '$1');
+    await type(backup);
+    const run = `call /v1/queries/execute '{"queryId": "'$QUERY'", "context": {"region": "north"}}'`;
+    const before = await shell.type(run);
+    expect(before).toContain('"data"');
+    const stop = stepsOf('docs/operations.md', 0).at(-1) ?? '';
+    await shell.type(`${stop}\nwait`);
+    await shell.type(`mkdir old && mv data/catalog.db* data/ml.db* old && cp ${copy}/*.db data`);
+    await shell.type(': > start.log');
+    await type('npm start &');
+    await shell.type('welcomed');
+    expect(await shell.type(run)).toBe(before);
+    await shell.type(`${stop}\nwait`);
+  }, 60_000);
+
+  it('starts with settings', async () => {
+    const [command = ''] = stepsOf('docs/configuration.md', 0);
+    const own = command.replace('/tmp/hub', join(place, 'other')).replace('PORT=8090', '');
+    await type(command, `${own} &`);
+    await shell.type('ready');
+    await shell.type('kill %1\nwait');
+    expect(existsSync(join(place, 'other', 'catalog.db'))).toBe(true);
+  }, 60_000);
+
+  it('makes the secrets of a cluster', () => typeBlock('docs/kubernetes.md', 2));
+
+  it('prints the files on the way of a request', async () => {
+    const [start = '', files = ''] = stepsOf('docs/architecture.md', 0);
+    expect(start).toMatch(/^npm ci && npm start /);
+    expect(await type(files)).toContain('A list of hubs: ');
+  }, 60_000);
+});
+
+describe('each command of the pages', () => {
+  const others = pages
+    .flatMap(blocksOf)
+    .filter((block) => !isTypedHere(block))
+    .flatMap(({ page, steps }) =>
+      steps.map(({ command }) => [page, command.replace(/\s+# .*$/s, '')] as const),
+    );
+  const known = [...runElsewhere, ...needsMore];
+
+  it.each(others)('is run by a test: %s: %s', (_page, command) => {
+    const found = known.find(([pattern]) => pattern.test(command));
+    expect(found, 'no rule says what runs it').toBeDefined();
+    const [, file, words] = found as (typeof known)[number];
+    expect(readFileSync(join(root, file), 'utf8')).toContain(words);
+  });
+
+  it('matches each rule', () => {
+    const unused = known.filter(([pattern]) => !others.some(([, command]) => pattern.test(command)));
+    expect(unused.map(([pattern]) => String(pattern))).toEqual([]);
+  });
+
+  it('stands in the blocks that are typed here', () => {
+    const missing = Object.entries(typedHere).flatMap(([page, places]) =>
+      (places === 'all' ? [0] : places)
+        .filter((at) => blocksOf(page)[at] === undefined)
+        .map((at) => `${page} ${at}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
