@@ -67,6 +67,13 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     expect(headers.get('referrer-policy')).toBe('no-referrer');
   });
 
+  it('takes every number of rows up to the largest', async () => {
+    for (const maxRows of [2_147_483_646, 2_147_483_647, 2_147_483_648, 4_294_967_295]) {
+      const { status, body } = await read(`?region=x&options.maxRows=${maxRows}`);
+      expect([status, body.data?.length]).toEqual([200, 1]);
+    }
+  });
+
   it('names the variables that the query takes', async () => {
     expect((await read('?region=x&nope=y')).body.detail).toContain(
       'The query takes region, price, open, ids.',

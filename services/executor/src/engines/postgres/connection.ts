@@ -137,17 +137,17 @@ export class PostgresConnection implements Connection {
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
+    // Made before answers are expected: if this throws, the connection is still in step with the server.
+    const messages = [...before, block.before, ...messagesOf(statement, prepared, options), block.after];
     const sent = this.#wire.expect(
       (type, source, start, end) => reader.read(type, source, start, end),
       before.length + 1,
       // With the ROLLBACK done, the function call itself failed, and was not skipped.
       isDirect ? () => (reader.isOver ? undefined : recovery) : undefined,
     );
-    const messages = [...before, block.before, ...messagesOf(statement, prepared, options), block.after];
     const resets = blocks === undefined && kind !== 'read' && !held;
     const cleaned = resets ? this.#expectReset() : undefined;
-    if (resets) messages.push(this.#resetQuery());
-    this.#wire.send(Buffer.concat(messages));
+    this.#wire.send(Buffer.concat(resets ? [...messages, this.#resetQuery()] : messages));
     const result = cleaned === undefined ? await sent : (await Promise.all([sent, cleaned]))[0];
     const isOver = result.error === undefined && result.status === 'I' && !held && reader.tagsMissing === 0;
     if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome });

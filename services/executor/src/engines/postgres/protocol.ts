@@ -25,10 +25,13 @@ export const closeStatement = (name: string) => message('C', [Buffer.from('S'), 
 export const sync = message('S', []);
 export const copyFail = message('f', [cString('The hub moves no files.')]);
 
+/** The server reads the number of rows as a signed integer, and takes a negative one for all rows. */
+export const executeRowsMax = 2_147_483_647;
+
 /** Executes the unnamed portal; 0 rows for all. */
 export function execute(rowsMax: number): Buffer {
   const limit = Buffer.alloc(5);
-  limit.writeUInt32BE(rowsMax, 1);
+  limit.writeInt32BE(rowsMax, 1);
   return message('E', [limit]);
 }
 

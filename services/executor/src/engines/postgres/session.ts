@@ -90,7 +90,7 @@ export function messagesOf(
   { maxRows, maxAffected }: RunOptions,
 ): Buffer[] {
   // To count the rows that it affected, a write is read to its end.
-  const all = maxRows === undefined || maxAffected !== undefined;
+  const all = maxRows === undefined || maxRows >= protocol.executeRowsMax || maxAffected !== undefined;
   const limit = all ? protocol.executeAll : protocol.execute(maxRows + 1);
   if (name !== '') return [protocol.bind(name, params), limit];
   const described = fields === undefined ? [] : [protocol.describePortal];
