@@ -105,7 +105,7 @@ it('an engine is named where it has no adapter, no syntax, no bounds', () => {
     'packages/console/src/parts/format.ts',
     'packages/console/src/source/settings.ts',
     'packages/statement/src/sql/syntax.ts',
-    'services/catalog/src/source.ts',
+    'services/catalog/src/source-secrets.ts',
     'services/executor/src/engines/index.ts',
     'services/executor/src/telemetry/traces.ts',
   ]);

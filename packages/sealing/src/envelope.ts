@@ -16,6 +16,8 @@ export interface SealBinding {
   hosts?: readonly { host: string; port: number }[] | undefined;
   srv?: boolean | undefined;
   authMechanism?: string | undefined;
+  /** What provides the password, so that a stored source cannot be made to use it. */
+  passwordFrom?: { kind: string; region: string } | undefined;
   field: SecretField;
 }
 
@@ -43,15 +45,17 @@ export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> 
     hosts = [],
     srv = false,
     authMechanism = '',
+    passwordFrom,
   } = binding;
   const members: unknown[] = [sourceId, engine, host, port, tlsMode, field];
   // Envelopes of older versions do not have these members.
-  if (hosts.length > 0 || srv || authMechanism !== '')
+  if (hosts.length > 0 || srv || authMechanism !== '' || passwordFrom !== undefined)
     members.push(
       hosts.map((other) => [other.host, other.port]),
       srv,
       authMechanism,
     );
+  if (passwordFrom !== undefined) members.push([passwordFrom.kind, passwordFrom.region]);
   return new TextEncoder().encode(JSON.stringify(members));
 }
 

@@ -64,6 +64,7 @@ describe('envelopes', () => {
     { hosts: [{ host: 'evil.example', port: 5432 }] },
     { srv: true },
     { authMechanism: 'PLAIN' },
+    { passwordFrom: { kind: 'aws-rds-iam', region: 'eu-central-1' } },
     { field: 'user' },
   ])('is refused elsewhere: %j', async (other) => {
     const text = await seal('s3cret', binding);

@@ -2,6 +2,7 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
+import type { PasswordFrom } from '@datahub/contract/password-from';
 import type { TlsMode } from '@datahub/contract/source-settings';
 import type { Doc } from '@datahub/document-store';
 
@@ -72,6 +73,8 @@ export interface SourceDoc extends Doc, Dated {
   /** PostgreSQL only, as `targetSessionAttrs`. */
   pooling?: string;
   targetSessionAttrs?: string;
+  /** What provides the password; then the stored one is empty. Not for MongoDB. */
+  passwordFrom?: PasswordFrom;
   /** The version at which anything changed that connections are made from. */
   settingsVersion: number;
 }

@@ -3,6 +3,7 @@
 import { isIP } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
 import { sourceLimits } from '@datahub/contract/limits';
+import { awsRegionShape, passwordProviders } from '@datahub/contract/password-from';
 import {
   authMechanisms,
   hasServerSetting,
@@ -15,11 +16,12 @@ import {
   targetSessionAttrs,
 } from '@datahub/contract/source-settings';
 import type { FieldPath } from '@datahub/contract/validation-error';
-import type { ConnectionSettings, Host } from '@datahub/proto/catalog/v1/catalog';
+import type { ConnectionSettings, Host, PasswordFrom } from '@datahub/proto/catalog/v1/catalog';
 import type { Checker } from './check.ts';
 import type { SourceDoc } from './documents.ts';
 
-export type ServerSettings = Pick<SourceDoc, ServerSetting>;
+const memberNames = [...serverSettingNames, 'passwordFrom'] as const;
+export type ServerSettings = Pick<SourceDoc, (typeof memberNames)[number]>;
 
 const { hosts: hostCount, hostLength, port, replicaSetLength, authSourceLength } = sourceLimits;
 const hostShape = new RegExp(`^[\\p{L}\\p{N}._%-]{${hostLength.min},${hostLength.max}}$`, 'u');
@@ -37,18 +39,25 @@ const pathOf = (...names: (string | number)[]): FieldPath => ['connectionSetting
 /** The source without these settings, so that a change can remove one. */
 export function withoutServers(source: SourceDoc): Omit<SourceDoc, keyof ServerSettings> {
   const without = { ...source };
-  for (const name of serverSettingNames) delete without[name];
+  for (const name of memberNames) delete without[name];
   return without;
 }
 
 /** The settings as one string to compare. */
 export const serversText = (source: ServerSettings) =>
-  JSON.stringify(serverSettingNames.map((name) => source[name]));
+  JSON.stringify(memberNames.map((name) => source[name]));
+
+/** What the secrets are encrypted for, besides address and TLS mode. */
+export const bindingOf = ({ hosts, srv, authMechanism, passwordFrom }: ServerSettings) => ({
+  hosts,
+  srv,
+  authMechanism,
+  passwordFrom,
+});
 
 /** True if the secrets would be sent to other servers than before, or by another mechanism. */
 export const isElsewhere = (before: ServerSettings, after: ServerSettings) =>
-  JSON.stringify([before.hosts, before.srv, before.authMechanism]) !==
-  JSON.stringify([after.hosts, after.srv, after.authMechanism]);
+  JSON.stringify(bindingOf(before)) !== JSON.stringify(bindingOf(after));
 
 interface ServersInput {
   settings: ConnectionSettings;
@@ -107,7 +116,25 @@ export function checkServers(
     );
   if (mechanism === 'MONGODB-X509' && !encrypted.includes(tlsMode))
     check.fault(pathOf('authMechanism'), 'MONGODB-X509 needs tls.mode require or verify-full');
-  return servers;
+  return { ...servers, ...checkPasswordFrom(check, { settings, engine, tlsMode, current }, servers) };
+}
+
+/** An empty kind removes it. */
+function checkPasswordFrom(
+  check: Checker,
+  { settings, engine, tlsMode, current }: ServersInput,
+  { hosts }: ServerSettings,
+): Pick<ServerSettings, 'passwordFrom'> {
+  const given: PasswordFrom | undefined = settings.passwordFrom ?? current?.passwordFrom;
+  if (given === undefined || given.kind === '') return {};
+  const path = (name: string) => pathOf('passwordFrom', name);
+  const kind = check.oneOf(path('kind'), given.kind, passwordProviders);
+  if (!new RegExp(awsRegionShape).test(given.region))
+    check.fault(path('region'), 'must be an AWS region such as eu-central-1');
+  if (engine === 'mongodb') check.fault(pathOf('passwordFrom'), 'is not for MongoDB');
+  if (tlsMode !== 'verify-full' || hosts !== undefined)
+    check.fault(pathOf('passwordFrom'), 'needs tls.mode verify-full and no further hosts');
+  return { passwordFrom: { kind, region: given.region } };
 }
 
 const onlyFor = (engines: readonly EngineName[]) =>

@@ -1,17 +1,18 @@
 /** Creates and changes a source. All functions are pure; the caller passes the function that seals secrets. */
 
 import { type EngineName, engines } from '@datahub/contract/engines';
-import { type Bounds, sourceLimits } from '@datahub/contract/limits';
+import { sourceLimits } from '@datahub/contract/limits';
 import { type TlsMode, tlsModes } from '@datahub/contract/source-settings';
-import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
 import { type Checker, createChecker } from './check.ts';
 import type { Secret, SourceDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
-import { looksLikeMask, maskKey, maskPassword, maskUser } from './secret-mask.ts';
+import { maskKey, maskPassword, maskUser } from './secret-mask.ts';
+import { changedPassword, changedSecret, newPassword, newSecret, settingPath } from './source-secrets.ts';
 import {
+  bindingOf,
   checkHost,
   checkServers,
   isElsewhere,
@@ -19,15 +20,6 @@ import {
   serversText,
   withoutServers,
 } from './source-servers.ts';
-
-const { userLength } = sourceLimits;
-/** MongoDB can run without users, so its user name may be empty. */
-const userLengthOf: Record<EngineName, Bounds> = {
-  postgres: userLength,
-  mysql: userLength,
-  mariadb: userLength,
-  mongodb: { ...userLength, min: 0 },
-};
 
 type PlainSettings = Pick<
   SourceDoc,
@@ -52,7 +44,8 @@ export async function makeSource(
   const label = check.label(['label'], input.label);
   const plain = checkPlain(check, { engine: input.engine, settings });
   const user = newSecret(check, 'user', { value: settings.user ?? '', engine: plain.engine });
-  const password = newSecret(check, 'password', { value: settings.password ?? '', engine: plain.engine });
+  const isProvided = plain.passwordFrom !== undefined;
+  const password = newPassword(check, settings.password, { engine: plain.engine, isProvided });
   const key = settings.tls?.key
     ? newSecret(check, 'tls.key', { value: pemOf(settings.tls.key), engine: plain.engine })
     : undefined;
@@ -92,10 +85,12 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
   const plain = checkPlain(check, { engine: patch.engine ?? source.engine, settings, current: source });
   const fresh = {
     user: changedSecret(check, 'user', { value: settings.user, current: source.user, engine: plain.engine }),
-    password: changedSecret(check, 'password', {
+    password: changedPassword(check, {
       value: settings.password,
       current: source.password,
       engine: plain.engine,
+      isProvided: plain.passwordFrom !== undefined,
+      isMoved: isMoved(source, plain),
     }),
     key: changedSecret(check, 'tls.key', {
       value: settings.tls?.key && pemOf(settings.tls.key),
@@ -143,47 +138,11 @@ function sealFor(
       host: source.host,
       port: source.port,
       tlsMode: source.tls.mode,
-      hosts: source.hosts,
-      srv: source.srv,
-      authMechanism: source.authMechanism,
+      ...bindingOf(source),
       field,
     }),
     mask: field === 'user' ? maskUser(plain) : field === 'password' ? maskPassword(plain) : maskKey(),
   });
-}
-
-const settingPath = (name: string): FieldPath => ['connectionSettings', ...name.split('.')];
-
-function newSecret(
-  check: Checker,
-  field: SecretField,
-  { value, engine }: { value: string; engine: EngineName },
-): string {
-  if (looksLikeMask(value)) check.fault(settingPath(field), 'is a mask, not a value');
-  return check.text(settingPath(field), value, boundsOf(field, engine));
-}
-
-function boundsOf(field: SecretField, engine: EngineName): { min: number; max: number } {
-  if (field === 'user') return userLengthOf[engine];
-  return field === 'password' ? sourceLimits.passwordLength : sourceLimits.pemLength;
-}
-
-/** Returns undefined if the secret stays unchanged. */
-function changedSecret(
-  check: Checker,
-  field: SecretField,
-  { value, current, engine }: { value: string | undefined; current: Secret | undefined; engine: EngineName },
-): string | undefined {
-  if (value === undefined || value === current?.mask) return undefined;
-  if (field === 'tls.key' && value === '') return '';
-  if (looksLikeMask(value)) {
-    check.fault(
-      settingPath(field),
-      'is a mask, but not the mask of the current value; send the value or omit the property',
-    );
-    return undefined;
-  }
-  return check.text(settingPath(field), value, boundsOf(field, engine));
 }
 
 function isMoved(source: SourceDoc, next: PlainSettings): boolean {
@@ -197,7 +156,7 @@ function isMoved(source: SourceDoc, next: PlainSettings): boolean {
 }
 
 const resealReason =
-  'must be sent again when engine, host, port, hosts, srv, authMechanism or TLS mode change, because it is encrypted for the old ones';
+  'must be sent again when engine, host, port, hosts, srv, authMechanism, passwordFrom or TLS mode change, because it is encrypted for the old ones';
 
 function requireSecretsAgain(
   check: Checker,

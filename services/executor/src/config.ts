@@ -3,6 +3,7 @@
 import { faultOfKey } from '@datahub/sealing/key-pair';
 import type { SettingName } from '@datahub/service-kit/process/known-settings';
 import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import { parseAllowed, type RdsIamSettings } from './credentials/rds-tokens.ts';
 import { defaultRowBytesMax } from './engines/shared/bounds.ts';
 import type { ExecutionLimits } from './execution/prepare.ts';
 import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
@@ -18,6 +19,7 @@ export interface ExecutorConfig {
   pool: PoolSettings;
   connections: ConnectionLimits;
   executions: ExecutionLimits;
+  rdsIam: RdsIamSettings;
   /** The largest row that a source may send. */
   rowBytesMax: number;
   /** Definitions in the cache. */
@@ -48,6 +50,7 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
       }),
       rowsMax: reader.integer('DATAHUB_ROWS_MAX', { fallback: 0, min: 0, max: 4_294_967_295 }),
     },
+    rdsIam: readRdsIam(reader),
     rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX', {
       fallback: defaultRowBytesMax,
       min: 65_536,
@@ -77,6 +80,30 @@ function readAddresses(reader: SettingsReader, embedded: boolean): AddressPolicy
     deny: list('DATAHUB_SOURCES_DENY'),
     ownNames: reader.list('DATAHUB_OWN_NAMES', []),
   };
+}
+
+function readRdsIam(reader: SettingsReader): RdsIamSettings {
+  const allowed = reader.list('DATAHUB_RDS_IAM_ALLOW', []).flatMap((entry) => {
+    const found = parseAllowed(entry);
+    if (found === undefined) reader.fault(`DATAHUB_RDS_IAM_ALLOW: ${entry} must be account/user@host.`);
+    return found ?? [];
+  });
+  const accessKeyId = reader.optional('DATAHUB_AWS_ACCESS_KEY_ID');
+  const secretAccessKey = reader.optional('DATAHUB_AWS_SECRET_ACCESS_KEY');
+  const sessionToken = reader.optional('DATAHUB_AWS_SESSION_TOKEN');
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    if (allowed.length > 0)
+      reader.fault(
+        'DATAHUB_RDS_IAM_ALLOW needs DATAHUB_AWS_ACCESS_KEY_ID and DATAHUB_AWS_SECRET_ACCESS_KEY: the hub uses no other AWS credentials.',
+      );
+    return { allowed, credentials: undefined };
+  }
+  const credentials = {
+    accessKeyId,
+    secretAccessKey,
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+  };
+  return { allowed, credentials };
 }
 
 function readPool(reader: SettingsReader): PoolSettings {

@@ -7,6 +7,7 @@
 import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
 import type { JsonType } from '@datahub/contract/json-types';
+import type { PasswordFrom } from '@datahub/contract/password-from';
 import type {
   AuthMechanism,
   Pooling,
@@ -42,6 +43,8 @@ export interface ServerSettings {
   readPreference?: ReadPreferenceName;
   /** Negotiated with the server by default. */
   authMechanism?: AuthMechanism;
+  /** `password` is a token from here, valid for minutes, that servers ask for in clear text; not for MongoDB. */
+  passwordFrom?: PasswordFrom;
 }
 
 /** Address and credentials. They contain plain secrets, so they are never logged or put into an error. */
@@ -86,6 +89,8 @@ export interface ConnectDeps {
   signal: AbortSignal;
   /** A larger row is an error, SQL_REJECTED, and closes the connection. */
   rowBytesMax?: number;
+  /** A password that is valid now: with `passwordFrom` the one of the settings expires. */
+  currentPassword?(): Promise<string>;
   /** Read and written by the adapter. The same object for all connections to a source until its settings change. */
   learned?: Learned;
 }

@@ -8,10 +8,11 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { AnswerStore } from './cache/answer-store.ts';
 import type { ExecutorConfig } from './config.ts';
+import { createRdsTokens } from './credentials/rds-tokens.ts';
 import { unseal } from './credentials/unseal.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
-import type { Connection, Engine, Learned } from './engine.ts';
+import type { ConnectDeps, Connection, Engine, Learned } from './engine.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
 import { type CompileQuery, compileOnce } from './execution/prepare.ts';
 import { createSourceCalls } from './execution/source-calls.ts';
@@ -143,16 +144,23 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
   };
   // A pool keeps the same definition object until the settings change.
   const learnedOf = new WeakMap<SourceDefinition, Learned>();
+  const tokens = createRdsTokens(config.rdsIam, Date.now);
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const learned = learnedOf.get(source) ?? {};
     learnedOf.set(source, learned);
     const { accountId } = source;
-    return engines[source.engine].connect(await unseal(source, opener), {
+    const connectDeps: ConnectDeps = {
       dial: createDial({ ...dialling, accountId }),
       resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
       rowBytesMax,
       learned,
-    });
+    };
+    const engine = engines[source.engine];
+    const settings = await unseal(source, opener);
+    if (settings.passwordFrom === undefined) return engine.connect(settings, connectDeps);
+    return tokens.connect(accountId, settings, (complete, currentPassword) =>
+      engine.connect(complete, { ...connectDeps, currentPassword }),
+    );
   };
 }

@@ -28,6 +28,24 @@ test('the embedded form may reach the machine and its network, services that run
   });
 });
 
+test('log-ins by AWS RDS IAM are listed, and need credentials of their own', () => {
+  const keys = { DATAHUB_AWS_ACCESS_KEY_ID: 'id', DATAHUB_AWS_SECRET_ACCESS_KEY: 'secret' };
+  const one = { accountId: 'one', user: 'reader', host: 'db.example' };
+  expect(read({ DATAHUB_RDS_IAM_ALLOW: 'one/reader@db.example', ...keys }, true).rdsIam).toEqual({
+    allowed: [one],
+    credentials: { accessKeyId: 'id', secretAccessKey: 'secret' },
+  });
+  // What AWS's own programs read is not read.
+  const ambient = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' };
+  expect(read(ambient, true).rdsIam).toEqual({ allowed: [], credentials: undefined });
+  expect(() => read({ DATAHUB_RDS_IAM_ALLOW: 'one/reader@db.example', ...ambient }, true)).toThrow(
+    'DATAHUB_AWS_ACCESS_KEY_ID',
+  );
+  expect(() => read({ DATAHUB_RDS_IAM_ALLOW: 'reader@db.example', ...keys }, true)).toThrow(
+    'account/user@host',
+  );
+});
+
 test('every fault is named at once', () => {
   const env = {
     DATAHUB_SOURCES_DENY: '10.0.0.0/40',

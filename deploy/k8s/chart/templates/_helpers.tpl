@@ -69,7 +69,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if hasKey $own $name -}}
 {{- $faults = append $faults (printf "settings.%s.%s would be overruled: the chart sets it by %s." $group $name (get $own $name)) -}}
 {{- end -}}
-{{- if has $name (list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY") -}}
+{{- if has $name (list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY" "DATAHUB_AWS_SECRET_ACCESS_KEY" "DATAHUB_AWS_SESSION_TOKEN") -}}
 {{- $faults = append $faults (printf "settings.%s.%s is a secret: name a secret under `secrets` instead." $group $name) -}}
 {{- end -}}
 {{- end -}}
@@ -99,6 +99,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- if eq .service "executor" }}
 {{ include "datahub.fromSecret" (dict "name" "DATAHUB_SEALING_PRIVATE_KEYS" "secret" $secrets.sealingPrivate) }}
+{{- end }}
+{{- if and (eq .service "executor") $secrets.aws.name }}
+{{ include "datahub.fromSecret" (dict "name" "DATAHUB_AWS_SECRET_ACCESS_KEY" "secret" $secrets.aws) }}
 {{- end }}
 {{- if and (eq .service "ml") $secrets.generator.name }}
 {{ include "datahub.fromSecret" (dict "name" "DATAHUB_GENERATOR_API_KEY" "secret" $secrets.generator) }}

@@ -248,7 +248,7 @@ export interface Routes {
         port: number;
         database: string;
         user: string;
-        password: string;
+        password?: string | undefined;
         tls?: {
           mode?: "disable" | "prefer" | "require" | "verify-full" | undefined;
           ca?: string | null | undefined;
@@ -271,6 +271,10 @@ export interface Routes {
         authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
         pooling?: "session" | "transaction" | null | undefined;
         targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+        passwordFrom?: {
+          kind: "aws-rds-iam";
+          region: string;
+        } | null | undefined;
       };
       parentNodeId?: string | undefined;
       /** Read-only: ignored. */
@@ -338,6 +342,10 @@ export interface Routes {
         authMechanism?: string | undefined;
         pooling?: string | undefined;
         targetSessionAttrs?: string | undefined;
+        passwordFrom?: {
+          kind: string;
+          region: string;
+        } | undefined;
       };
       createdAt: string;
       updatedAt: string | null;
@@ -385,6 +393,10 @@ export interface Routes {
         authMechanism?: string | undefined;
         pooling?: string | undefined;
         targetSessionAttrs?: string | undefined;
+        passwordFrom?: {
+          kind: string;
+          region: string;
+        } | undefined;
       };
       createdAt: string;
       updatedAt: string | null;
@@ -428,6 +440,10 @@ export interface Routes {
         authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
         pooling?: "session" | "transaction" | null | undefined;
         targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+        passwordFrom?: {
+          kind: "aws-rds-iam";
+          region: string;
+        } | null | undefined;
       } | undefined;
       parentNodeId?: string | undefined;
       /** Read-only: ignored. */
@@ -480,6 +496,10 @@ export interface Routes {
         authMechanism?: string | undefined;
         pooling?: string | undefined;
         targetSessionAttrs?: string | undefined;
+        passwordFrom?: {
+          kind: string;
+          region: string;
+        } | undefined;
       };
       createdAt: string;
       updatedAt: string | null;

@@ -29,6 +29,6 @@ export async function unseal(source: SourceDefinition, opener: Opener): Promise<
 
 export function bindingOf(source: SourceDefinition, field: SecretField): SealBinding {
   const { sourceId, engine, host, port, tls } = source;
-  const { hosts, srv, authMechanism } = source.servers ?? {};
-  return { sourceId, engine, host, port, tlsMode: tls.mode, hosts, srv, authMechanism, field };
+  const { hosts, srv, authMechanism, passwordFrom } = source.servers ?? {};
+  return { sourceId, engine, host, port, tlsMode: tls.mode, hosts, srv, authMechanism, passwordFrom, field };
 }

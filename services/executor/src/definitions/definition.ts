@@ -106,7 +106,8 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
 
 /** The catalog validated these values when they were saved, so the casts hold. */
 function toServers(source: ResolvedSource): ServerSettings {
-  const { hosts, srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs } = source;
+  const { hosts, srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs, passwordFrom } =
+    source;
   return {
     ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
     ...(srv ? { srv } : {}),
@@ -117,6 +118,7 @@ function toServers(source: ResolvedSource): ServerSettings {
     ...(targetSessionAttrs === undefined
       ? {}
       : { targetSessionAttrs: targetSessionAttrs as Known<'targetSessionAttrs'> }),
+    ...(passwordFrom === undefined ? {} : { passwordFrom: passwordFrom as Known<'passwordFrom'> }),
   };
 }
 

@@ -37,7 +37,8 @@ export function createLocalNames(files: NameFiles = systemFiles): LocalNames {
   };
 }
 
-const bareName = (name: string) => name.replace(/\.$/, '').toLowerCase();
+/** Without the dot at its end, in lower case. */
+export const bareName = (name: string) => name.replace(/\.$/, '').toLowerCase();
 const dotsOf = (name: string) => name.split('.').length - 1;
 
 function parseHosts(text: string): Map<string, string[]> {

@@ -41,7 +41,8 @@ const begun = packet(1, [0, 0, 0, 3, 0x20, 0, 0]);
 export const answerCommand = (socket: Socket, text: string) =>
   socket.write(text.includes('READ ONLY') ? begun : ok(1));
 const eof = packet(3, [0xfe, 0, 0, 2, 0]);
-const switchTo = (sequence: number, plugin: string) => packet(sequence, [0xfe], `${plugin}\0${scramble}\0`);
+export const switchTo = (sequence: number, plugin: string) =>
+  packet(sequence, [0xfe], `${plugin}\0${scramble}\0`);
 const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
 const column = (type: number) =>
   packet(2, ...['def', '', '', '', 'c', 'c'].map(text), [12, 45, 0, 255, 0, 0, 0, type, 0, 0, 0, 0, 0]);

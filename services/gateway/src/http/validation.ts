@@ -90,7 +90,9 @@ const ajvErrorsMax = 1_000;
 
 /** `isWhole` is false if only a part of the body was validated. */
 export function toValidationError(errors: AjvError[], { isWhole = true } = {}): RequestError {
-  const faults = dedupe(errors.slice(0, ajvErrorsMax).map(toFault));
+  // The branch of a condition has an error of its own.
+  const own = errors.slice(0, ajvErrorsMax).filter(({ keyword }) => keyword !== 'if');
+  const faults = dedupe(own.map(toFault));
   return validationError(faults, isWhole ? '' : ' The body is large, and only a part of it was validated.');
 }
 

@@ -1,6 +1,7 @@
 /** The connection settings of a source: how a body names them and how an answer shows them. */
 
 import { sourceLimits as limits } from '@datahub/contract/limits';
+import { awsRegionShape, passwordProviders } from '@datahub/contract/password-from';
 import {
   authMechanisms,
   poolings,
@@ -81,9 +82,23 @@ const members = {
     maximum: limits.statementTimeoutMs.max,
   },
   ...serverMembers,
+  passwordFrom: orNull(
+    object(
+      {
+        kind: { type: 'string', enum: passwordProviders },
+        region: { type: 'string', pattern: awsRegionShape },
+      },
+      ['kind', 'region'],
+    ),
+  ),
 } as const;
 
-export const createSettings = object(members, ['host', 'port', 'database', 'user', 'password']);
+const required = object(members, ['host', 'port', 'database', 'user']);
+/** Needs the password unless `passwordFrom` provides it. */
+export const createSettings: typeof required = {
+  ...required,
+  ...{ if: { required: ['passwordFrom'] }, else: { required: ['password'] } },
+};
 export const updateSettings = object(members);
 
 const tls = answer({ mode: text, ca: text, cert: text, key: text }, ['ca', 'cert', 'key']);
@@ -109,8 +124,9 @@ export const connectionSettings = answer(
     pool,
     statementTimeoutMs: count,
     ...serverAnswers,
+    passwordFrom: answer({ kind: text, region: text }),
   },
-  ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames],
+  ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames, 'passwordFrom'],
 );
 
 type SettingsBody = FromSchema<typeof updateSettings>;
@@ -124,7 +140,7 @@ const removed = {
 
 /** Settings for the catalog, which removes those that are 0, false or empty. A TLS object without a mode keeps the mode. */
 export function toSettings(body: SettingsBody): ConnectionSettings {
-  const { statementTimeoutMs, hosts, srv, ...rest } = body;
+  const { statementTimeoutMs, hosts, srv, passwordFrom, ...rest } = body;
   const tls = body.tls === null ? removed.tls : body.tls;
   const pool = body.pool === null ? removed.pool : body.pool;
   return {
@@ -133,6 +149,7 @@ export function toSettings(body: SettingsBody): ConnectionSettings {
     ...withDefaults<TextServerSetting, string>(body, textServerSettings, ''),
     ...(hosts === undefined ? {} : { hosts: { hosts: hosts ?? [] } }),
     ...(srv === undefined ? {} : { srv: srv ?? false }),
+    ...(passwordFrom === undefined ? {} : { passwordFrom: passwordFrom ?? { kind: '', region: '' } }),
     tls: tls && { mode: tls.mode ?? '', ...withDefaults(tls, ['ca', 'cert', 'key'], '') },
     pool: pool && withDefaults(pool, ['max', 'idleTimeoutMs'], 0),
   };
@@ -151,7 +168,8 @@ function withDefaults<N extends string, V>(
 
 /** Settings at their defaults are left out. */
 export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson {
-  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv } = settings;
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv, passwordFrom } =
+    settings;
   const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
   return {
     host,
@@ -164,6 +182,7 @@ export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson 
     ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
     ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
     ...(srv === undefined ? {} : { srv }),
+    ...(passwordFrom === undefined ? {} : { passwordFrom }),
     ...withDefaults<TextServerSetting, string>(settings, textServerSettings, ''),
   } as SettingsJson;
 }

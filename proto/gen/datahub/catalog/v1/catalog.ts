@@ -206,7 +206,18 @@ export interface ConnectionSettings {
     | string
     | undefined;
   /** Which of several PostgreSQL servers takes a connection, as in libpq; `any` unless given. */
-  targetSessionAttrs?: string | undefined;
+  targetSessionAttrs?:
+    | string
+    | undefined;
+  /** What provides the password; PostgreSQL, MySQL and MariaDB. An empty kind removes it. */
+  passwordFrom?: PasswordFrom | undefined;
+}
+
+export interface PasswordFrom {
+  /** aws-rds-iam. */
+  kind: string;
+  /** The AWS region of the database. */
+  region: string;
 }
 
 export interface Host {
@@ -2214,6 +2225,7 @@ function createBaseConnectionSettings(): ConnectionSettings {
     readPreference: undefined,
     authMechanism: undefined,
     targetSessionAttrs: undefined,
+    passwordFrom: undefined,
   };
 }
 
@@ -2266,6 +2278,9 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     }
     if (message.targetSessionAttrs !== undefined) {
       writer.uint32(130).string(message.targetSessionAttrs);
+    }
+    if (message.passwordFrom !== undefined) {
+      PasswordFrom.encode(message.passwordFrom, writer.uint32(138).fork()).join();
     }
     return writer;
   },
@@ -2409,6 +2424,71 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             }
 
             message.targetSessionAttrs = reader.string();
+            continue;
+          }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.passwordFrom = PasswordFrom.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePasswordFrom(): PasswordFrom {
+  return { kind: "", region: "" };
+}
+
+export const PasswordFrom: MessageFns<PasswordFrom> = {
+  encode(message: PasswordFrom, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.kind !== "") {
+      writer.uint32(10).string(message.kind);
+    }
+    if (message.region !== "") {
+      writer.uint32(18).string(message.region);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PasswordFrom {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePasswordFrom();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.region = reader.string();
             continue;
           }
         }

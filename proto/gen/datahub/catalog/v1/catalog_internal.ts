@@ -7,7 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { CachePolicy, HostList, PoolSettings, Tls, Variable, VariableList } from "./catalog.ts";
+import { CachePolicy, HostList, PasswordFrom, PoolSettings, Tls, Variable, VariableList } from "./catalog.ts";
 
 export const protobufPackage = "datahub.catalog.v1";
 
@@ -47,6 +47,7 @@ export interface ResolvedSource {
   authMechanism?: string | undefined;
   pooling?: string | undefined;
   targetSessionAttrs?: string | undefined;
+  passwordFrom?: PasswordFrom | undefined;
 }
 
 export interface ResolvedQuery {
@@ -246,6 +247,7 @@ function createBaseResolvedSource(): ResolvedSource {
     authMechanism: undefined,
     pooling: undefined,
     targetSessionAttrs: undefined,
+    passwordFrom: undefined,
   };
 }
 
@@ -313,6 +315,9 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
     }
     if (message.targetSessionAttrs !== undefined) {
       writer.uint32(170).string(message.targetSessionAttrs);
+    }
+    if (message.passwordFrom !== undefined) {
+      PasswordFrom.encode(message.passwordFrom, writer.uint32(178).fork()).join();
     }
     return writer;
   },
@@ -496,6 +501,14 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
             }
 
             message.targetSessionAttrs = reader.string();
+            continue;
+          }
+          case 22: {
+            if (tag !== 178) {
+              break;
+            }
+
+            message.passwordFrom = PasswordFrom.decode(reader, reader.uint32());
             continue;
           }
         }

@@ -78,6 +78,8 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         charset: 'utf8mb4',
         connectAttributes: { program_name: 'datahub' },
         connectTimeout: 0,
+        // Servers ask for a token in clear text. `verify-full` never connects without TLS.
+        enableCleartextPlugin: settings.passwordFrom !== undefined && settings.tls.mode === 'verify-full',
         ...(tls ? { ssl: { rejectUnauthorized: settings.tls.mode === 'verify-full' } } : {}),
       });
       const driver = connection as unknown as Driver;
@@ -152,7 +154,8 @@ async function openSide(
   deps: ConnectDeps,
   { tls, threadId }: { tls: boolean; threadId: number },
 ): Promise<SideSession> {
-  const driver = await logIn(settings, deps, tls);
+  const password = (await deps.currentPassword?.()) ?? settings.password;
+  const driver = await logIn({ ...settings, password }, deps, tls);
   const connection = driver as unknown as DriverConnection;
   const abort = () => driver.stream.destroy();
   deps.signal.addEventListener('abort', abort, { once: true });

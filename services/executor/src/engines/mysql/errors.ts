@@ -133,7 +133,7 @@ export function toConnectError(err: unknown): HubError {
   if (code === 'MYSQL_CLEAR_PASSWORD_NOT_ENABLED') {
     return new HubError(
       'SOURCE_AUTH',
-      'The source asks for the password in clear text, which the hub does not send. Choose another authentication plugin for the user.',
+      'The source asks for the password in clear text, which the hub sends only for passwordFrom. Choose another authentication plugin for the user.',
       { cause: err, stage: 'connect', retryable: false },
     );
   }
