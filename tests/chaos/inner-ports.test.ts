@@ -59,6 +59,7 @@ const otherKind: Ids = {
   queryId: 'classifierId',
   classifierId: 'hubId',
   classId: 'nodeId',
+  jobId: 'classifierId',
   keyId: 'classId',
 };
 const random = Object.fromEntries(
@@ -71,8 +72,8 @@ const matrix = operations.flatMap(([service, method, ids, rest = {}]) =>
 const unary = Object.entries(services).flatMap(([service, methods]) =>
   Object.keys(methods).map((method) => ({ service: service as ServiceName, method })),
 );
-/** For executors alone, on behalf of no account; and what finds the principal itself. */
-const withoutPrincipal = ['authenticate', 'watch', 'listSealed', 'reseal', 'session'];
+/** For executors or gateways alone, on behalf of no account; and what finds the principal itself. */
+const withoutPrincipal = ['authenticate', 'takeJob', 'watch', 'listSealed', 'reseal', 'session'];
 
 describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)', () => {
   const serviceToken = randomBytes(32).toString('hex');
@@ -108,6 +109,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     const { classifierId } = (await get('ml', 'createClassifier', { name: label })).classifier;
     ids.classifierId = classifierId;
     ids.classId = (await get('ml', 'train', { classifierId, examples, eventId: 'f' })).classes[0].classId;
+    ids.jobId = (await get('ml', 'startJob', { classifierId, queryId: 'q', contextJson: '' })).jobId;
     ids.keyId = (await get('catalog', 'createKey', { name: label, scopes: [] })).key.keyId;
   };
 

@@ -17,6 +17,7 @@ const otherKind = (ids: Record<string, string>) => ({
   classifierId: ids.keyId as string,
   classId: ids.nodeId as string,
   keyId: ids.classId as string,
+  jobId: ids.classifierId as string,
 });
 const random: Record<string, string> = {
   hubId: 'dh.hub.01m7xzzzzz0000000000000000zzzz',
@@ -26,6 +27,7 @@ const random: Record<string, string> = {
   classifierId: 'dh.clfr.01m7xzzzzz0000000000000000zzzz',
   classId: 'dh.clfc.01m7xzzzzz0000000000000000zzzz',
   keyId: 'dh.key.01m7xzzzzz0000000000000000zzzz',
+  jobId: 'dh.job.01m7xzzzzz0000000000000000zzzz',
 };
 
 async function make(ids: Record<string, string>, key?: typeof other): Promise<void> {
@@ -40,11 +42,16 @@ async function make(ids: Record<string, string>, key?: typeof other): Promise<vo
   ids.classId = (
     await post(`/v1/classifiers/${ids.classifierId}/train`, { label: 'l', context: 'c' })
   ).classId;
+  // No row has an id, so nothing is trained.
+  const columns = { text: 'one', label: 'one', id: 'none' };
+  const job = { queryId: ids.queryId, ...columns };
+  ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
   ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
 }
 
 async function end(ids: Record<string, string>, key?: typeof other): Promise<void> {
   for (const path of [
+    `/v1/jobs/${ids.jobId}`,
     `/v1/classifiers/${ids.classifierId}/classes/${ids.classId}`,
     `/v1/classifiers/${ids.classifierId}`,
     `/v1/keys/${ids.keyId}`,
@@ -75,6 +82,7 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
     return { hubId: ids.hubId, sourceId: ids.sourceId, label: 'x', query: 'SELECT 1' };
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
+  if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
   if (url.endsWith('/train')) return { label: 'l', context: 'c' };
   if (url.endsWith('/predict')) return { context: 'c' };
   return undefined;

@@ -22,6 +22,7 @@ export const auditActions = [
   'classifier.predict',
   'class.delete',
   'text.summarize',
+  'job.delete',
 ] as const;
 
 export type AuditAction = (typeof auditActions)[number];

@@ -13,6 +13,7 @@ import { createApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Edge } from './edge/edge.ts';
 import { countRequests } from './http/listener.ts';
+import { createJobRunner } from './jobs/job-runner.ts';
 import type { Readiness } from './routes/health.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
@@ -76,11 +77,13 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     host: config.host,
     port: config.metricsPort,
   });
+  const jobs = createJobRunner(deps);
   const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
     draining = true;
+    const returned = jobs.close();
     const cut = setTimeout(() => {
       stopLog.cut(inFlight());
       app.server.closeAllConnections();
@@ -91,6 +94,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     clearInterval(idle);
     clearTimeout(cut);
     edge?.close();
+    await returned;
     await usage.close();
     await metrics.close();
   };

@@ -19,6 +19,8 @@ export interface MlConfig {
   classifiersCachedMax: number;
   classifiersCachedBytesMax: number;
   classifierIdleMs: number;
+  /** A gateway that runs a job and is silent for this long loses it to another one. */
+  jobLeaseMs: number;
   /** Threads for summaries of long texts. If there are two or more, one of them only takes texts of medium length. */
   summaryThreads: number;
   summaryTimeoutMs: number;
@@ -48,6 +50,7 @@ export function readMlConfig(reader: SettingsReader): MlConfig {
       min: 1_000,
       max: 86_400_000,
     }),
+    jobLeaseMs: reader.integer('DATAHUB_JOB_LEASE_MS', { fallback: 15_000, min: 500, max: 600_000 }),
     summaryThreads: reader.integer('DATAHUB_SUMMARY_THREADS', { fallback: 2, min: 1, max: 64 }),
     summaryTimeoutMs: reader.integer('DATAHUB_SUMMARY_TIMEOUT_MS', {
       fallback: 10_000,

@@ -12,7 +12,16 @@ export interface ClassifierDoc extends Doc {
 export interface TrainCall {
   /** A repeated call with the same id is learnt once. */
   eventId: string;
-  examples: { classId: string; text: string }[];
+  /** With `job`, each has the id of its row. */
+  examples: { classId: string; text: string; id?: string }[];
+  /** The examples are rows of a query. */
+  job?: RowSource;
+}
+
+/** Where a job has its rows from. */
+export interface RowSource {
+  jobId: string;
+  queryId: string;
 }
 
 /**
@@ -27,6 +36,44 @@ export interface EventDoc extends Doc {
   /** Classes whose label is new. */
   newClasses?: { classId: string; label: string }[];
   deletedClassId?: string;
+}
+
+export type JobState = 'queued' | 'running' | 'done' | 'failed';
+
+/** What one run of a job read; see `RowCounts` in ml.proto. */
+export interface JobCounts {
+  rows: number;
+  nullIds: number;
+  invalid: number;
+  faults: { row: number; detail: string }[];
+  truncated: boolean;
+}
+
+/** Trains a classifier from the rows of a query. */
+export interface JobDoc extends Doc {
+  classifierId: string;
+  queryId: string;
+  /** The key that started it. Gateways look up what it may do. */
+  keyId: string;
+  contextJson: string;
+  columns: { text: string; label: string; id: string };
+  state: JobState;
+  counts: JobCounts;
+  trained: number;
+  corrected: number;
+  error: { code: string; detail: string } | null;
+  createdAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** Of the gateway that runs it. */
+  lease: { token: string; until: number } | null;
+  /** Null until the job has ended. */
+  expiresAt: number | null;
+}
+
+/** One for each job that has not ended, with its id: a short list of what is to be done. */
+export interface OpenJobDoc extends Doc {
+  createdAt: number;
 }
 
 const digits = 12;

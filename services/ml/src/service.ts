@@ -12,7 +12,9 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { createClassifierCache } from './classifiers/classifier-cache.ts';
 import { createLearners } from './classifiers/model/online-learner.ts';
 import type { MlConfig } from './config.ts';
+import { JobList } from './jobs/job-list.ts';
 import { createClassifierCalls } from './rpc/classifiers.ts';
+import { createJobCalls } from './rpc/jobs.ts';
 import { createSummaryCalls } from './rpc/summaries.ts';
 import { createFairLock } from './scheduling/fair-lock.ts';
 import { createTextBudget } from './scheduling/text-budget.ts';
@@ -53,6 +55,8 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
     },
   );
   const quota = createQuota(config.accountQuota);
+  const { namespace, jobLeaseMs: leaseMs } = config;
+  const jobs = new JobList(store, { leaseMs, nowMs: Date.now });
   const summarizer = createSummarizer(config, logger);
   const operator =
     config.operatorSocket === undefined
@@ -65,7 +69,12 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
           },
           logger,
         });
-  const sweeping = setInterval(() => cache.sweep(), sweepEveryMs);
+  const sweeping = setInterval(() => {
+    cache.sweep();
+    jobs
+      .sweep()
+      .catch((err) => logger.warn({ event: 'jobs.unswept', err }, 'expired jobs could not be deleted'));
+  }, sweepEveryMs);
   sweeping.unref();
   return {
     calls: {
@@ -76,9 +85,10 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
         slices,
         budget,
         createId,
-        namespace: config.namespace,
+        namespace,
         nowMs: Date.now,
       }),
+      ...createJobCalls({ store, jobs, cache, budget, createId, namespace, leaseMs, nowMs: Date.now }),
       ...createSummaryCalls(summarizer, budget),
     },
     health: () => store.health(),

@@ -8,13 +8,15 @@ import {
   type DocumentStore,
   openDocumentStore,
 } from '@datahub/document-store';
-import type { ClassifierDoc, EventDoc } from './documents.ts';
+import type { ClassifierDoc, EventDoc, JobDoc, OpenJobDoc } from './documents.ts';
 
 export interface MlStore {
   classifiers: Collection<ClassifierDoc>;
   events: Collection<EventDoc>;
   /** By classifier id: the state of a classifier after some event. */
   snapshots: Blobs;
+  jobs: Collection<JobDoc>;
+  openJobs: Collection<OpenJobDoc>;
   health(): Promise<void>;
   backup: DocumentStore['backup'];
   close(): Promise<void>;
@@ -26,11 +28,15 @@ export async function openMlStore(url: string, createToken: () => string): Promi
     // Time and size can be read without the texts.
     { name: 'classifierEvents', summary: { fields: ['at', 'characters'] } },
     ...blobCollections('classifierSnapshots'),
+    { name: 'jobs', expires: 'expiresAt' },
+    { name: 'openJobs' },
   ]);
   return {
     classifiers: store.collection('classifiers'),
     events: store.collection('classifierEvents'),
     snapshots: createBlobs(store, 'classifierSnapshots', createToken),
+    jobs: store.collection('jobs'),
+    openJobs: store.collection('openJobs'),
     health: () => store.health(),
     backup: store.backup,
     close: () => store.close(),

@@ -1011,6 +1011,12 @@ export interface Routes {
                 label: string;
                 context: string;
             })[] | undefined;
+        } | {
+            queryId: string;
+            context?: Record<string, Json> | null | undefined;
+            text: string;
+            label: string;
+            id: string;
         };
         answer: {
             classId: string;
@@ -1027,6 +1033,8 @@ export interface Routes {
                 line: number;
                 detail: string;
             })[];
+        } | {
+            jobId: string;
         };
     };
     /** Predict a label */
@@ -1119,6 +1127,43 @@ export interface Routes {
                 };
             };
         };
+    };
+    /** Get the progress of a job */
+    'GET /v1/jobs/{jobId}': {
+        path: {
+            jobId: string;
+        };
+        answer: {
+            jobId: string;
+            classifierId: string;
+            queryId: string;
+            state: "queued" | "running" | "done" | "failed";
+            rows: number;
+            trained: number;
+            corrected: number;
+            skipped: number;
+            nullIds: number;
+            invalid: number;
+            truncated: boolean;
+            faults: ({
+                row: number;
+                detail: string;
+            })[];
+            error: {
+                code: string;
+                detail: string;
+            } | null;
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
+    };
+    /** Stop a job and delete it */
+    'DELETE /v1/jobs/{jobId}': {
+        path: {
+            jobId: string;
+        };
+        answer: Record<string, never>;
     };
     /** Summarize texts */
     'POST /v1/ai/summarize': {

@@ -47,6 +47,7 @@ const actionOf = {
   updateQuery: 'query.update',
   deleteQuery: 'query.delete',
   authenticate: null,
+  resolveKey: null,
   createKey: 'key.create',
   listKeys: null,
   rotateKey: 'key.rotate',

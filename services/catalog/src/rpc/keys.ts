@@ -25,7 +25,7 @@ import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
 type KeyCalls = Pick<
   Calls<typeof CatalogServiceService>,
-  'authenticate' | 'createKey' | 'listKeys' | 'rotateKey' | 'revokeKey'
+  'authenticate' | 'resolveKey' | 'createKey' | 'listKeys' | 'rotateKey' | 'revokeKey'
 >;
 
 const overlapDefaultMs = 3_600_000;
@@ -39,16 +39,20 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
     authenticate: async ({ keySha256 }) => {
       const hash = Buffer.from(keySha256).toString('hex');
       const key = hash.length === 64 ? await store.keys.getUnique('hash', hash) : null;
-      if (key === null) throw new HubError('KEY_INVALID', 'This key is not known, or it was revoked.');
       const nowMs = catalog.nowMs();
-      if (key.expiresAt !== null && key.expiresAt <= nowMs) {
-        throw new HubError('KEY_EXPIRED', 'This key has expired.');
-      }
+      requireValid(key, nowMs);
       noteUse(catalog, key, nowMs);
       return {
         principal: toPrincipal(key),
         expiresAt: key.expiresAt === null ? undefined : new Date(key.expiresAt),
       };
+    },
+
+    resolveKey: async ({ keyId }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const key = await store.keys.get(accountId, keyId);
+      requireValid(key, catalog.nowMs());
+      return { principal: toPrincipal(key) };
     },
 
     createKey: async ({ name, scopes, limits, expiresAt }, ctx) => {
@@ -109,6 +113,12 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       return {};
     },
   };
+}
+
+function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc {
+  if (key === null) throw new HubError('KEY_INVALID', 'This key is not known, or it was revoked.');
+  if (key.expiresAt === null || key.expiresAt > nowMs) return;
+  throw new HubError('KEY_EXPIRED', 'This key has expired.');
 }
 
 function toCreated({ doc, secret }: MadeKey) {

@@ -11,6 +11,7 @@ import type { Upstreams } from '../upstreams.ts';
 import * as audit from './audit.ts';
 import * as classifiers from './classifiers/classifiers.ts';
 import { evaluation } from './classifiers/evaluation.ts';
+import * as jobs from './classifiers/jobs.ts';
 import { createHubDocumentHandler, document } from './documents/hub-document.ts';
 import * as execute from './execute.ts';
 import * as folders from './folders.ts';
@@ -99,6 +100,8 @@ interface RouteMembers {
 /** Every POST takes an idempotency key. It has no effect if the route only reads. */
 export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
 
+const paged = ['offset', 'limit'];
+
 export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Route[] {
   const hub = hubs.createHubHandlers(upstreams);
   const describeHub = createHubDocumentHandler(upstreams);
@@ -107,12 +110,12 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
   const query = queries.createQueryHandlers(upstreams);
   const key = keys.createKeyHandlers(upstreams);
   const classifier = classifiers.createClassifierHandlers(upstreams);
+  const job = jobs.createJobHandlers(upstreams);
   const executeQuery = execute.createExecuteHandler(upstreams, settings);
   const checkQuery = queryChecks.createCheckHandler(upstreams);
   const readData = execute.createDataHandler(upstreams, settings);
   const summarizeTexts = summarize.createSummarizeHandler(upstreams);
   const listAudit = audit.createAuditHandler(upstreams);
-  const paged = ['offset', 'limit'];
 
   // biome-ignore format: one line a route.
   return [
@@ -155,6 +158,9 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, reads: true, answer: classifiers.predictions, handler: classifier.predict },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: classifiers.deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: classifier.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', answer: evaluation, handler: classifier.evaluation },
+
+    { method: 'GET', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Get the progress of a job', answer: jobs.job, handler: job.get },
+    { method: 'DELETE', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Stop a job and delete it', audit: 'job.delete', answer: nothing, handler: job.remove },
 
     { method: 'POST', url: '/v1/ai/summarize', scope: 'ai:summarize', summary: 'Summarize texts', audit: 'text.summarize', body: summarize.summarizeBody, documented: summarize.summarizeDocumented, pointers: summarize.summarizePointers, largeBody: true, reads: true, answer: summarize.summary, handler: summarizeTexts },
 

@@ -8,12 +8,12 @@ import { randomUUID } from 'node:crypto';
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
-import { type EventDoc, eventIdOf } from '../documents.ts';
+import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
 import type { FairLock } from '../scheduling/fair-lock.ts';
 import { cancelled, inSlices, type TimeSlices } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';
 import { type CallResult, ClassifierState, type Prediction } from './classifier-state.ts';
-import { readEvents } from './event-log.ts';
+import { newEvents } from './event-log.ts';
 import type { LearnerFactory } from './learner.ts';
 import { createLabelCount, requirePredictBounds } from './predict-bounds.ts';
 import {
@@ -23,6 +23,7 @@ import {
   type TrainExample,
   takeBatch,
   toEvent,
+  withoutKnownRows,
 } from './train-batch.ts';
 
 export interface ClassifierDeps {
@@ -74,10 +75,10 @@ export class ClassifierLog {
     return this.#state?.size ?? 0;
   }
 
-  /** Resolves once the examples are durable, with one result per example. */
-  train(examples: TrainExample[], eventId = randomUUID() as string): Promise<CallResult[]> {
+  /** Resolves once the examples are durable, with one result per example, but with none for rows of a job. */
+  train(examples: TrainExample[], eventId = randomUUID() as string, job?: RowSource): Promise<CallResult[]> {
     const result = new Promise<CallResult[]>((resolve, reject) => {
-      this.#pending.push({ eventId, examples, resolve, reject });
+      this.#pending.push({ eventId, examples, job, resolve, reject });
     });
     // Calls that arrive during an append share the next event.
     if (this.#pending.length === 1) this.#scheduleAppend();
@@ -162,14 +163,12 @@ export class ClassifierLog {
     // Numbers have no gaps, and getting one event costs a fraction of a search.
     const nextId = eventIdOf(this.#classifierId, state.applied + 1);
     if ((await this.#deps.store.events.get(this.accountId, nextId)) === null) return;
-    await this.#readNew(state, (event) => this.#apply(state, event));
+    for await (const event of this.#newEvents(state)) await this.#apply(state, event);
   }
 
-  async #readNew(state: ClassifierState, use: (event: EventDoc) => Promise<void>): Promise<void> {
+  #newEvents(state: ClassifierState, ahead?: ClassifierState): AsyncGenerator<EventDoc> {
     const classifier = { accountId: this.accountId, classifierId: this.#classifierId };
-    for await (const { events } of readEvents(this.#deps.store, classifier, state.applied)) {
-      for (const event of events) await use(event);
-    }
+    return newEvents(this.#deps.store, classifier, { state, ahead });
   }
 
   #learn(state: ClassifierState, event: EventDoc): Promise<void> {
@@ -220,7 +219,7 @@ export class ClassifierLog {
     let open = batch;
     for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
       const unknown = open.filter(({ eventId }) => state.resultOf(eventId) === undefined);
-      open = rejectExcessLabels(unknown, state, this.#deps.classesMax);
+      open = withoutKnownRows(rejectExcessLabels(unknown, state, this.#deps.classesMax), state);
       if (open.length === 0 || (await this.#append(state, toEvent(open, state, this.#deps)))) {
         for (const call of batch) call.resolve(state.resultOf(call.eventId) ?? []);
         return;
@@ -252,18 +251,21 @@ export class ClassifierLog {
 
   async #rebuildOnce(old: ClassifierState): Promise<void> {
     const rebuilt = ClassifierState.startRebuild(old, this.#deps.learners.create());
-    const catchUp = () => this.#readNew(rebuilt, (event) => this.#learn(rebuilt, event));
+    const catchUp = async (ahead?: ClassifierState) => {
+      for await (const event of this.#newEvents(rebuilt, ahead)) await this.#learn(rebuilt, event);
+    };
     while (rebuilt.applied < old.applied) {
       const before = rebuilt.applied;
-      await catchUp();
+      await catchUp(old);
       if (rebuilt.applied === before) return;
     }
     await this.#exclusive(async (state) => {
+      if (state !== old) return;
+      await catchUp(old);
       // If another class was deleted meanwhile, the rebuilt state contains it, and the rebuild starts again.
-      if (state !== old || [...rebuilt.classes.keys()].some((classId) => !old.classes.has(classId))) return;
+      if ([...rebuilt.classes.keys()].some((classId) => !old.classes.has(classId))) return;
       rebuilt.endRebuild();
       await catchUp();
-      rebuilt.needsRebuild = false;
       this.#state = rebuilt;
       await this.#save(rebuilt);
     });

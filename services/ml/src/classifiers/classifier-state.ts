@@ -1,15 +1,22 @@
 /** The state of one classifier: classes with their counts, learner, evaluation. It follows from the log of events alone. */
 
 import { deserialize, serialize } from 'node:v8';
-import type { EventDoc } from '../documents.ts';
+import type { EventDoc, RowSource } from '../documents.ts';
 import { inSlices, type NextSlice } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
+import { hashRow, KnownExamples, type KnownExamplesState, type RowIdentity } from './known-examples.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
 
 export interface ClassState {
   classId: string;
   label: string;
   observations: number;
+}
+
+/** What a job has learnt. */
+export interface JobCounts {
+  trained: number;
+  corrected: number;
 }
 
 /** A change of it, other than of `learner`, needs a new `format`. In format 2, `evaluation` has no figures by class. */
@@ -22,6 +29,9 @@ interface Snapshot {
   stale: boolean;
   evaluation: Partial<EvaluationState>;
   learner: Uint8Array;
+  /** Absent before jobs. */
+  known?: KnownExamplesState;
+  jobs?: [string, JobCounts][];
 }
 
 export interface LabelledScore extends Score {
@@ -48,14 +58,17 @@ const recentMax = 1_000;
 const recentResultsMax = 20_000;
 const bytesPerResult = 64;
 const bytesPerClass = 512;
+/** Jobs whose counts are known. */
+const jobsMax = 1_000;
+const bytesPerJob = 128;
 
 export class ClassifierState {
   /** The number of the last event that was applied; 0 for none. */
   applied = 0;
   updatedAt: number | null = null;
   /**
-   * A class was deleted, and its examples still influence what the learner knows of the others; or the state comes from an
-   * old snapshot, and only the log tells the figures by class.
+   * A class was deleted or an example corrected, and what was deleted still influences the learner; or the state comes
+   * from an old snapshot, and only the log tells the figures by class.
    */
   needsRebuild = false;
   readonly classes = new Map<string, ClassState>();
@@ -64,14 +77,18 @@ export class ClassifierState {
   readonly #recent: Map<string, CallResult[]>;
   #recentResults = 0;
   readonly #learner: Learner;
-  /** Set during a rebuild: examples of all other classes are skipped. */
-  #remainingClasses: Set<string> | undefined;
+  readonly #known: KnownExamples;
+  #jobs: Map<string, JobCounts>;
+  /** Set during a rebuild: only what this state still has is learnt. */
+  #rebuilds: ClassifierState | undefined;
 
   constructor(learner: Learner, from?: Omit<Snapshot, 'learner' | 'format'>) {
     this.#learner = learner;
     this.evaluation = createEvaluation(from?.evaluation);
     this.#recent = new Map(from?.recent ?? []);
     this.#recentResults = countResults(this.#recent);
+    this.#known = new KnownExamples(from?.known);
+    this.#jobs = new Map(from?.jobs ?? []);
     if (from === undefined) return;
     this.applied = from.applied;
     this.updatedAt = from.updatedAt;
@@ -79,18 +96,22 @@ export class ClassifierState {
     for (const one of from.classes) this.#addClass(one);
   }
 
-  /** An empty state that the log is applied to again, as if the deleted classes had never been trained. */
+  /**
+   * An empty state that the log is applied to again, as if deleted classes had never been trained, and corrected examples
+   * had always been right. It must not get ahead of `old` before the rebuild ends.
+   */
   static startRebuild(old: ClassifierState, learner: Learner): ClassifierState {
     const state = new ClassifierState(learner);
-    state.#remainingClasses = new Set(old.classes.keys());
+    state.#rebuilds = old;
     for (const [eventId, results] of old.#recent) state.#recent.set(eventId, results);
     state.#recentResults = old.#recentResults;
     return state;
   }
 
-  /** From here on, events can add classes. */
+  /** Both states have applied the same events. From here on, the rebuilt one applies any. */
   endRebuild(): void {
-    this.#remainingClasses = undefined;
+    if (this.#rebuilds !== undefined) this.#jobs = this.#rebuilds.#jobs;
+    this.#rebuilds = undefined;
   }
 
   /** Undefined if the bytes have another format. The log is then applied from its start. */
@@ -109,7 +130,23 @@ export class ClassifierState {
   /** Approximate memory in bytes. */
   get size(): number {
     const results = bytesPerResult * this.#recentResults;
-    return this.#learner.size + this.evaluation.size + results + bytesPerClass * this.classes.size;
+    const rows = this.#known.bytes + bytesPerJob * this.#jobs.size;
+    return this.#learner.size + this.evaluation.size + results + bytesPerClass * this.classes.size + rows;
+  }
+
+  /** Examples that are rows of queries. */
+  get rowCount(): number {
+    return this.#known.size;
+  }
+
+  /** True if the row was learnt with this class and text. */
+  hasLearnt(row: RowIdentity, { classId, text }: { classId: string; text: string }): boolean {
+    const known = this.#known.find(hashRow(row, text));
+    return known?.isSameText === true && known.classId === classId;
+  }
+
+  jobCounts(jobId: string): JobCounts {
+    return { trained: 0, corrected: 0, ...this.#jobs.get(jobId) };
   }
 
   /** 1 before the first event. Every process computes the same, because it counts the events of the log. */
@@ -127,6 +164,8 @@ export class ClassifierState {
       stale: this.needsRebuild,
       evaluation: this.evaluation.state,
       learner: this.#learner.toBytes(),
+      known: this.#known.state,
+      jobs: [...this.#jobs],
     };
     return serialize(snapshot);
   }
@@ -155,8 +194,9 @@ export class ClassifierState {
       this.#addClass({ classId, label, observations: 0 });
     const { deletedClassId } = event;
     if (deletedClassId !== undefined) this.#deleteClass(deletedClassId);
-    for (const { eventId, examples } of event.calls ?? []) {
-      this.#recordResults(eventId, await this.#learnAll(examples, next));
+    for (const { eventId, examples, job } of event.calls ?? []) {
+      if (job === undefined) this.#recordResults(eventId, await this.#learnAll(examples, next));
+      else await inSlices(examples, next, ({ id = '', ...example }) => this.#learnRow(job, id, example));
     }
     this.updatedAt = event.at;
     this.applied = number;
@@ -180,8 +220,36 @@ export class ClassifierState {
     return known.observations;
   }
 
+  /** A row that was learnt with another class or text is corrected: it counts for the new one, until a rebuild also for the old. */
+  #learnRow(
+    { jobId, queryId }: RowSource,
+    id: string,
+    { classId, text }: { classId: string; text: string },
+  ): void {
+    const row = hashRow({ queryId, id }, text);
+    const isSame = (known: ReturnType<KnownExamples['find']>) =>
+      known?.isSameText === true && known.classId === classId;
+    const before = this.#known.find(row);
+    if (!this.classes.has(classId) || isSame(before)) return;
+    // A later event corrects the row.
+    if (this.#rebuilds !== undefined && !isSame(this.#rebuilds.#known.find(row))) return;
+    this.#learn(classId, text);
+    this.#known.set(row, classId);
+    if (before !== undefined) {
+      this.needsRebuild = true;
+      const old = this.classes.get(before.classId);
+      if (old !== undefined) old.observations -= 1;
+    }
+    if (this.#rebuilds !== undefined) return;
+    const counts = this.jobCounts(jobId);
+    counts[before === undefined ? 'trained' : 'corrected'] += 1;
+    this.#jobs.delete(jobId);
+    this.#jobs.set(jobId, counts);
+    for (const oldest of this.#jobs.keys()) if (this.#jobs.size > jobsMax) this.#jobs.delete(oldest);
+  }
+
   #addClass(added: ClassState): void {
-    if (this.#remainingClasses !== undefined && !this.#remainingClasses.has(added.classId)) return;
+    if (this.#rebuilds !== undefined && !this.#rebuilds.classes.has(added.classId)) return;
     this.classes.set(added.classId, { ...added });
     this.#byLabel.set(added.label, added.classId);
   }
@@ -193,12 +261,13 @@ export class ClassifierState {
     this.#byLabel.delete(known.label);
     this.#learner.forget(classId);
     this.evaluation.forget(classId);
+    this.#known.forget(classId);
     this.needsRebuild = true;
   }
 
   #recordResults(eventId: string, results: CallResult[]): void {
     // During a rebuild, the recent results are those of the first run.
-    if (this.#remainingClasses !== undefined && this.#recent.has(eventId)) return;
+    if (this.#rebuilds !== undefined && this.#recent.has(eventId)) return;
     this.#recent.set(eventId, results);
     this.#recentResults += results.length;
     for (const [oldest, { length }] of this.#recent) {

@@ -35,6 +35,20 @@ export async function* readEvents(
   }
 }
 
+/** The events that `state` has not applied yet; only those that `ahead` has applied, if it is given. */
+export async function* newEvents(
+  store: MlStore,
+  classifier: { accountId: string; classifierId: string },
+  { state, ahead }: { state: { applied: number }; ahead?: { applied: number } | undefined },
+): AsyncGenerator<EventDoc> {
+  for await (const { events } of readEvents(store, classifier, state.applied)) {
+    for (const event of events) {
+      if (ahead !== undefined && state.applied >= ahead.applied) return;
+      yield event;
+    }
+  }
+}
+
 /** The number of events from the front that fit into a page; at least one. */
 function countFitting(sizes: number[]): number {
   let characters = 0;

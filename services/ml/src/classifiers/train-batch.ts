@@ -1,17 +1,21 @@
 /** Combines pending train calls into one event. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { EventDoc, TrainCall } from '../documents.ts';
+import type { EventDoc, RowSource, TrainCall } from '../documents.ts';
 import type { CallResult, ClassifierState } from './classifier-state.ts';
+import { knownExamplesMax } from './known-examples.ts';
 
 export interface TrainExample {
   label: string;
   text: string;
+  /** Of the row, in a call of a job. */
+  id?: string;
 }
 
 export interface PendingCall {
   eventId: string;
   examples: TrainExample[];
+  job?: RowSource | undefined;
   resolve: (results: CallResult[]) => void;
   reject: (err: unknown) => void;
 }
@@ -21,8 +25,8 @@ const eventCharactersMax = 4_000_000;
 /** Every prediction scores all classes. The learner numbers them, and recently deleted ones, in 16 bits. */
 const classesMaxDefault = 10_000;
 
-function charactersOf({ examples }: PendingCall): number {
-  return examples.reduce((sum, { text, label }) => sum + text.length + label.length, 0);
+function charactersOf({ examples }: Pick<PendingCall, 'examples'>): number {
+  return examples.reduce((sum, { text, label, id = '' }) => sum + text.length + label.length + id.length, 0);
 }
 
 /** Removes and returns the calls from the front that fit into one event; at least one. */
@@ -63,6 +67,29 @@ export function rejectExcessLabels(
   });
 }
 
+/**
+ * Leaves out the rows that were learnt before, and calls without any other. Rejects, with QUOTA_EXCEEDED, each call with
+ * more rows than a classifier can tell apart.
+ */
+export function withoutKnownRows(
+  calls: PendingCall[],
+  state: Pick<ClassifierState, 'classIdOf' | 'hasLearnt' | 'rowCount'>,
+): PendingCall[] {
+  return calls.flatMap((call) => {
+    const { job, reject } = call;
+    if (job === undefined) return [call];
+    const examples = call.examples.filter(({ label, text, id = '' }) => {
+      const classId = state.classIdOf(label);
+      return classId === undefined || !state.hasLearnt({ queryId: job.queryId, id }, { classId, text });
+    });
+    if (examples.length === 0) return [];
+    if (state.rowCount + examples.length <= knownExamplesMax) return [{ ...call, examples }];
+    const message = `A classifier can learn at most ${knownExamplesMax} rows of queries.`;
+    reject(new HubError('QUOTA_EXCEEDED', message));
+    return [];
+  });
+}
+
 export type EventContent = Omit<EventDoc, 'id' | 'accountId' | 'version'>;
 
 /** The event of these calls. Labels that the state does not have become new classes. */
@@ -79,9 +106,10 @@ export function toEvent(
     fresh.set(label, classId);
     return classId;
   };
-  const calls: TrainCall[] = batch.map(({ eventId, examples }) => ({
+  const calls: TrainCall[] = batch.map(({ eventId, examples, job }) => ({
     eventId,
-    examples: examples.map(({ label, text }) => ({ classId: classIdOf(label), text })),
+    examples: examples.map(({ label, ...example }) => ({ classId: classIdOf(label), ...example })),
+    ...(job === undefined ? {} : { job }),
   }));
   const newClasses = [...fresh].map(([label, classId]) => ({ classId, label }));
   const characters = batch.reduce((sum, call) => sum + charactersOf(call), 0);

@@ -17,7 +17,8 @@ import type { MlStore } from '../store.ts';
 import { toClassifier, toEvaluation } from './to-proto.ts';
 import { checkExamples, checkName, checkTexts, checkTop } from './validate.ts';
 
-export type ClassifierCalls = Omit<Calls<typeof MlServiceService>, 'summarize'>;
+type ClassifierCall = DocumentCall | 'train' | 'predict' | 'deleteClass' | 'getEvaluation';
+export type ClassifierCalls = Pick<Calls<typeof MlServiceService>, ClassifierCall>;
 
 export interface ClassifierCallDeps {
   store: MlStore;
@@ -116,15 +117,7 @@ function createModelCalls(deps: ClassifierCallDeps): Omit<ClassifierCalls, Docum
       const results = await schedule(accountId, texts, () =>
         log.train(checked, eventId === '' ? undefined : eventId),
       );
-      // If the classifier was deleted meanwhile, this call may have appended to its log after the deletion.
-      const still = await store.classifiers.get(accountId, classifierId).catch((err) => {
-        // The examples have been learnt.
-        throw outcomeUnknown(err);
-      });
-      if (still === null) {
-        await deleteLog(store, accountId, classifierId);
-        throw noSuchClassifier();
-      }
+      await requireKept(store, accountId, classifierId);
       const classes = results.map((result, i) => ({ ...result, label: checked[i]?.label ?? '' }));
       return { classes };
     },
@@ -160,6 +153,17 @@ async function load(store: MlStore, { accountId }: Principal, classifierId: stri
 }
 
 const noSuchClassifier = () => new HubError('NOT_FOUND', 'There is no such classifier.');
+
+/** Call this after training: if the classifier was deleted meanwhile, examples may follow the deletion in its log. */
+export async function requireKept(store: MlStore, accountId: string, classifierId: string): Promise<void> {
+  const still = await store.classifiers.get(accountId, classifierId).catch((err) => {
+    // The examples have been learnt.
+    throw outcomeUnknown(err);
+  });
+  if (still !== null) return;
+  await deleteLog(store, accountId, classifierId);
+  throw noSuchClassifier();
+}
 
 async function openLog(
   { store, cache }: ClassifierCallDeps,

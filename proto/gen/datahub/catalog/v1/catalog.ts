@@ -441,6 +441,14 @@ export interface AuthenticateResponse {
   expiresAt?: Date | undefined;
 }
 
+export interface ResolveKeyRequest {
+  keyId: string;
+}
+
+export interface ResolveKeyResponse {
+  principal?: Principal | undefined;
+}
+
 export interface Key {
   keyId: string;
   name: string;
@@ -4787,6 +4795,98 @@ export const AuthenticateResponse: MessageFns<AuthenticateResponse> = {
   },
 };
 
+function createBaseResolveKeyRequest(): ResolveKeyRequest {
+  return { keyId: "" };
+}
+
+export const ResolveKeyRequest: MessageFns<ResolveKeyRequest> = {
+  encode(message: ResolveKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.keyId !== "") {
+      writer.uint32(10).string(message.keyId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResolveKeyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResolveKeyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResolveKeyResponse(): ResolveKeyResponse {
+  return { principal: undefined };
+}
+
+export const ResolveKeyResponse: MessageFns<ResolveKeyResponse> = {
+  encode(message: ResolveKeyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.principal !== undefined) {
+      Principal.encode(message.principal, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResolveKeyResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResolveKeyResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.principal = Principal.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseKey(): Key {
   return {
     keyId: "",
@@ -6543,6 +6643,16 @@ export const CatalogServiceService = {
       Buffer.from(AuthenticateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AuthenticateResponse => AuthenticateResponse.decode(value),
   },
+  /** The present principal of a key of the account, for what was started with it. KEY_INVALID, KEY_EXPIRED. */
+  resolveKey: {
+    path: "/datahub.catalog.v1.CatalogService/ResolveKey" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ResolveKeyRequest): Buffer => Buffer.from(ResolveKeyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ResolveKeyRequest => ResolveKeyRequest.decode(value),
+    responseSerialize: (value: ResolveKeyResponse): Buffer => Buffer.from(ResolveKeyResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ResolveKeyResponse => ResolveKeyResponse.decode(value),
+  },
   createKey: {
     path: "/datahub.catalog.v1.CatalogService/CreateKey" as const,
     requestStream: false as const,
@@ -6658,6 +6768,8 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   deleteQuery: handleUnaryCall<DeleteQueryRequest, DeleteQueryResponse>;
   /** Turns the SHA-256 of a key into its principal. The one call without a principal. KEY_INVALID, KEY_EXPIRED. */
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
+  /** The present principal of a key of the account, for what was started with it. KEY_INVALID, KEY_EXPIRED. */
+  resolveKey: handleUnaryCall<ResolveKeyRequest, ResolveKeyResponse>;
   createKey: handleUnaryCall<CreateKeyRequest, CreateKeyResponse>;
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
   rotateKey: handleUnaryCall<RotateKeyRequest, RotateKeyResponse>;

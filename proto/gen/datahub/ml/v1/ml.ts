@@ -207,6 +207,134 @@ export interface SummarizeResponse {
   generator: string;
 }
 
+export interface JobColumns {
+  text: string;
+  label: string;
+  id: string;
+}
+
+export interface StartJobRequest {
+  classifierId: string;
+  queryId: string;
+  /** The context of the query as JSON text, digits untouched. Empty for none. */
+  contextJson: string;
+  columns?: JobColumns | undefined;
+}
+
+export interface StartJobResponse {
+  jobId: string;
+}
+
+/** What one run of a job read. A run reads all rows from the start. */
+export interface RowCounts {
+  rows: number;
+  /** Not counted in `invalid`. */
+  nullIds: number;
+  invalid: number;
+  /** The first ones of both. */
+  faults: RowFault[];
+  /** A limit cut the rows. */
+  truncated: boolean;
+}
+
+export interface RowFault {
+  /** From 1. */
+  row: number;
+  detail: string;
+}
+
+export interface Job {
+  jobId: string;
+  classifierId: string;
+  queryId: string;
+  /** queued, running, done or failed. */
+  state: string;
+  /** Of the current or last run. */
+  counts?:
+    | RowCounts
+    | undefined;
+  /** By all runs of the job. */
+  trained: number;
+  corrected: number;
+  /** Why it failed. */
+  errorCode?: string | undefined;
+  errorDetail?: string | undefined;
+  createdAt?: Date | undefined;
+  startedAt?: Date | undefined;
+  endedAt?: Date | undefined;
+}
+
+export interface GetJobRequest {
+  jobId: string;
+}
+
+export interface GetJobResponse {
+  job?: Job | undefined;
+}
+
+export interface DeleteJobRequest {
+  jobId: string;
+}
+
+export interface DeleteJobResponse {
+}
+
+export interface TakeJobRequest {
+}
+
+export interface TakeJobResponse {
+  /** Absent if there is none. */
+  job?: TakenJob | undefined;
+}
+
+export interface TakenJob {
+  jobId: string;
+  accountId: string;
+  keyId: string;
+  queryId: string;
+  contextJson: string;
+  columns?:
+    | JobColumns
+    | undefined;
+  /** Names the lease in the calls that follow. */
+  lease: string;
+  /** The lease ends this long after the last call. */
+  leaseMs: number;
+}
+
+export interface Row {
+  id: string;
+  label: string;
+  text: string;
+}
+
+export interface TrainRowsRequest {
+  jobId: string;
+  lease: string;
+  rows: Row[];
+  /** Of the run so far, these rows included. */
+  counts?: RowCounts | undefined;
+}
+
+export interface TrainRowsResponse {
+  /** By all runs of the job so far. */
+  trained: number;
+  corrected: number;
+}
+
+export interface EndJobRequest {
+  jobId: string;
+  lease: string;
+  /** done or failed. */
+  state: string;
+  errorCode?: string | undefined;
+  errorDetail?: string | undefined;
+  counts?: RowCounts | undefined;
+}
+
+export interface EndJobResponse {
+}
+
 function createBaseClass(): Class {
   return { classId: "", label: "", observations: 0 };
 }
@@ -2019,6 +2147,1252 @@ export const SummarizeResponse: MessageFns<SummarizeResponse> = {
   },
 };
 
+function createBaseJobColumns(): JobColumns {
+  return { text: "", label: "", id: "" };
+}
+
+export const JobColumns: MessageFns<JobColumns> = {
+  encode(message: JobColumns, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.text !== "") {
+      writer.uint32(10).string(message.text);
+    }
+    if (message.label !== "") {
+      writer.uint32(18).string(message.label);
+    }
+    if (message.id !== "") {
+      writer.uint32(26).string(message.id);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): JobColumns {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseJobColumns();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseStartJobRequest(): StartJobRequest {
+  return { classifierId: "", queryId: "", contextJson: "", columns: undefined };
+}
+
+export const StartJobRequest: MessageFns<StartJobRequest> = {
+  encode(message: StartJobRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.classifierId !== "") {
+      writer.uint32(10).string(message.classifierId);
+    }
+    if (message.queryId !== "") {
+      writer.uint32(18).string(message.queryId);
+    }
+    if (message.contextJson !== "") {
+      writer.uint32(26).string(message.contextJson);
+    }
+    if (message.columns !== undefined) {
+      JobColumns.encode(message.columns, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StartJobRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStartJobRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.contextJson = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.columns = JobColumns.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseStartJobResponse(): StartJobResponse {
+  return { jobId: "" };
+}
+
+export const StartJobResponse: MessageFns<StartJobResponse> = {
+  encode(message: StartJobResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jobId !== "") {
+      writer.uint32(10).string(message.jobId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StartJobResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStartJobResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRowCounts(): RowCounts {
+  return { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
+}
+
+export const RowCounts: MessageFns<RowCounts> = {
+  encode(message: RowCounts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.rows !== 0) {
+      writer.uint32(8).uint32(message.rows);
+    }
+    if (message.nullIds !== 0) {
+      writer.uint32(16).uint32(message.nullIds);
+    }
+    if (message.invalid !== 0) {
+      writer.uint32(24).uint32(message.invalid);
+    }
+    for (const v of message.faults) {
+      RowFault.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.truncated !== false) {
+      writer.uint32(40).bool(message.truncated);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RowCounts {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRowCounts();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.rows = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.nullIds = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.invalid = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.faults.push(RowFault.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.truncated = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRowFault(): RowFault {
+  return { row: 0, detail: "" };
+}
+
+export const RowFault: MessageFns<RowFault> = {
+  encode(message: RowFault, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.row !== 0) {
+      writer.uint32(8).uint32(message.row);
+    }
+    if (message.detail !== "") {
+      writer.uint32(18).string(message.detail);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RowFault {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRowFault();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.row = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.detail = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseJob(): Job {
+  return {
+    jobId: "",
+    classifierId: "",
+    queryId: "",
+    state: "",
+    counts: undefined,
+    trained: 0,
+    corrected: 0,
+    errorCode: undefined,
+    errorDetail: undefined,
+    createdAt: undefined,
+    startedAt: undefined,
+    endedAt: undefined,
+  };
+}
+
+export const Job: MessageFns<Job> = {
+  encode(message: Job, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jobId !== "") {
+      writer.uint32(10).string(message.jobId);
+    }
+    if (message.classifierId !== "") {
+      writer.uint32(18).string(message.classifierId);
+    }
+    if (message.queryId !== "") {
+      writer.uint32(26).string(message.queryId);
+    }
+    if (message.state !== "") {
+      writer.uint32(34).string(message.state);
+    }
+    if (message.counts !== undefined) {
+      RowCounts.encode(message.counts, writer.uint32(42).fork()).join();
+    }
+    if (message.trained !== 0) {
+      writer.uint32(48).uint32(message.trained);
+    }
+    if (message.corrected !== 0) {
+      writer.uint32(56).uint32(message.corrected);
+    }
+    if (message.errorCode !== undefined) {
+      writer.uint32(66).string(message.errorCode);
+    }
+    if (message.errorDetail !== undefined) {
+      writer.uint32(74).string(message.errorDetail);
+    }
+    if (message.createdAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.createdAt), writer.uint32(82).fork()).join();
+    }
+    if (message.startedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.startedAt), writer.uint32(90).fork()).join();
+    }
+    if (message.endedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.endedAt), writer.uint32(98).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Job {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseJob();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.counts = RowCounts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.trained = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.corrected = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.errorCode = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.errorDetail = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.createdAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.startedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.endedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetJobRequest(): GetJobRequest {
+  return { jobId: "" };
+}
+
+export const GetJobRequest: MessageFns<GetJobRequest> = {
+  encode(message: GetJobRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jobId !== "") {
+      writer.uint32(10).string(message.jobId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetJobRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetJobRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetJobResponse(): GetJobResponse {
+  return { job: undefined };
+}
+
+export const GetJobResponse: MessageFns<GetJobResponse> = {
+  encode(message: GetJobResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.job !== undefined) {
+      Job.encode(message.job, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetJobResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetJobResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.job = Job.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteJobRequest(): DeleteJobRequest {
+  return { jobId: "" };
+}
+
+export const DeleteJobRequest: MessageFns<DeleteJobRequest> = {
+  encode(message: DeleteJobRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jobId !== "") {
+      writer.uint32(10).string(message.jobId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteJobRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteJobRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteJobResponse(): DeleteJobResponse {
+  return {};
+}
+
+export const DeleteJobResponse: MessageFns<DeleteJobResponse> = {
+  encode(_: DeleteJobResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteJobResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteJobResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeJobRequest(): TakeJobRequest {
+  return {};
+}
+
+export const TakeJobRequest: MessageFns<TakeJobRequest> = {
+  encode(_: TakeJobRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeJobRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeJobRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeJobResponse(): TakeJobResponse {
+  return { job: undefined };
+}
+
+export const TakeJobResponse: MessageFns<TakeJobResponse> = {
+  encode(message: TakeJobResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.job !== undefined) {
+      TakenJob.encode(message.job, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeJobResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeJobResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.job = TakenJob.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakenJob(): TakenJob {
+  return {
+    jobId: "",
+    accountId: "",
+    keyId: "",
+    queryId: "",
+    contextJson: "",
+    columns: undefined,
+    lease: "",
+    leaseMs: 0,
+  };
+}
+
+export const TakenJob: MessageFns<TakenJob> = {
+  encode(message: TakenJob, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jobId !== "") {
+      writer.uint32(10).string(message.jobId);
+    }
+    if (message.accountId !== "") {
+      writer.uint32(18).string(message.accountId);
+    }
+    if (message.keyId !== "") {
+      writer.uint32(26).string(message.keyId);
+    }
+    if (message.queryId !== "") {
+      writer.uint32(34).string(message.queryId);
+    }
+    if (message.contextJson !== "") {
+      writer.uint32(42).string(message.contextJson);
+    }
+    if (message.columns !== undefined) {
+      JobColumns.encode(message.columns, writer.uint32(50).fork()).join();
+    }
+    if (message.lease !== "") {
+      writer.uint32(58).string(message.lease);
+    }
+    if (message.leaseMs !== 0) {
+      writer.uint32(64).uint32(message.leaseMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakenJob {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakenJob();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.contextJson = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.columns = JobColumns.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.lease = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.leaseMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRow(): Row {
+  return { id: "", label: "", text: "" };
+}
+
+export const Row: MessageFns<Row> = {
+  encode(message: Row, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.label !== "") {
+      writer.uint32(18).string(message.label);
+    }
+    if (message.text !== "") {
+      writer.uint32(26).string(message.text);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Row {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRow();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTrainRowsRequest(): TrainRowsRequest {
+  return { jobId: "", lease: "", rows: [], counts: undefined };
+}
+
+export const TrainRowsRequest: MessageFns<TrainRowsRequest> = {
+  encode(message: TrainRowsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jobId !== "") {
+      writer.uint32(10).string(message.jobId);
+    }
+    if (message.lease !== "") {
+      writer.uint32(18).string(message.lease);
+    }
+    for (const v of message.rows) {
+      Row.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.counts !== undefined) {
+      RowCounts.encode(message.counts, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TrainRowsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTrainRowsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.lease = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.rows.push(Row.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.counts = RowCounts.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTrainRowsResponse(): TrainRowsResponse {
+  return { trained: 0, corrected: 0 };
+}
+
+export const TrainRowsResponse: MessageFns<TrainRowsResponse> = {
+  encode(message: TrainRowsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.trained !== 0) {
+      writer.uint32(8).uint32(message.trained);
+    }
+    if (message.corrected !== 0) {
+      writer.uint32(16).uint32(message.corrected);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TrainRowsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTrainRowsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.trained = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.corrected = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndJobRequest(): EndJobRequest {
+  return { jobId: "", lease: "", state: "", errorCode: undefined, errorDetail: undefined, counts: undefined };
+}
+
+export const EndJobRequest: MessageFns<EndJobRequest> = {
+  encode(message: EndJobRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jobId !== "") {
+      writer.uint32(10).string(message.jobId);
+    }
+    if (message.lease !== "") {
+      writer.uint32(18).string(message.lease);
+    }
+    if (message.state !== "") {
+      writer.uint32(26).string(message.state);
+    }
+    if (message.errorCode !== undefined) {
+      writer.uint32(34).string(message.errorCode);
+    }
+    if (message.errorDetail !== undefined) {
+      writer.uint32(42).string(message.errorDetail);
+    }
+    if (message.counts !== undefined) {
+      RowCounts.encode(message.counts, writer.uint32(50).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndJobRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndJobRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.lease = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.errorCode = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.errorDetail = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.counts = RowCounts.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndJobResponse(): EndJobResponse {
+  return {};
+}
+
+export const EndJobResponse: MessageFns<EndJobResponse> = {
+  encode(_: EndJobResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndJobResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndJobResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** Classifiers that learn online, and summaries. Every call carries a principal. */
 export type MlServiceService = typeof MlServiceService;
 export const MlServiceService = {
@@ -2116,6 +3490,71 @@ export const MlServiceService = {
     responseSerialize: (value: SummarizeResponse): Buffer => Buffer.from(SummarizeResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SummarizeResponse => SummarizeResponse.decode(value),
   },
+  /**
+   * Records a job that trains a classifier from the rows of a query. Gateways run jobs: they take one, read its rows and
+   * send them. The job remembers the key of the principal. QUOTA_EXCEEDED where the account has too many.
+   */
+  startJob: {
+    path: "/datahub.ml.v1.MlService/StartJob" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: StartJobRequest): Buffer => Buffer.from(StartJobRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): StartJobRequest => StartJobRequest.decode(value),
+    responseSerialize: (value: StartJobResponse): Buffer => Buffer.from(StartJobResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): StartJobResponse => StartJobResponse.decode(value),
+  },
+  getJob: {
+    path: "/datahub.ml.v1.MlService/GetJob" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetJobRequest): Buffer => Buffer.from(GetJobRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetJobRequest => GetJobRequest.decode(value),
+    responseSerialize: (value: GetJobResponse): Buffer => Buffer.from(GetJobResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetJobResponse => GetJobResponse.decode(value),
+  },
+  /** Also stops it; what it trained stays. */
+  deleteJob: {
+    path: "/datahub.ml.v1.MlService/DeleteJob" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteJobRequest): Buffer => Buffer.from(DeleteJobRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteJobRequest => DeleteJobRequest.decode(value),
+    responseSerialize: (value: DeleteJobResponse): Buffer => Buffer.from(DeleteJobResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteJobResponse => DeleteJobResponse.decode(value),
+  },
+  /** Leases a job that no gateway runs, of any account: the one call without a principal. */
+  takeJob: {
+    path: "/datahub.ml.v1.MlService/TakeJob" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeJobRequest): Buffer => Buffer.from(TakeJobRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeJobRequest => TakeJobRequest.decode(value),
+    responseSerialize: (value: TakeJobResponse): Buffer => Buffer.from(TakeJobResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeJobResponse => TakeJobResponse.decode(value),
+  },
+  /**
+   * Learns rows, each at most once, and extends the lease, also without rows. CONFLICT where the job was deleted or
+   * another gateway has taken it.
+   */
+  trainRows: {
+    path: "/datahub.ml.v1.MlService/TrainRows" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TrainRowsRequest): Buffer => Buffer.from(TrainRowsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TrainRowsRequest => TrainRowsRequest.decode(value),
+    responseSerialize: (value: TrainRowsResponse): Buffer => Buffer.from(TrainRowsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TrainRowsResponse => TrainRowsResponse.decode(value),
+  },
+  /** Ends the job, or gives it back if `state` is empty. CONFLICT as above. */
+  endJob: {
+    path: "/datahub.ml.v1.MlService/EndJob" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EndJobRequest): Buffer => Buffer.from(EndJobRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EndJobRequest => EndJobRequest.decode(value),
+    responseSerialize: (value: EndJobResponse): Buffer => Buffer.from(EndJobResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EndJobResponse => EndJobResponse.decode(value),
+  },
 } as const;
 
 export interface MlServiceServer extends UntypedServiceImplementation {
@@ -2133,6 +3572,23 @@ export interface MlServiceServer extends UntypedServiceImplementation {
   deleteClass: handleUnaryCall<DeleteClassRequest, DeleteClassResponse>;
   getEvaluation: handleUnaryCall<GetEvaluationRequest, GetEvaluationResponse>;
   summarize: handleUnaryCall<SummarizeRequest, SummarizeResponse>;
+  /**
+   * Records a job that trains a classifier from the rows of a query. Gateways run jobs: they take one, read its rows and
+   * send them. The job remembers the key of the principal. QUOTA_EXCEEDED where the account has too many.
+   */
+  startJob: handleUnaryCall<StartJobRequest, StartJobResponse>;
+  getJob: handleUnaryCall<GetJobRequest, GetJobResponse>;
+  /** Also stops it; what it trained stays. */
+  deleteJob: handleUnaryCall<DeleteJobRequest, DeleteJobResponse>;
+  /** Leases a job that no gateway runs, of any account: the one call without a principal. */
+  takeJob: handleUnaryCall<TakeJobRequest, TakeJobResponse>;
+  /**
+   * Learns rows, each at most once, and extends the lease, also without rows. CONFLICT where the job was deleted or
+   * another gateway has taken it.
+   */
+  trainRows: handleUnaryCall<TrainRowsRequest, TrainRowsResponse>;
+  /** Ends the job, or gives it back if `state` is empty. CONFLICT as above. */
+  endJob: handleUnaryCall<EndJobRequest, EndJobResponse>;
 }
 
 function toTimestamp(date: Date): Timestamp {

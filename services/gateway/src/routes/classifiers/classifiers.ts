@@ -28,6 +28,7 @@ import type { Upstreams } from '../../upstreams.ts';
 import { share, toEvaluationJson } from './evaluation.ts';
 import { exampleRule, faultsOfExample } from './examples.ts';
 import { importExamples, imported } from './import.ts';
+import { startedJob, startJob, trainFromQuery } from './jobs.ts';
 
 const paging = { limitMax: 10_000 };
 const { batch: batchCount, top } = classifierLimits;
@@ -41,7 +42,8 @@ export const createClassifierBody = object({
 const batch = { type: 'array', minItems: batchCount.min, maxItems: batchCount.max } as const;
 const example = object({ label, context: text }, ['label', 'context']);
 const predictOptions = object({ top: { type: 'integer', minimum: top.min, maximum: top.max } });
-export const trainDocumented = object({ label, context: text, examples: { ...batch, items: example } });
+const trainExamples = object({ label, context: text, examples: { ...batch, items: example } });
+export const trainDocumented = { oneOf: [trainExamples, trainFromQuery] };
 export const predictDocumented = object({
   context: text,
   contexts: { ...batch, items: text },
@@ -53,7 +55,7 @@ export const predictDocumented = object({
  * other members, together with those that are missing.
  */
 const inHandler = { additionalProperties: true } as const;
-export const trainBody = { ...trainDocumented, properties: { examples: batch }, ...inHandler };
+export const trainBody = { ...trainExamples, properties: { examples: batch }, ...inHandler };
 export const predictBody = {
   ...predictDocumented,
   properties: { ...predictDocumented.properties, contexts: batch },
@@ -72,7 +74,9 @@ export const classifier = answer({
   classes: list(answer({ classId: text, label: text, observations: count })),
 });
 const observed = answer({ classId: text, observations: count });
-export const training = { oneOf: [observed, answer({ results: list(observed) }), imported] } as const;
+export const training = {
+  oneOf: [observed, answer({ results: list(observed) }), imported, startedJob],
+} as const;
 const prediction = answer({
   classId: text,
   label: text,
@@ -81,7 +85,7 @@ const prediction = answer({
   otherScore: share,
 });
 export const predictions = { oneOf: [prediction, answer({ predictions: list(prediction) })] } as const;
-type TrainBody = FromSchema<typeof trainDocumented>;
+type TrainBody = FromSchema<typeof trainExamples>;
 type PredictBody = FromSchema<typeof predictDocumented>;
 type ClassifierJson = FromSchema<typeof classifier>;
 
@@ -105,7 +109,7 @@ function eventIdOf({ operationId, body }: FastifyRequest): string {
   return hash('sha256', JSON.stringify([operationId, body]), 'base64url');
 }
 
-export function createClassifierHandlers({ ml }: Upstreams) {
+export function createClassifierHandlers({ ml, executor }: Upstreams) {
   return {
     create: async (request, reply) => {
       const { name } = request.body as FromSchema<typeof createClassifierBody>;
@@ -137,7 +141,7 @@ export function createClassifierHandlers({ ml }: Upstreams) {
       return {};
     },
 
-    train: (request) => train(request, ml),
+    train: (request) => train(request, { ml, executor }),
     predict: (request) => predict(request, ml),
 
     removeClass: async (request) => {
@@ -154,9 +158,11 @@ export function createClassifierHandlers({ ml }: Upstreams) {
   } satisfies Record<string, Handler>;
 }
 
-async function train(request: FastifyRequest, ml: Upstreams['ml']) {
+async function train(request: FastifyRequest, upstreams: Pick<Upstreams, 'ml' | 'executor'>) {
   const classifierId = classifierIdOf(request);
+  const { ml } = upstreams;
   if (request.body instanceof IncomingMessage) return importExamples(request, { classifierId, ml });
+  if (Object.hasOwn(request.body as object, 'queryId')) return startJob(request, upstreams);
   const body = request.body as TrainBody;
   const eventId = eventIdOf(request);
   if (body.examples !== undefined) {

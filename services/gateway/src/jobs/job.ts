@@ -1,0 +1,190 @@
+/**
+ * Runs one job until it ends, is deleted or belongs to another gateway. The rights of its key are looked up at the
+ * start of each run and every 5 s. If they changed, the run starts again with the new ones; the rows that it has learnt
+ * are skipped then. A run that fails for a reason that passes is repeated.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { isGranted } from '@datahub/contract/scopes';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { RowCounts, TakenJob } from '@datahub/proto/ml/v1/ml';
+import { CallStop, toAbortSignal } from '@datahub/service-kit/call/abort-signal';
+import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { createRequestId } from '@datahub/service-kit/call/request-id';
+import type { Upstreams } from '../upstreams.ts';
+import { TrainingRun } from './training-run.ts';
+
+/** Why a run was stopped, if its key is not the reason. */
+export const stops = {
+  closing: new HubError('UNAVAILABLE', 'The gateway stops.'),
+  rights: new HubError('UNAVAILABLE', 'The rights of the key changed.'),
+};
+
+const keyCheckMs = 5_000;
+/** A key whose rights cannot be looked up is used for this long. */
+const keyAwayMs = 60_000;
+const callTimeoutMs = 5_000;
+const runMs = 3_600_000;
+/** Runs in a row that learn nothing. */
+const triesMax = 6;
+const pauseMs = { first: 500, max: 15_000 };
+/** Their reasons may pass. */
+const passing = new Set([
+  'SOURCE_BUSY',
+  'SOURCE_BROKEN',
+  'SOURCE_UNREACHABLE',
+  'UNAVAILABLE',
+  'RATE_LIMITED',
+  'OUTCOME_UNKNOWN',
+]);
+
+export interface JobDeps {
+  upstreams: Pick<Upstreams, 'catalog' | 'executor' | 'ml'>;
+  /** Fires when the gateway stops. */
+  closing: CallStop;
+  /** Called for a failure that is none of the job's. */
+  onFailure(err: unknown): void;
+}
+
+export async function runJob(job: TakenJob, deps: JobDeps): Promise<void> {
+  const running = new JobRun(job, deps);
+  try {
+    await running.run();
+  } finally {
+    running.close();
+  }
+}
+
+class JobRun {
+  readonly #job: TakenJob;
+  readonly #deps: JobDeps;
+  readonly #heartbeat: NodeJS.Timeout;
+  readonly #keyCheck: NodeJS.Timeout;
+  #stop = new CallStop();
+  #principal: Principal;
+  #checkedAt = performance.now();
+  #counts: RowCounts | undefined;
+  #learnt = 0;
+  /** The job was deleted, or another gateway has it. */
+  #isLost = false;
+
+  constructor(job: TakenJob, deps: JobDeps) {
+    this.#job = job;
+    this.#deps = deps;
+    const { accountId, keyId, leaseMs } = job;
+    this.#principal = { accountId, keyId, scopes: [], limits: undefined };
+    this.#heartbeat = setInterval(() => void this.#extendLease(), leaseMs / 3);
+    this.#keyCheck = setInterval(() => void this.#checkKey(), keyCheckMs);
+    deps.closing.addEventListener('abort', () => this.#stop.abort(stops.closing));
+  }
+
+  close(): void {
+    clearInterval(this.#heartbeat);
+    clearInterval(this.#keyCheck);
+  }
+
+  async run(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const before = this.#learnt;
+      try {
+        await this.#runOnce();
+        return await this.#end('done');
+      } catch (err) {
+        if (this.#isLost) return;
+        if (this.#deps.closing.aborted) return await this.#end('');
+        if (this.#learnt > before || err === stops.rights) tries = 0;
+        const failure = toHubError(err);
+        if (failure.code === 'INTERNAL') this.#deps.onFailure(err);
+        const mayPass = passing.has(failure.code) || (failure.code === 'STATEMENT_TIMEOUT' && tries === 0);
+        if (!mayPass || tries >= triesMax) return await this.#end('failed', failure);
+        if (tries > 0) await this.#pause(Math.min(pauseMs.first * 2 ** tries, pauseMs.max));
+      }
+    }
+  }
+
+  /** Ends early when the gateway stops. */
+  #pause(ms: number): Promise<void> {
+    return wait(ms, undefined, { signal: toAbortSignal(this.#deps.closing) }).catch(() => {});
+  }
+
+  async #runOnce(): Promise<void> {
+    this.#stop = new CallStop();
+    const stop = this.#stop;
+    if (this.#deps.closing.aborted) throw stops.closing;
+    this.#principal = await this.#resolveKey();
+    for (const scope of ['classifiers:train', 'queries:execute'] as const) {
+      if (!isGranted(this.#principal.scopes, scope))
+        throw new HubError('SCOPE_DENIED', `The key of this job no longer has the scope ${scope}.`);
+    }
+    const run = new TrainingRun({
+      job: this.#job,
+      upstreams: this.#deps.upstreams,
+      ctx: {
+        principal: this.#principal,
+        requestId: createRequestId(),
+        deadlineAt: performance.now() + runMs,
+        signal: stop,
+      },
+      stop,
+      onProgress: (learnt) => {
+        this.#learnt = learnt;
+      },
+    });
+    this.#counts = run.counts;
+    await run.run().catch((err) => {
+      this.#isLost ||= isLost(err);
+      throw err;
+    });
+  }
+
+  async #resolveKey(): Promise<Principal> {
+    const { keyId } = this.#job;
+    const { principal } = await this.#deps.upstreams.catalog.resolveKey({ keyId }, this.#ctx());
+    if (principal === undefined) throw new HubError('INTERNAL', 'The catalog named no principal.');
+    this.#checkedAt = performance.now();
+    return principal;
+  }
+
+  async #checkKey(): Promise<void> {
+    const before = this.#principal;
+    const stop = this.#stop;
+    try {
+      const { scopes, limits } = await this.#resolveKey();
+      if (before.scopes.length === 0) return;
+      if (!isDeepStrictEqual({ scopes, limits }, { scopes: before.scopes, limits: before.limits }))
+        stop.abort(stops.rights);
+    } catch (err) {
+      const isAway = err instanceof HubError && err.code === 'UNAVAILABLE';
+      if (!isAway || performance.now() - this.#checkedAt > keyAwayMs) stop.abort(err);
+    }
+  }
+
+  async #extendLease(): Promise<void> {
+    const { jobId, lease } = this.#job;
+    try {
+      const rows = { jobId, lease, rows: [], counts: this.#counts };
+      await this.#deps.upstreams.ml.trainRows(rows, this.#ctx());
+    } catch (err) {
+      if (!isLost(err)) return;
+      this.#isLost = true;
+      this.#stop.abort(err);
+    }
+  }
+
+  async #end(state: string, failure?: HubError): Promise<void> {
+    const { jobId, lease } = this.#job;
+    const error = failure && { errorCode: failure.code, errorDetail: failure.message };
+    const ended = { jobId, lease, state, counts: this.#counts, ...error };
+    await this.#deps.upstreams.ml.endJob(ended, this.#ctx()).catch((err) => {
+      if (!isLost(err)) throw err;
+    });
+  }
+
+  #ctx(): CallContext {
+    return createCallContext({ timeoutMs: callTimeoutMs, principal: this.#principal });
+  }
+}
+
+const isLost = (err: unknown): boolean => err instanceof HubError && err.code === 'CONFLICT';

@@ -1,0 +1,112 @@
+/** One run of a job: reads all rows of its query and trains with those that are valid examples. */
+
+import { Format } from '@datahub/proto/executor/v1/executor';
+import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
+import type { CallStop } from '@datahub/service-kit/call/abort-signal';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { faultsOfExample } from '../routes/classifiers/examples.ts';
+import { repeated } from '../rows/repeated.ts';
+import { type Row, RowReader, toText } from '../rows/row-reader.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const faultsMax = 50;
+const batchMax = 500;
+const batchCharactersMax = 1_000_000;
+const idCharactersMax = 512;
+
+export interface TrainingRunOptions {
+  job: TakenJob;
+  upstreams: Pick<Upstreams, 'executor' | 'ml'>;
+  /** With the principal of the job's key. Its signal is `stop`. */
+  ctx: CallContext;
+  stop: CallStop;
+  /** Called with what the job has learnt so far, by all its runs. */
+  onProgress(learnt: number): void;
+}
+
+export class TrainingRun {
+  readonly counts: RowCounts = { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
+  readonly #options: TrainingRunOptions;
+  #batch: TrainRow[] = [];
+  #characters = 0;
+
+  constructor(options: TrainingRunOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when all rows are trained. */
+  async run(): Promise<void> {
+    const { job, upstreams, ctx, stop } = this.#options;
+    const reader = new RowReader({ use: (rows) => this.#use(rows), stop });
+    const options = { dryRun: false, meta: false, numbersAsStrings: true };
+    const { queryId, contextJson } = job;
+    try {
+      await upstreams.executor.execute(
+        { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true },
+        ctx,
+        reader,
+      );
+      await reader.finish();
+    } catch (err) {
+      throw stop.aborted ? stop.reason : err;
+    }
+    this.counts.truncated = reader.isTruncated;
+    await this.#train();
+  }
+
+  async #use(rows: Row[]): Promise<void> {
+    for (const row of rows) {
+      this.counts.rows = row.number;
+      const example = this.#toExample(row);
+      if (example === undefined) continue;
+      this.#batch.push(example);
+      this.#characters += example.text.length;
+      if (this.#batch.length >= batchMax || this.#characters >= batchCharactersMax) await this.#train();
+    }
+  }
+
+  async #train(): Promise<void> {
+    const { job, upstreams, ctx, stop, onProgress } = this.#options;
+    const rows = this.#batch;
+    this.#batch = [];
+    this.#characters = 0;
+    const { jobId, lease } = job;
+    // A row that is sent twice is learnt once.
+    const call = () => upstreams.ml.trainRows({ jobId, lease, rows, counts: this.counts }, ctx);
+    const { trained, corrected } = await repeated(call, stop);
+    onProgress(trained + corrected);
+  }
+
+  #toExample({ number, values }: Row): TrainRow | undefined {
+    if (typeof values === 'string') return this.#refuse(number, values);
+    const { columns = { id: '', label: '', text: '' } } = this.#options.job;
+    const textOf = (name: string) => toText(Object.hasOwn(values, name) ? values[name] : undefined);
+    const id = textOf(columns.id);
+    if (id === undefined) {
+      this.counts.nullIds += 1;
+      this.#note(number, `${columns.id} is null`);
+      return undefined;
+    }
+    if (id === '' || id.length > idCharactersMax)
+      return this.#refuse(number, `${columns.id} must have 1 to ${idCharactersMax} characters`);
+    const label = textOf(columns.label);
+    const context = textOf(columns.text);
+    const faults = faultsOfExample({ label, context }, '');
+    if (faults.length === 0 && label !== undefined && context !== undefined)
+      return { id, label, text: context };
+    const nameOf = (pointer: string) => (pointer === '/label' ? columns.label : columns.text);
+    return this.#refuse(
+      number,
+      faults.map(({ pointer, detail }) => `${nameOf(pointer)} ${detail}`).join('; '),
+    );
+  }
+
+  #refuse(row: number, detail: string): undefined {
+    this.counts.invalid += 1;
+    this.#note(row, detail);
+  }
+
+  #note(row: number, detail: string): void {
+    if (this.counts.faults.length < faultsMax) this.counts.faults.push({ row, detail });
+  }
+}

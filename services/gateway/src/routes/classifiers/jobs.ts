@@ -1,0 +1,141 @@
+/** Jobs, which train classifiers from the rows of queries. */
+
+import { Format } from '@datahub/proto/executor/v1/executor';
+import type { Job } from '@datahub/proto/ml/v1/ml';
+import type { FastifyRequest } from 'fastify';
+import {
+  answer,
+  count,
+  createdAtOf,
+  type FromSchema,
+  id,
+  list,
+  object,
+  orNull,
+  text,
+  time,
+  timeOrNull,
+  toTimestamp,
+} from '../../http/json-schema.ts';
+import type { Handler } from '../../http/request-context.ts';
+import { type Fault, validationError } from '../../http/request-error.ts';
+import { unknownMembers } from '../../http/validation.ts';
+import type { Upstreams } from '../../upstreams.ts';
+import { requireGranted } from '../annotate.ts';
+import { contextJson } from '../execute.ts';
+
+const column = { type: 'string', minLength: 1, maxLength: 128 } as const;
+export const trainFromQuery = object(
+  { queryId: id, context: { type: ['object', 'null'] }, text: column, label: column, id: column },
+  ['queryId', 'text', 'label', 'id'],
+);
+export const startedJob = answer({ jobId: text });
+export const job = answer({
+  jobId: text,
+  classifierId: text,
+  queryId: text,
+  state: { type: 'string', enum: ['queued', 'running', 'done', 'failed'] },
+  rows: count,
+  trained: count,
+  corrected: count,
+  skipped: count,
+  nullIds: count,
+  invalid: count,
+  truncated: { type: 'boolean' },
+  faults: list(answer({ row: count, detail: text })),
+  error: orNull(answer({ code: text, detail: text })),
+  createdAt: time,
+  startedAt: timeOrNull,
+  endedAt: timeOrNull,
+});
+
+const contextCharactersMax = 65_536;
+const noOptions = { dryRun: false, meta: false, numbersAsStrings: true };
+
+export function createJobHandlers({ ml }: Upstreams) {
+  const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
+  return {
+    get: async (request) => {
+      const { job } = await ml.getJob({ jobId: jobIdOf(request) }, request.context);
+      return job === undefined ? {} : toJobJson(job);
+    },
+
+    remove: async (request) => {
+      await ml.deleteJob({ jobId: jobIdOf(request) }, request.context);
+      return {};
+    },
+  } satisfies Record<string, Handler>;
+}
+
+/** Starts a job. Everything that can be refused at its start is refused here. */
+export async function startJob(
+  request: FastifyRequest,
+  { ml, executor }: Pick<Upstreams, 'ml' | 'executor'>,
+): Promise<FromSchema<typeof startedJob>> {
+  requireJob(request.body as object);
+  const { queryId, ...columns } = request.body as FromSchema<typeof trainFromQuery>;
+  const context = contextJson(request, request.body as object);
+  if (context.length > contextCharactersMax) {
+    const detail = `must have at most ${contextCharactersMax} characters`;
+    throw validationError([{ pointer: '/context', detail }]);
+  }
+  requireGranted(request, 'queries:execute');
+  const check = {
+    queryId,
+    contextJson: context,
+    options: noOptions,
+    format: Format.FORMAT_NDJSON,
+    onlyReads: true,
+    checkOnly: true,
+  };
+  await executor.execute(check, request.context, { chunk: () => true, onDrain: () => {} });
+  const { classifierId } = request.params as { classifierId: string };
+  const { text, label, id } = columns;
+  const started = { classifierId, queryId, contextJson: context, columns: { text, label, id } };
+  const { jobId } = await ml.startJob(started, request.context);
+  return { jobId };
+}
+
+function requireJob(body: object): void {
+  const { properties } = trainFromQuery;
+  const faults: Fault[] = unknownMembers(body, Object.keys(properties));
+  for (const name of trainFromQuery.required) {
+    const value = Object.hasOwn(body, name) ? body[name as keyof typeof body] : undefined;
+    const { minLength, maxLength } = properties[name];
+    const pointer = `/${name}`;
+    if (value === undefined) faults.push({ pointer, detail: 'is missing' });
+    else if (typeof value !== 'string') faults.push({ pointer, detail: 'must be a string' });
+    else if ((value as string).length < minLength || (value as string).length > maxLength)
+      faults.push({ pointer, detail: `must have ${minLength} to ${maxLength} characters` });
+  }
+  const { context } = body as { context?: unknown };
+  if (context !== undefined && (typeof context !== 'object' || Array.isArray(context)))
+    faults.push({ pointer: '/context', detail: 'must be an object' });
+  if (faults.length > 0) throw validationError(faults);
+}
+
+type JobJson = FromSchema<typeof job>;
+
+function toJobJson({ counts, errorCode, errorDetail = '', ...rest }: Job): JobJson {
+  const { rows = 0, nullIds = 0, invalid = 0, faults = [], truncated = false } = counts ?? {};
+  const { jobId, classifierId, queryId, trained, corrected } = rest;
+  return {
+    jobId,
+    classifierId,
+    queryId,
+    state: rest.state as JobJson['state'],
+    rows,
+    trained,
+    corrected,
+    // Earlier runs of the job trained some of the rows that its last run read.
+    skipped: Math.max(0, rows - nullIds - invalid - trained - corrected),
+    nullIds,
+    invalid,
+    truncated,
+    faults,
+    error: errorCode === undefined ? null : { code: errorCode, detail: errorDetail },
+    createdAt: createdAtOf(rest),
+    startedAt: toTimestamp(rest.startedAt),
+    endedAt: toTimestamp(rest.endedAt),
+  };
+}

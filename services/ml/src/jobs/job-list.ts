@@ -1,0 +1,144 @@
+/**
+ * The jobs in the store. A gateway leases a job to run it. A lease that is not extended in time ends, and the job goes to
+ * another gateway. Every change is a compare-and-set on the job's version, so a gateway that lost its lease changes
+ * nothing.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { JobDoc } from '../documents.ts';
+import type { MlStore } from '../store.ts';
+
+export interface Held {
+  accountId: string;
+  jobId: string;
+  lease: string;
+}
+
+/** Of one account. */
+const openMax = 10;
+const keptMax = 200;
+const keptMs = 7 * 24 * 3_600_000;
+const attemptsMax = 50;
+const pageMax = 500;
+const pagesMax = 20;
+const sweptMax = 1_000;
+/** A job whose document does not exist after this time was never added. */
+const orphanMs = 60_000;
+
+export interface JobListOptions {
+  leaseMs: number;
+  nowMs: () => number;
+}
+
+export class JobList {
+  readonly #jobs: MlStore['jobs'];
+  readonly #openJobs: MlStore['openJobs'];
+  readonly #options: JobListOptions;
+
+  constructor({ jobs, openJobs }: Pick<MlStore, 'jobs' | 'openJobs'>, options: JobListOptions) {
+    this.#jobs = jobs;
+    this.#openJobs = openJobs;
+    this.#options = options;
+  }
+
+  /** Rejects with QUOTA_EXCEEDED. */
+  async add(job: JobDoc): Promise<void> {
+    const { id, accountId, createdAt } = job;
+    if ((await this.#openJobs.count({ accountId })) >= openMax) {
+      throw new HubError(
+        'QUOTA_EXCEEDED',
+        `The account has ${openMax} jobs that have not ended, and no more are allowed. Wait for one of them, or delete it.`,
+      );
+    }
+    const kept = await this.#jobs.find({ accountId, limit: keptMax + openMax });
+    const ended = kept.filter(({ endedAt }) => endedAt !== null);
+    for (const old of ended.slice(0, Math.max(0, kept.length - keptMax + 1)))
+      await this.#jobs.delete(accountId, old.id);
+    await this.#openJobs.insert({ id, accountId, version: 1, createdAt }).catch((err) => {
+      // An earlier attempt of the same operation got no further.
+      if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+    });
+    await this.#jobs.insert(job);
+  }
+
+  /** Rejects with NOT_FOUND. */
+  async get(accountId: string, jobId: string): Promise<JobDoc> {
+    const job = await this.#jobs.get(accountId, jobId);
+    if (job === null) throw new HubError('NOT_FOUND', 'There is no such job.');
+    return job;
+  }
+
+  /** Leases the job that has waited longest, of an account of which no other job runs. */
+  async take(): Promise<JobDoc | undefined> {
+    const { nowMs, leaseMs } = this.#options;
+    const busy = new Set<string>();
+    const free: JobDoc[] = [];
+    for await (const job of this.#listOpen()) {
+      if (job.lease !== null && job.lease.until > nowMs()) busy.add(job.accountId);
+      else free.push(job);
+    }
+    const [next] = free
+      .filter(({ accountId }) => !busy.has(accountId))
+      .sort((one, other) => one.createdAt - other.createdAt);
+    if (next === undefined) return undefined;
+    const lease = { token: randomUUID(), until: nowMs() + leaseMs };
+    const startedAt = next.startedAt ?? nowMs();
+    const taken = { ...next, version: next.version + 1, state: 'running' as const, lease, startedAt };
+    // Another process may have taken it meanwhile.
+    return (await this.#jobs.replace(taken)) ? taken : undefined;
+  }
+
+  /** The job if it runs under this lease. Rejects with CONFLICT if not. */
+  async leased({ accountId, jobId, lease }: Held): Promise<JobDoc> {
+    const job = await this.#jobs.get(accountId, jobId);
+    if (job?.state === 'running' && job.lease?.token === lease) return job;
+    throw new HubError('CONFLICT', 'The job was deleted, has ended, or another process runs it.');
+  }
+
+  /** Extends the lease too, unless `change` ends it. Rejects with CONFLICT if the job does not run under this lease. */
+  async change(held: Held, change: Partial<JobDoc>): Promise<void> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const job = await this.leased(held);
+      const lease = { token: held.lease, until: this.#options.nowMs() + this.#options.leaseMs };
+      const next = { ...job, lease, ...change, version: job.version + 1 };
+      if (next.endedAt !== null) next.expiresAt = next.endedAt + keptMs;
+      // Another call of the same gateway can come in between.
+      if (!(await this.#jobs.replace(next))) continue;
+      // If this fails, `take` deletes it.
+      if (next.endedAt !== null) await this.#openJobs.delete(job.accountId, job.id);
+      return;
+    }
+    throw new HubError('UNAVAILABLE', 'Too many changes to the same job at once. Try again.', {
+      retryable: true,
+    });
+  }
+
+  /** Rejects with NOT_FOUND. */
+  async delete(accountId: string, jobId: string): Promise<void> {
+    await this.get(accountId, jobId);
+    await this.#jobs.delete(accountId, jobId);
+    await this.#openJobs.delete(accountId, jobId);
+  }
+
+  /** Removes ended jobs that have expired. */
+  async sweep(): Promise<void> {
+    while ((await this.#jobs.sweepExpired(this.#options.nowMs(), sweptMax)) === sweptMax);
+  }
+
+  /** The jobs that have not ended, oldest first in each account. */
+  async *#listOpen(): AsyncGenerator<JobDoc> {
+    let after: { accountId: string; id: string } | undefined;
+    for (let page = 0; page < pagesMax; page++) {
+      const found = await this.#openJobs.scan({ after, limit: pageMax });
+      for (const { accountId, id, createdAt } of found) {
+        const job = await this.#jobs.get(accountId, id);
+        if (job !== null && job.endedAt === null) yield job;
+        else if (job !== null || createdAt < this.#options.nowMs() - orphanMs)
+          await this.#openJobs.delete(accountId, id);
+      }
+      after = found.at(-1);
+      if (found.length < pageMax) return;
+    }
+  }
+}

@@ -1,0 +1,167 @@
+/** The RPCs of jobs, which train classifiers from the rows of queries. */
+
+import type { Job, MlServiceService, RowCounts } from '@datahub/proto/ml/v1/ml';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
+import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
+import type { JobCounts, JobDoc } from '../documents.ts';
+import type { JobList } from '../jobs/job-list.ts';
+import type { TextBudget } from '../scheduling/text-budget.ts';
+import type { MlStore } from '../store.ts';
+import { requireKept } from './classifiers.ts';
+import { checkExamples } from './validate.ts';
+
+export type JobCalls = Pick<
+  Calls<typeof MlServiceService>,
+  'startJob' | 'getJob' | 'deleteJob' | 'takeJob' | 'trainRows' | 'endJob'
+>;
+
+export interface JobCallDeps {
+  store: MlStore;
+  jobs: JobList;
+  cache: ClassifierCache;
+  budget: TextBudget;
+  createId: CreateId;
+  namespace: string;
+  leaseMs: number;
+  nowMs: () => number;
+}
+
+const noCounts: JobCounts = { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
+const faultsMax = 50;
+const idCharactersMax = 512;
+
+export function createJobCalls(deps: JobCallDeps): JobCalls {
+  const { store, jobs } = deps;
+  return {
+    startJob: async ({ classifierId, queryId, contextJson, columns }, ctx) => {
+      const { accountId, keyId } = requirePrincipal(ctx);
+      await requireClassifier(store, accountId, classifierId);
+      const createdAt = deps.nowMs();
+      const sameId = operationIdOf({ namespace: deps.namespace, kind: 'job' }, ctx.operation);
+      const id = sameId ?? deps.createId('job', createdAt);
+      // The same operation has started it before.
+      if (sameId !== undefined && (await store.jobs.get(accountId, id)) !== null) return { jobId: id };
+      await jobs.add({
+        id,
+        accountId,
+        version: 1,
+        classifierId,
+        queryId,
+        keyId,
+        contextJson,
+        columns: columns ?? { text: '', label: '', id: '' },
+        state: 'queued',
+        counts: noCounts,
+        trained: 0,
+        corrected: 0,
+        error: null,
+        createdAt,
+        startedAt: null,
+        endedAt: null,
+        lease: null,
+        expiresAt: null,
+      });
+      return { jobId: id };
+    },
+
+    getJob: async ({ jobId }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const job = await jobs.get(accountId, jobId);
+      const isKept = (await store.classifiers.get(accountId, job.classifierId)) !== null;
+      if (!isKept) return { job: toJob(job) };
+      // A batch can be learnt after the job was stopped.
+      const learnt = await deps.cache
+        .get(accountId, job.classifierId)
+        .read((state) => state.jobCounts(jobId));
+      const trained = Math.max(job.trained, learnt.trained);
+      return { job: toJob({ ...job, trained, corrected: Math.max(job.corrected, learnt.corrected) }) };
+    },
+
+    deleteJob: async ({ jobId }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      await jobs.delete(accountId, jobId);
+      return {};
+    },
+
+    takeJob: async () => {
+      const job = await jobs.take();
+      if (job === undefined) return { job: undefined };
+      const { id: jobId, accountId, keyId, queryId, contextJson, columns, lease } = job;
+      const taken = { jobId, accountId, keyId, queryId, contextJson, columns };
+      return { job: { ...taken, lease: lease?.token ?? '', leaseMs: deps.leaseMs } };
+    },
+
+    ...createRunCalls(deps),
+  };
+}
+
+/** The calls of the gateway that runs a job. */
+function createRunCalls({
+  store,
+  jobs,
+  cache,
+  budget,
+  nowMs,
+}: JobCallDeps): Pick<JobCalls, 'trainRows' | 'endJob'> {
+  return {
+    trainRows: async ({ jobId, lease, rows, counts }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const { classifierId, queryId } = await jobs.leased({ accountId, jobId, lease });
+      await requireClassifier(store, accountId, classifierId);
+      const log = cache.get(accountId, classifierId);
+      if (rows.length > 0) {
+        const examples = checkExamples(rows.map(({ label, text }) => ({ label, context: text })));
+        if (rows.some(({ id }) => id === '' || id.length > idCharactersMax))
+          throw new HubError('VALIDATION', `An id must have 1 to ${idCharactersMax} characters.`);
+        const identified = examples.map((example, i) => ({ ...example, id: rows[i]?.id ?? '' }));
+        const characters = examples.reduce((sum, { text }) => sum + text.length, 0);
+        await budget.run(accountId, characters, () => log.train(identified, undefined, { jobId, queryId }));
+        await requireKept(store, accountId, classifierId);
+      }
+      const { trained, corrected } = await log.read((state) => state.jobCounts(jobId));
+      await jobs.change({ accountId, jobId, lease }, { ...toCounts(counts), trained, corrected });
+      return { trained, corrected };
+    },
+
+    endJob: async ({ jobId, lease, state, errorCode, errorDetail = '', counts }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const error = errorCode === undefined ? null : { code: errorCode, detail: errorDetail };
+      const change: Partial<JobDoc> =
+        state === ''
+          ? { state: 'queued', lease: null }
+          : {
+              ...toCounts(counts),
+              state: state === 'done' ? 'done' : 'failed',
+              error,
+              endedAt: nowMs(),
+              lease: null,
+            };
+      await jobs.change({ accountId, jobId, lease }, change);
+      return {};
+    },
+  };
+}
+
+async function requireClassifier(store: MlStore, accountId: string, classifierId: string): Promise<void> {
+  if ((await store.classifiers.get(accountId, classifierId)) !== null) return;
+  throw new HubError('NOT_FOUND', 'There is no such classifier.');
+}
+
+const toCounts = (counts: RowCounts | undefined): { counts?: JobCounts } =>
+  counts === undefined ? {} : { counts: { ...counts, faults: counts.faults.slice(0, faultsMax) } };
+
+const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
+
+function toJob(job: JobDoc): Job {
+  const { id: jobId, classifierId, queryId, state, counts, trained, corrected, error } = job;
+  return {
+    ...{ jobId, classifierId, queryId, state, counts, trained, corrected },
+    errorCode: error?.code,
+    errorDetail: error?.detail,
+    createdAt: toDate(job.createdAt),
+    startedAt: toDate(job.startedAt),
+    endedAt: toDate(job.endedAt),
+  };
+}

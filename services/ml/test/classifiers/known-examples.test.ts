@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { hashRow, KnownExamples } from '../../src/classifiers/known-examples.ts';
+
+const row = (i: number, text = `text ${i}`) => hashRow({ queryId: 'q', id: String(i) }, text);
+
+it('finds what was set, by query and id, after growing and in a copy', () => {
+  const known = new KnownExamples();
+  for (let i = 0; i < 10_000; i++) known.set(row(i), `class ${i % 7}`);
+  known.set(row(3, 'changed'), 'class 1');
+  const copy = new KnownExamples(structuredClone(known.state));
+  for (const one of [known, copy]) {
+    expect(one.size).toBe(10_000);
+    expect(one.find(row(9_999))).toEqual({ classId: `class ${9_999 % 7}`, isSameText: true });
+    expect(one.find(row(3))).toEqual({ classId: 'class 1', isSameText: false });
+    expect(one.find(hashRow({ queryId: 'other', id: '3' }, 'changed'))).toBeUndefined();
+  }
+});
+
+it('forgets a class', () => {
+  const known = new KnownExamples();
+  for (let i = 0; i < 1_000; i++) known.set(row(i), `class ${i % 4}`);
+  known.forget('class 2');
+  known.forget('unknown');
+  expect(known.size).toBe(750);
+  for (let i = 0; i < 1_000; i++) expect(known.find(row(i)) === undefined).toBe(i % 4 === 2);
+  known.set(row(2), 'class 2');
+  expect(known.find(row(2))?.classId).toBe('class 2');
+});

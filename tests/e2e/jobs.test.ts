@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { api, createSource, database, engines } from '../support/hub.ts';
+
+const engine = engines.find((one) => one === 'postgres');
+
+describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL)', () => {
+  const table = `mails_${randomBytes(4).toString('hex')}`;
+  const columns = { text: 'body', label: 'topic', id: 'id' };
+  let client: pg.Client;
+  let hubId: string;
+  let sourceId: string;
+  let queryId: string;
+
+  beforeAll(async () => {
+    const { host, port, user, password, database: name } = database('postgres');
+    client = new pg.Client({ host, port: Number(port), user, password, database: name });
+    await client.connect();
+    await client.query(`CREATE TABLE ${table} (id text, topic text, body text)`);
+    await client.query(
+      `INSERT INTO ${table} SELECT n, 'topic ' || n % 3, 'word' || n % 3 || ' and word' || n FROM generate_series(1, 600) n`,
+    );
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'jobs' })));
+    sourceId = await createSource(hubId, 'postgres');
+    queryId = await store(`SELECT id, topic, body FROM ${table} ORDER BY length(id), id`);
+  });
+  afterAll(async () => {
+    await client.query(`DROP TABLE ${table}`);
+    await client.end();
+  });
+
+  const store = async (query: string, more: object = {}): Promise<string> =>
+    (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query, ...more }))).config.query
+      .queryId;
+  const newClassifier = async () => (await api.ok(api.post('/v1/classifiers', {}))).id as string;
+  const start = (classifier: string, body: object = {}, key?: string) =>
+    api.post(
+      `/v1/classifiers/${classifier}/train`,
+      { queryId, ...columns, ...body },
+      key === undefined ? {} : { key },
+    );
+  const get = (jobId: string) => api.ok(api.get(`/v1/jobs/${jobId}`));
+  const ended = async (jobId: string) => {
+    const states = ['done', 'failed'];
+    await expect
+      .poll(async () => states.includes((await get(jobId)).state), { timeout: 20_000, interval: 100 })
+      .toBe(true);
+    return get(jobId);
+  };
+  const train = async (classifier: string, body: object = {}) =>
+    ended((await api.ok(start(classifier, body))).jobId);
+  const observations = async (classifier: string) => {
+    const { classes } = await api.ok(api.get(`/v1/classifiers/${classifier}`));
+    return Object.fromEntries(
+      classes.map((one: { label: string; observations: number }) => [one.label, one.observations]),
+    );
+  };
+  const keyWith = async (body: object) => api.ok(api.post('/v1/keys', { name: 'k', ...body }));
+
+  it('trains each row once, whatever is started again, and corrects what changed', async () => {
+    const classifier = await newClassifier();
+    expect(await train(classifier)).toMatchObject({
+      classifierId: classifier,
+      queryId,
+      state: 'done',
+      rows: 600,
+      trained: 600,
+      corrected: 0,
+      skipped: 0,
+      nullIds: 0,
+      invalid: 0,
+      truncated: false,
+      faults: [],
+      error: null,
+    });
+    expect(await observations(classifier)).toEqual({ 'topic 0': 200, 'topic 1': 200, 'topic 2': 200 });
+    expect(await train(classifier)).toMatchObject({ rows: 600, trained: 0, skipped: 600 });
+
+    await client.query(`UPDATE ${table} SET topic = 'topic 2' WHERE id IN ('1', '4')`);
+    expect(await train(classifier)).toMatchObject({ trained: 0, corrected: 2, skipped: 598 });
+    expect(await observations(classifier)).toEqual({ 'topic 0': 200, 'topic 1': 198, 'topic 2': 202 });
+    expect((await train(await newClassifier())).trained).toBe(600);
+  });
+
+  it('reports rows that are no examples', async () => {
+    const rows = [
+      "('1', 'a', 'apple')",
+      "(NULL, 'a', 'apple')",
+      "('3', NULL, 'apple')",
+      "('4', 'a', ' ')",
+      "('', 'a', 'b')",
+    ];
+    const odd = await store(`SELECT * FROM (VALUES ${rows}) AS t (id, topic, body)`);
+    expect(await train(await newClassifier(), { queryId: odd })).toMatchObject({
+      state: 'done',
+      rows: 5,
+      trained: 1,
+      nullIds: 1,
+      invalid: 3,
+      faults: [
+        { row: 2, detail: 'id is null' },
+        { row: 3, detail: 'topic is missing' },
+        { row: 4, detail: 'body must not be blank' },
+        { row: 5, detail: 'id must have 1 to 512 characters' },
+      ],
+    });
+  });
+
+  it('passes the context on, and obeys the rows that the key may read', async () => {
+    const filtered = await store(`SELECT id, topic, body FROM ${table} WHERE topic = :topic`);
+    const { trained } = await train(await newClassifier(), {
+      queryId: filtered,
+      context: { topic: 'topic 0' },
+    });
+    expect(trained).toBe(200);
+    const { key } = await keyWith({
+      scopes: ['classifiers:train', 'queries:execute'],
+      limits: { maxRows: 7, context: { topic: 'topic 0' } },
+    });
+    const { jobId } = await api.ok(start(await newClassifier(), { queryId: filtered }, key));
+    expect(await ended(jobId)).toMatchObject({ rows: 7, trained: 7, truncated: true });
+  });
+
+  it('refuses what it may not or cannot do at its start', async () => {
+    const classifier = await newClassifier();
+    const codeOf = async (body: object, key?: string) => (await start(classifier, body, key)).body.code;
+    expect(await codeOf({ text: undefined })).toBe('VALIDATION');
+    expect(await codeOf({ examples: [] })).toBe('VALIDATION');
+    expect(await codeOf({ queryId: 'nope' })).toBe('NOT_FOUND');
+    expect(await codeOf({ queryId: await store(`DELETE FROM ${table}`, { command: 'DELETE' }) })).toBe(
+      'OPTION_REFUSED',
+    );
+    expect((await start('nope')).status).toBe(404);
+    const { key: training } = await keyWith({ scopes: ['classifiers:train'] });
+    expect(await codeOf({}, training)).toBe('SCOPE_DENIED');
+    const scopes = ['classifiers:train', 'queries:execute'];
+    const { key: narrow } = await keyWith({ scopes, limits: { queryIds: [await store('SELECT 1 AS id')] } });
+    expect(await codeOf({}, narrow)).toBe('SCOPE_DENIED');
+    const { jobId } = await api.ok(start(classifier));
+    expect((await api.get(`/v1/jobs/${jobId}`, { key: inject('hub').otherKey })).status).toBe(404);
+    expect((await api.delete(`/v1/jobs/${jobId}`, { key: inject('hub').otherKey })).status).toBe(404);
+    await ended(jobId);
+  });
+
+  it('fails where the query fails, and keeps what was trained', async () => {
+    const failing = await store(
+      `SELECT id, topic, CASE WHEN length(id) > 2 THEN (1 / (id::int - id::int))::text ELSE body END AS body FROM ${table} ORDER BY length(id), id`,
+    );
+    const classifier = await newClassifier();
+    const job = await train(classifier, { queryId: failing });
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'SQL_REJECTED' } });
+  });
+
+  it('stops when it is deleted, or when its key is revoked', async () => {
+    const slow = await store(
+      `SELECT n AS id, 'topic' AS topic, 'word' || n AS body FROM generate_series(1, 1000000) n`,
+    );
+    const running = async (jobId: string) =>
+      expect.poll(async () => (await get(jobId)).trained, { timeout: 20_000 }).toBeGreaterThan(0);
+
+    const stopped = await newClassifier();
+    const { jobId: deleted } = await api.ok(start(stopped, { queryId: slow }));
+    await running(deleted);
+    await api.ok(api.delete(`/v1/jobs/${deleted}`));
+    expect((await api.get(`/v1/jobs/${deleted}`)).status).toBe(404);
+    const [before] = Object.values(await observations(stopped));
+    expect(before).toBeGreaterThan(0);
+
+    const made = await keyWith({ scopes: ['classifiers:train', 'queries:execute'] });
+    const classifier = await newClassifier();
+    const { jobId: orphan } = await api.ok(start(classifier, { queryId: slow }, made.key));
+    await running(orphan);
+    await api.ok(api.delete(`/v1/keys/${made.keyId}`));
+    const { state, error, trained } = await ended(orphan);
+    expect([state, error.code]).toEqual(['failed', 'KEY_INVALID']);
+    expect((await observations(classifier)).topic).toBe(trained);
+    // The job that was deleted has stopped long ago.
+    const after = Number(Object.values(await observations(stopped))[0]);
+    expect(after - Number(before)).toBeLessThanOrEqual(2_000);
+  });
+
+  it('allows ten jobs of an account at a time', async () => {
+    const slow = await store(`SELECT pg_sleep(20)::text AS id, 'a' AS topic, 'b' AS body`);
+    const classifier = await newClassifier();
+    const jobs: string[] = [];
+    for (let i = 0; i < 10; i++) jobs.push((await api.ok(start(classifier, { queryId: slow }))).jobId);
+    expect((await start(classifier)).body.code).toBe('QUOTA_EXCEEDED');
+    for (const jobId of jobs) await api.ok(api.delete(`/v1/jobs/${jobId}`));
+    expect((await start(classifier)).status).toBe(200);
+  });
+});
