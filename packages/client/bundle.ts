@@ -23,6 +23,8 @@ export function emitGatewayRoutes(): string {
 export async function bundle(): Promise<Map<string, Uint8Array>> {
   const { outputFiles = [] } = await build({
     entryPoints: [pathOf('src/index.ts')],
+    // The paths in the bundle's comments are relative to it.
+    absWorkingDir: pathOf('.'),
     bundle: true,
     write: false,
     format: 'esm',
