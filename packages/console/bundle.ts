@@ -14,6 +14,8 @@ const options: BuildOptions = {
     { in: pathOf('editor/editor.ts'), out: 'editor' },
     { in: pathOf('chart/chart.ts'), out: 'chart' },
     { in: pathOf('schema/worker.ts'), out: 'worker' },
+    { in: pathOf('docs/docs.ts'), out: 'docs' },
+    { in: pathOf('docs/docs.css'), out: 'docs' },
   ],
   outdir: 'out',
   bundle: true,
@@ -36,5 +38,6 @@ export async function bundle(): Promise<Map<string, Uint8Array>> {
   );
   const licences = await readFile(new URL('licences.txt', import.meta.url));
   const page = await readFile(pathOf('index.html'));
-  return new Map([['index.html', page], ['licences.txt', licences], ...files]);
+  const docs = await readFile(pathOf('docs/docs.html'));
+  return new Map([['index.html', page], ['docs.html', docs], ['licences.txt', licences], ...files]);
 }

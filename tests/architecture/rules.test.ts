@@ -24,9 +24,13 @@ const programs = [
 ];
 
 /** What a browser runs: bundled, so an image holds the bundle and not these. */
-const browserPrograms = ['main.tsx', 'editor/editor.ts', 'chart/chart.ts', 'schema/worker.ts'].map(
-  (name) => `packages/console/src/${name}`,
-);
+const browserPrograms = [
+  'main.tsx',
+  'editor/editor.ts',
+  'chart/chart.ts',
+  'schema/worker.ts',
+  'docs/docs.ts',
+].map((name) => `packages/console/src/${name}`);
 
 /** What other programs import, and the tool that builds it. */
 const libraries = ['src/index.ts', 'build.ts'].map((name) => `packages/client/${name}`);

@@ -1,4 +1,4 @@
-/** The console, at `/`: files that hold nobody's data, without a key. What it shows it asks of the API, as any client does. */
+/** The console at `/` and the page of the API at `/docs`: files without anybody's data, served without a key. What they show they request from the API, as any client does. */
 
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const require = createRequire(import.meta.url);
 type Coding = 'br' | 'gzip' | 'identity';
 
 /** What `packages/console` builds, and what each file is. */
-const types = new Map([
+const consoleTypes = new Map([
   ['index.html', 'text/html'],
   ['console.css', 'text/css'],
   ['console.js', 'text/javascript'],
@@ -28,10 +28,38 @@ const types = new Map([
   ['chart.js', 'text/javascript'],
   ['worker.js', 'text/javascript'],
   ['licences.txt', 'text/plain'],
+  ['docs.html', 'text/html'],
+  ['docs.css', 'text/css'],
+  ['docs.js', 'text/javascript'],
 ]);
-const addressOf = (name: string): string => (name === 'index.html' ? '/' : `/console/${name}`);
+/** What the page of the API uses of Swagger UI. */
+const swaggerTypes = new Map([
+  ['swagger-ui.css', 'text/css'],
+  ['swagger-ui-bundle.js', 'text/javascript'],
+  ['swagger-ui-bundle.js.LICENSE.txt', 'text/plain'],
+]);
 
-export const consolePaths = [...types.keys()].map(addressOf);
+const pages = new Map([
+  ['index.html', '/'],
+  ['docs.html', '/docs'],
+]);
+const addressOf = (name: string): string =>
+  pages.get(name) ?? (name.startsWith('docs.') ? `/docs/${name}` : `/console/${name}`);
+
+const served = [
+  ...[...consoleTypes].map(([name, type]) => ({
+    path: `@datahub/console/${name}`,
+    address: addressOf(name),
+    type,
+  })),
+  ...[...swaggerTypes].map(([name, type]) => ({
+    path: `swagger-ui-dist/${name}`,
+    address: `/docs/${name}`,
+    type,
+  })),
+];
+
+export const consolePaths = served.map(({ address }) => address);
 
 /** The page runs its own files and talks to its own hub, whatever a value that it shows may hold. */
 const headers = {
@@ -46,9 +74,9 @@ const headers = {
 };
 
 export function registerConsole(app: FastifyInstance, { enabled }: { enabled: boolean }): void {
-  for (const [name, type] of types) {
-    const read = enabled ? readOnce(name) : refuse;
-    app.get(addressOf(name), async (request, reply) => {
+  for (const { path, address, type } of served) {
+    const read = enabled ? readOnce(path) : refuse;
+    app.get(address, async (request, reply) => {
       const file = await read();
       const coding = codingFor(request);
       const etag = coding === 'identity' ? `"${file.etag}"` : `"${file.etag}-${coding}"`;
@@ -65,10 +93,10 @@ async function refuse(): Promise<never> {
 }
 
 /** At the first request, and again only where that failed. */
-function readOnce(name: string): () => Promise<File> {
+function readOnce(path: string): () => Promise<File> {
   let reading: Promise<File> | undefined;
   const read = async (): Promise<File> => {
-    const identity = await readFile(require.resolve(`@datahub/console/${name}`));
+    const identity = await readFile(require.resolve(path));
     const params = {
       [constants.BROTLI_PARAM_QUALITY]: 9,
       [constants.BROTLI_PARAM_SIZE_HINT]: identity.length,

@@ -144,7 +144,7 @@ const ifMatch = {
   in: 'header',
   description:
     'ETags of the versions that may be changed. The answer is 412 if the document has another version.',
-  schema: { type: 'string', examples: ['"3"'] },
+  schema: { type: 'string', pattern: '^(\\*|"\\d{1,9}"( *, *"\\d{1,9}")*)$', examples: ['"3"'] },
 };
 
 const ifNoneMatch = {

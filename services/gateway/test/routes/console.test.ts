@@ -12,9 +12,19 @@ import { consolePaths } from '../../src/routes/console.ts';
 import { createGatewayEvents } from '../../src/telemetry/events.ts';
 
 const folder = new URL('./', import.meta.resolve('@datahub/console/index.html'));
-const names = readdirSync(folder);
-const addressOf = (name: string) => (name === 'index.html' ? '/' : `/console/${name}`);
-const textOf = (name: string) => readFileSync(new URL(name, folder), 'utf8');
+const swagger = ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'];
+const names = [...readdirSync(folder), ...swagger];
+const pages = new Map([
+  ['index.html', '/'],
+  ['docs.html', '/docs'],
+]);
+const addressOf = (name: string) =>
+  pages.get(name) ?? `/${/^(docs|swagger)/.test(name) ? 'docs' : 'console'}/${name}`;
+const textOf = (name: string) =>
+  readFileSync(
+    swagger.includes(name) ? new URL(import.meta.resolve(`swagger-ui-dist/${name}`)) : new URL(name, folder),
+    'utf8',
+  );
 
 const key = 'a-key-of-at-least-32-characters-000';
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
@@ -46,7 +56,7 @@ describe('the console', () => {
   it.each(names)('%s is served without a key, with a strict policy', async (name) => {
     const { statusCode, headers, body } = await app.inject(addressOf(name));
     const types = { html: 'text/html', css: 'text/css', js: 'text/javascript', txt: 'text/plain' };
-    const type = types[name.split('.')[1] as keyof typeof types];
+    const type = types[name.split('.').at(-1) as keyof typeof types];
     expect([statusCode, body]).toEqual([200, textOf(name)]);
     expect(headers).toMatchObject({
       'content-type': `${type}; charset=utf-8`,
@@ -112,13 +122,13 @@ describe('the console', () => {
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
 
-  it('has a page that names no file but its own, and nothing inline', () => {
-    const page = textOf('index.html');
+  it.each([
+    ['index.html', ['console/console.css', 'console/console.js']],
+    ['docs.html', ['docs/swagger-ui.css', 'docs/docs.css', 'docs/swagger-ui-bundle.js', 'docs/docs.js']],
+  ])('%s names no file but its own, and has nothing inline', (name, files) => {
+    const page = textOf(name);
     const named = [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path = '']) => path);
-    expect(named.filter((path) => !path.startsWith('data:'))).toEqual([
-      'console/console.css',
-      'console/console.js',
-    ]);
+    expect(named.filter((path) => !path.startsWith('data:'))).toEqual(files);
     expect(page).not.toMatch(/<style|style=|\son\w+=|<script(?![^>]*src=)/);
   });
 });

@@ -102,14 +102,13 @@ function toShape({ key, type, list, nullable, isUnused, declared }: Known): Valu
   const isList = list ?? named.endsWith('[]');
   const takesNull = nullable ?? declared?.required !== true;
   const fallback = declared?.valueJson;
-  const listed = { type: 'array', maxItems: listMax };
   const withDefault = fallback === undefined ? {} : { default: parseExact(fallback) };
-  const body = isList ? { ...listed, items: orNull(single) } : single;
+  const body = isList ? { type: 'array', maxItems: listMax, items: orNull(single) } : single;
   return {
     key,
     schema: { ...(takesNull ? orNull(body) : body), ...withDefault },
-    // Values in a URL are parsed by their declared type alone.
-    inUrl: declared?.type?.endsWith('[]') ? { ...listed, items: single } : single,
+    // Values in a URL are parsed by their declared type alone. The length of the URL is limited, not that of a list.
+    inUrl: declared?.type?.endsWith('[]') ? { type: 'array', items: single } : single,
     required: fallback === undefined && declared?.required !== false && isUnused !== true,
     description: declared?.description,
   };

@@ -64,7 +64,7 @@ describe('values', () => {
     expect(placed?.inUrl).not.toHaveProperty('items');
     const declared = only([{ key: 'a', type: 'uuid[]', required: true }], undefined, none);
     expect(declared?.schema).toEqual({ ...list, items: { type: ['string', 'null'], format: 'uuid' } });
-    expect(declared?.inUrl).toEqual({ ...list, items: { type: 'string', format: 'uuid' } });
+    expect(declared?.inUrl).toEqual({ type: 'array', items: { type: 'string', format: 'uuid' } });
   });
 
   it('can be left out with a default, and must not be null where that is refused', () => {
