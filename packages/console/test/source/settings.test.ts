@@ -1,5 +1,8 @@
-import { expect, it } from 'vitest';
-import { hostsOf } from '../../src/source/settings.ts';
+import { expect, it, vi } from 'vitest';
+
+// The module also sends requests, with the key of the tab.
+vi.stubGlobal('sessionStorage', { getItem: () => null });
+const { hostsOf } = await import('../../src/source/settings.ts');
 
 it.each([
   ['', []],

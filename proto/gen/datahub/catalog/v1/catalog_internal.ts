@@ -86,6 +86,15 @@ export interface ResolveDraftRequest {
   notNull: string[];
 }
 
+export interface ResolveDraftResponse {
+  query?: ResolvedQuery | undefined;
+  source?:
+    | ResolvedSource
+    | undefined;
+  /** Always 0: the answer is for this call alone. */
+  leaseMs: number;
+}
+
 export interface ResolveSourceRequest {
   sourceId: string;
 }
@@ -872,6 +881,74 @@ export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
   },
 };
 
+function createBaseResolveDraftResponse(): ResolveDraftResponse {
+  return { query: undefined, source: undefined, leaseMs: 0 };
+}
+
+export const ResolveDraftResponse: MessageFns<ResolveDraftResponse> = {
+  encode(message: ResolveDraftResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.query !== undefined) {
+      ResolvedQuery.encode(message.query, writer.uint32(10).fork()).join();
+    }
+    if (message.source !== undefined) {
+      ResolvedSource.encode(message.source, writer.uint32(18).fork()).join();
+    }
+    if (message.leaseMs !== 0) {
+      writer.uint32(24).uint32(message.leaseMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResolveDraftResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResolveDraftResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.query = ResolvedQuery.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.source = ResolvedSource.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.leaseMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseResolveSourceRequest(): ResolveSourceRequest {
   return { sourceId: "" };
 }
@@ -1594,9 +1671,9 @@ export const CatalogInternalServiceService = {
     responseStream: false as const,
     requestSerialize: (value: ResolveDraftRequest): Buffer => Buffer.from(ResolveDraftRequest.encode(value).finish()),
     requestDeserialize: (value: Buffer): ResolveDraftRequest => ResolveDraftRequest.decode(value),
-    responseSerialize: (value: ResolveQueryResponse): Buffer =>
-      Buffer.from(ResolveQueryResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ResolveQueryResponse => ResolveQueryResponse.decode(value),
+    responseSerialize: (value: ResolveDraftResponse): Buffer =>
+      Buffer.from(ResolveDraftResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ResolveDraftResponse => ResolveDraftResponse.decode(value),
   },
   /**
    * Names of documents that changed, as they change. The receiver drops what it holds of them and acknowledges; only
@@ -1654,7 +1731,7 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
    * A query that is not stored, validated as if it were saved, and its source. VALIDATION, NOT_FOUND, and SCOPE_DENIED for
    * a key that may not write queries.
    */
-  resolveDraft: handleUnaryCall<ResolveDraftRequest, ResolveQueryResponse>;
+  resolveDraft: handleUnaryCall<ResolveDraftRequest, ResolveDraftResponse>;
   /**
    * Names of documents that changed, as they change. The receiver drops what it holds of them and acknowledges; only
    * then is the change answered to whoever made it, or when the leases have run out.
