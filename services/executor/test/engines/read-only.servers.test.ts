@@ -83,6 +83,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     'INSERT INTO hub_read VALUES (1)',
     ...functionOf('write', 'INSERT INTO hub_read VALUES (2)'),
     ...functionOf('write_plain', 'INSERT INTO hub_read_plain VALUES (2)'),
+    ...functionOf('next', 'SET TRANSACTION READ WRITE'),
     'DROP FUNCTION IF EXISTS hub_read_early',
     `CREATE FUNCTION hub_read_early() RETURNS INT DETERMINISTIC MODIFIES SQL DATA
       BEGIN INSERT INTO hub_read VALUES (3); SET @hub_read = 1; RETURN GET_LOCK('hub_read', 0); END`,
@@ -98,6 +99,8 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     'INSERT INTO hub_read_plain VALUES (2)',
     'SELECT hub_read_write()',
     'SELECT hub_read_write_plain()',
+    // At MariaDB it would change what the next read runs in, unreported, if this one were outside of a transaction.
+    'SELECT hub_read_next()',
     // The server calls it to know how many digits there are, before it runs anything.
     'SELECT ROUND(1.5, hub_read_early())',
     ...(engine === 'mariadb'
@@ -118,6 +121,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     'DROP FUNCTION hub_read_write',
     'DROP FUNCTION hub_read_early',
     'DROP FUNCTION hub_read_write_plain',
+    'DROP FUNCTION hub_read_next',
     ...(engine === 'mariadb' ? ['DROP SEQUENCE hub_read_next', 'DROP FUNCTION hub_read_unlock'] : []),
   ],
 });

@@ -27,11 +27,8 @@ import {
   track,
   usesSession,
 } from './session.ts';
-import { createPrepareReader, execute, keyOf, type Prepared } from './statements.ts';
+import { createPrepareReader, execute, keyOf, type Prepared, PreparedStatements } from './statements.ts';
 import { type Commands, ok, type Response, Wire } from './wire.ts';
-
-/** Prepared statements of one connection. The server's own limit is for all connections together. */
-const preparedMax = 50;
 
 interface Run {
   sink: RowSink;
@@ -45,7 +42,7 @@ export class MysqlConnection implements Connection {
   readonly #wire: Wire;
   readonly #session: Session;
   readonly #canceller: Canceller;
-  readonly #prepared = new Map<string, Prepared>();
+  readonly #prepared = new PreparedStatements();
   readonly #controls: Controls;
   readonly #host: ResultHost;
   #cleanUp: Buffer[] = [];
@@ -110,7 +107,7 @@ export class MysqlConnection implements Connection {
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = this.#discarding = this.#hasDiscarded = false;
     const key = keyOf(statement, this.#session.isMariadb);
-    const known = this.#knownStatement(key);
+    const known = this.#prepared.get(key);
     const usesState = known === undefined && usesSession(statement.text);
     try {
       if (usesState && this.#used) await this.#reset();
@@ -169,7 +166,8 @@ export class MysqlConnection implements Connection {
     const reader = new ResultReader({ prepared, sink, outcome, rowsMax: options.maxRows }, this.#host);
     const responses = [...before.responses, reader.response, ...after.responses];
     const { begun, ran } = await this.#wire.exchange(responses, before.responses.length);
-    this.#changed ||= reader.sessionChanged;
+    // LASTVAL() of a sequence outlives a write at MariaDB, which does not report it.
+    this.#changed ||= reader.sessionChanged || (!isRead && this.#session.isMariadb);
     // The write ran in the wrong transaction. Closing the session rolls back one that is still open.
     const isMisplaced = begun !== undefined || reader.inTransaction !== run.inOpenTransaction;
     if (!isRead && ran === undefined && isMisplaced) {
@@ -187,8 +185,11 @@ export class MysqlConnection implements Connection {
   /** The first command after a write clears its warnings, so SHOW WARNINGS comes first. */
   #afterWrite(warnings: Response): Commands {
     const commands = [showWarnings, ...this.#cleanUp, this.#controls.readOnly];
-    const responses = commands.map((_, i) => (i === 0 ? warnings : this.#followUp));
-    return { bytes: Buffer.concat(commands), responses };
+    // The last one changes the session itself, and reports that.
+    return {
+      bytes: Buffer.concat(commands),
+      responses: [warnings, ...this.#cleanUp.map(() => this.#followUp), ok],
+    };
   }
 
   async #runInTransaction(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
@@ -212,23 +213,10 @@ export class MysqlConnection implements Connection {
     return !warnings.incomplete();
   }
 
-  /** Moves a prepared statement to the end of the list. The first is closed when the list is full. */
-  #knownStatement(key: string): Prepared | undefined {
-    const known = this.#prepared.get(key);
-    if (known === undefined) return undefined;
-    this.#prepared.delete(key);
-    this.#prepared.set(key, known);
-    return known;
-  }
-
   async #prepare(key: string, statement: Statement): Promise<Prepared> {
     const prepared = await this.#prepareNew(statement);
-    this.#prepared.set(key, prepared);
-    const [oldest] = this.#prepared;
-    if (this.#prepared.size > preparedMax && oldest !== undefined) {
-      this.#prepared.delete(oldest[0]);
-      this.#wire.send(protocol.closeStatement(oldest[1].id));
-    }
+    const oldest = this.#prepared.add(key, prepared);
+    if (oldest !== undefined) this.#wire.send(protocol.closeStatement(oldest.id));
     return prepared;
   }
 

@@ -15,6 +15,35 @@ export interface Prepared {
   lastColumns: ResultColumns | undefined;
 }
 
+/** Prepared statements of one connection. The server's own limit is for all connections together. */
+const preparedMax = 50;
+
+/** The prepared statements of one connection, the one that was used last at the end. */
+export class PreparedStatements {
+  readonly #byKey = new Map<string, Prepared>();
+
+  get(key: string): Prepared | undefined {
+    const known = this.#byKey.get(key);
+    if (known === undefined) return undefined;
+    this.#byKey.delete(key);
+    this.#byKey.set(key, known);
+    return known;
+  }
+
+  /** Returns the one that has to be closed for it. */
+  add(key: string, prepared: Prepared): Prepared | undefined {
+    this.#byKey.set(key, prepared);
+    const [oldest] = this.#byKey;
+    if (this.#byKey.size <= preparedMax || oldest === undefined) return undefined;
+    this.#byKey.delete(oldest[0]);
+    return oldest[1];
+  }
+
+  clear(): void {
+    this.#byKey.clear();
+  }
+}
+
 /** `prepared` is complete when the response is. */
 export function createPrepareReader(hasExtended: boolean): { prepared: Prepared; response: Response } {
   const prepared: Prepared = { id: 0, columns: [], parameterCount: 0, lastColumns: undefined };

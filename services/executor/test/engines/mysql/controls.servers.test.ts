@@ -87,5 +87,15 @@ describe.each(servers)('commands around a statement at %s', (name, url) => {
       const { data } = await ask(connection, "SHOW SESSION STATUS LIKE 'Com_stmt_execute'");
       expect(Number(data[0]?.Value)).toBeGreaterThanOrEqual(5);
     });
+
+    it('a write that changes nothing keeps its session at MySQL, and none at MariaDB, where sequences stay', async () => {
+      for (let i = 0; i < 5; i++) await ask(connection, insert, { kind: 'write' });
+      const { data } = await ask(connection, "SHOW SESSION STATUS LIKE 'Com_stmt_execute'");
+      if (name === 'mysql') expect(Number(data[0]?.Value)).toBeGreaterThanOrEqual(5);
+      else expect(Number(data[0]?.Value)).toBeLessThan(5);
+      await expect(ask(connection, insert)).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+      expect(await written()).toBe(5);
+      await operate('DELETE FROM hub_controls');
+    });
   });
 });
