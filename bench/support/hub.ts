@@ -18,6 +18,9 @@ const settings = {
   DATAHUB_API_KEY: key,
   DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-bench-')),
   DATAHUB_LOG_LEVEL: 'info',
+  // A million rows take more than the default on a busy machine.
+  DATAHUB_STATEMENT_TIMEOUT_MS: '600000',
+  DATAHUB_REQUEST_TIMEOUT_MS: '600000',
   DATAHUB_EDGE: process.env.DATAHUB_EDGE ?? 'none',
 };
 const hub = form === 'distributed' ? await startDistributed(settings, 'ignore') : await openHub(settings);

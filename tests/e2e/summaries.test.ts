@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { api } from '../support/hub.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, engines } from '../support/hub.ts';
 
 const summarize = (context: unknown, options?: object) =>
   api.post('/v1/ai/summarize', { context, ...(options === undefined ? {} : { options }) });
@@ -81,5 +81,75 @@ describe('POST /v1/ai/summarize', () => {
   it.each([[[]], [[[]]], [[['']]], [[[' ', '\n']]], ['text'], [[1]]])('refuses %j', async (context) => {
     const { status, body } = await summarize(context);
     expect([status, body.code]).toEqual([400, 'VALIDATION']);
+  });
+});
+
+describe('POST /v1/ai/summarize of a column', () => {
+  let hubId: string;
+  let sourceId: string;
+  let queryId: string;
+  const store = async (rows: string[], where = '', more: object = {}): Promise<string> => {
+    const selects = rows.map((row, i) => `SELECT ${i} AS id, ${row} AS body`);
+    const query = `SELECT id, body FROM (${selects.join(' UNION ALL ')}) AS t ${where}`;
+    const stored = api.post('/v1/queries', { hubId, sourceId, label: 'q', query, ...more });
+    return (await api.ok(stored)).config.query.queryId;
+  };
+  const summarizeColumn = (body: object, key?: string) =>
+    api.post('/v1/ai/summarize', { text: 'body', ...body }, key === undefined ? {} : { key });
+
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'summaries' })));
+    sourceId = await createSource(
+      hubId,
+      engines.find((engine) => engine !== 'mongodb'),
+    );
+    queryId = await store([...article.map((sentence) => `'${sentence}'`), 'NULL', "' '"], 'ORDER BY id');
+  });
+
+  it('is the summary of its texts', async () => {
+    const options = { sentences: 3 };
+    const expected = await api.ok(summarize(article, options));
+    expect(await api.ok(summarizeColumn({ queryId, options }))).toEqual(expected);
+    const filtered = await store(
+      article.map((sentence) => `'${sentence}'`),
+      'WHERE id < :most ORDER BY id',
+      { context: [{ key: 'most', type: 'integer' }] },
+    );
+    expect(await api.ok(summarizeColumn({ queryId: filtered, context: { most: 4 }, options }))).toEqual(
+      await api.ok(summarize(article.slice(0, 4), options)),
+    );
+  });
+
+  it('refuses what has no text, too many, or is no column', async () => {
+    const answered = async (body: object) => {
+      const { status, body: problem } = await summarizeColumn(body);
+      return [status, problem.code, problem.errors?.[0]?.pointer];
+    };
+    expect(await answered({ queryId, text: 'nope' })).toEqual([400, 'VALIDATION', '/text']);
+    expect(await answered({ queryId, text: undefined })).toEqual([400, 'VALIDATION', '/text']);
+    expect(await answered({ queryId, context: ['a'] })).toEqual([400, 'VALIDATION', '/context']);
+    expect(await answered({ context: ['a'] })).toEqual([400, 'VALIDATION', '/text']);
+    expect(await answered({ queryId: 'nope' })).toEqual([404, 'NOT_FOUND', undefined]);
+    expect(await answered({ queryId: await store(['NULL']) })).toEqual([400, 'VALIDATION', '/text']);
+    const digits = `(SELECT 0 AS n ${Array.from({ length: 9 }, (_, i) => `UNION ALL SELECT ${i + 1}`).join(' ')})`;
+    const many = [1, 2, 3, 4, 5].map((i) => `${digits} AS d${i}`).join(' CROSS JOIN ');
+    const query = `SELECT 'A sentence of some words.' AS body FROM ${many}`;
+    const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'many', query }));
+    const tooMany = await answered({ queryId: stored.config.query.queryId });
+    expect(tooMany).toEqual([422, 'LIMIT_EXCEEDED', undefined]);
+  });
+
+  it('needs both scopes', async () => {
+    const keyWith = async (scopes: string[], limits: object = {}) =>
+      (await api.ok(api.post('/v1/keys', { name: 'k', scopes, limits }))).key;
+    const codeWith = async (key: string) => (await summarizeColumn({ queryId }, key)).body.code;
+    expect(await codeWith(await keyWith(['ai:summarize']))).toBe('SCOPE_DENIED');
+    expect(await codeWith(await keyWith(['queries:execute']))).toBe('SCOPE_DENIED');
+    const other = await store(["'x'"]);
+    const both = ['ai:summarize', 'queries:execute'];
+    expect(await codeWith(await keyWith(both, { queryIds: [other] }))).toBe('SCOPE_DENIED');
+    expect((await summarizeColumn({ queryId }, await keyWith(both, { maxRows: 2 }))).body).toEqual(
+      (await summarize(article.slice(0, 2))).body,
+    );
   });
 });

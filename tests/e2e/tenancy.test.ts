@@ -80,6 +80,7 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url === '/v1/sources') return { ...sourceBody(ids.hubId as string) };
   if (url === '/v1/queries')
     return { hubId: ids.hubId, sourceId: ids.sourceId, label: 'x', query: 'SELECT 1' };
+  if (url === '/v1/queries/check') return { sourceId: ids.sourceId, query: 'SELECT 1' };
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };

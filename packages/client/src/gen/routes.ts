@@ -1178,6 +1178,15 @@ export interface Routes {
         maxWords?: number | undefined;
         language?: string | undefined;
       } | undefined;
+    } | {
+      queryId: string;
+      context?: Record<string, Json> | null | undefined;
+      text: string;
+      options?: {
+        sentences?: number | undefined;
+        maxWords?: number | undefined;
+        language?: string | undefined;
+      } | undefined;
     };
     answer: {
       generated: string;

@@ -1,10 +1,11 @@
-/** Summaries of one or several texts. */
+/** Summaries of one or several texts, or of a column of a query's rows. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { answer, type FromSchema, list, object, text } from '../http/json-schema.ts';
+import { answer, type FromSchema, id, list, object, text } from '../http/json-schema.ts';
 import type { Handler } from '../http/request-context.ts';
-import { type FieldPointers, validationError } from '../http/request-error.ts';
+import { type Fault, type FieldPointers, validationError } from '../http/request-error.ts';
 import { type ItemRule, requireItems, texts } from '../http/validation.ts';
+import { readColumn } from '../rows/read-column.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const passagesMax = 100_000;
@@ -15,12 +16,23 @@ const options = object({
 });
 
 const context = { type: 'array', minItems: 1 } as const;
+const column = { type: 'string', minLength: 1, maxLength: 128 } as const;
 /** The handler validates the elements: Ajv would note every fault of a long list. */
-export const summarizeBody = object({ context, options }, ['context']);
-export const summarizeDocumented = object(
+export const summarizeBody = object({
+  context: { type: ['array', 'object', 'null'], minItems: 1 },
+  queryId: id,
+  text: column,
+  options,
+});
+const ofTexts = object(
   { context: { ...context, anyOf: [{ items: list(text) }, { items: text }] }, options },
   ['context'],
 );
+const ofQuery = object({ queryId: id, context: { type: ['object', 'null'] }, text: column, options }, [
+  'queryId',
+  'text',
+]);
+export const summarizeDocumented = { oneOf: [ofTexts, ofQuery] };
 export const summary = answer({ generated: text, generator: text });
 
 export const summarizePointers = (): FieldPointers => ({
@@ -46,18 +58,47 @@ function requireTexts(context: unknown[]): void {
 
 const refused = (detail: string) => validationError([{ pointer: '/context', detail }]);
 
-export function createSummarizeHandler({ ml }: Upstreams): Handler {
+type Texts = FromSchema<typeof ofTexts>['context'];
+
+/** Throws for a body that is neither of both. */
+function requireForm({ context, queryId, text }: FromSchema<typeof summarizeBody>): void {
+  const isList = Array.isArray(context);
+  const faults: Fault[] = [];
+  if (queryId !== undefined) {
+    if (text === undefined) faults.push({ pointer: '/text', detail: 'is missing' });
+    if (isList)
+      faults.push({ pointer: '/context', detail: 'must be an object, with the values of the query' });
+  } else {
+    if (text !== undefined) faults.push({ pointer: '/text', detail: 'needs a queryId' });
+    if (context === undefined) faults.push({ pointer: '/context', detail: 'is missing' });
+    else if (!isList) faults.push({ pointer: '/context', detail: 'must be an array' });
+  }
+  if (faults.length > 0) throw validationError(faults);
+}
+
+export function createSummarizeHandler(upstreams: Upstreams): Handler {
+  const { ml } = upstreams;
   return async (request): Promise<FromSchema<typeof summary>> => {
-    const { context, options } = request.body as FromSchema<typeof summarizeDocumented>;
-    requireTexts(context);
-    const documents = context.map((part) => ({ passages: typeof part === 'string' ? [part] : part }));
-    if (documents.reduce((sum, { passages }) => sum + Math.max(1, passages.length), 0) > passagesMax) {
-      throw new HubError('TOO_LARGE', `A request can have at most ${passagesMax} passages.`);
-    }
-    if (!documents.some(({ passages }) => passages.some((text) => text.trim() !== ''))) {
-      throw refused('has no text');
-    }
+    const body = request.body as FromSchema<typeof summarizeBody>;
+    requireForm(body);
+    const { queryId, text: column = '', options } = body;
+    const documents =
+      queryId === undefined
+        ? toDocuments(body.context as Texts)
+        : (await readColumn(request, { queryId, column, upstreams })).map((text) => ({ passages: [text] }));
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);
     return { generated, generator };
   };
+}
+
+function toDocuments(context: Texts) {
+  requireTexts(context as unknown[]);
+  const documents = context.map((part) => ({ passages: typeof part === 'string' ? [part] : part }));
+  if (documents.reduce((sum, { passages }) => sum + Math.max(1, passages.length), 0) > passagesMax) {
+    throw new HubError('TOO_LARGE', `A request can have at most ${passagesMax} passages.`);
+  }
+  if (!documents.some(({ passages }) => passages.some((text) => text.trim() !== ''))) {
+    throw refused('has no text');
+  }
+  return documents;
 }

@@ -1,0 +1,65 @@
+/** Reads the texts of a column of a query's rows into memory, as far as a summary takes. */
+
+import { Format } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { FastifyRequest } from 'fastify';
+import { validationError } from '../http/request-error.ts';
+import { requireGranted } from '../routes/annotate.ts';
+import { contextJson } from '../routes/execute.ts';
+import type { Upstreams } from '../upstreams.ts';
+import { type Row, RowReader, toText } from './row-reader.ts';
+import { stoppable } from './stoppable.ts';
+
+const columnRowsMax = 10_000;
+const charactersMax = 4_194_304;
+
+export interface ReadColumnOptions {
+  queryId: string;
+  column: string;
+  upstreams: Pick<Upstreams, 'executor'>;
+}
+
+/** The texts of all rows but those that are NULL or blank; at least one. */
+export async function readColumn(
+  request: FastifyRequest,
+  { queryId, column, upstreams }: ReadColumnOptions,
+): Promise<string[]> {
+  requireGranted(request, 'queries:execute');
+  const { ctx, stop } = stoppable(request.context);
+  const texts: string[] = [];
+  let isKnown = false;
+  let characters = 0;
+  const use = async (rows: Row[]) => {
+    for (const { number, values } of rows) {
+      if (typeof values === 'string') throw exceeded(`Row ${number} ${values}.`);
+      isKnown ||= Object.hasOwn(values, column);
+      const text = toText(Object.hasOwn(values, column) ? values[column] : undefined) ?? '';
+      if (!/\S/.test(text)) continue;
+      characters += text.length;
+      texts.push(text.toWellFormed());
+      if (texts.length > columnRowsMax || characters > charactersMax)
+        throw exceeded(
+          `A summary takes at most ${columnRowsMax} rows with ${charactersMax} characters in total. Select fewer rows.`,
+        );
+    }
+  };
+  const reader = new RowReader({ use, stop });
+  const execution = {
+    queryId,
+    contextJson: contextJson(request, request.body as object),
+    options: { dryRun: false, meta: false, numbersAsStrings: false },
+    format: Format.FORMAT_NDJSON,
+    onlyReads: true,
+  };
+  try {
+    await upstreams.executor.execute(execution, ctx, reader);
+    await reader.finish();
+  } catch (err) {
+    throw stop.aborted ? stop.reason : err;
+  }
+  if (texts.length > 0) return texts;
+  const detail = isKnown ? 'has no text in any row' : 'is a column of no row of the result';
+  throw validationError([{ pointer: '/text', detail }]);
+}
+
+const exceeded = (message: string) => new HubError('LIMIT_EXCEEDED', message);
