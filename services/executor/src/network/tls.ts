@@ -1,7 +1,8 @@
 /** TLS with sources, the same for all engines, for sessions and for the connections that cancel statements. */
 
+import { createHash } from 'node:crypto';
 import { isIP, type Socket } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect, TLSSocket } from 'node:tls';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectSettings } from '../engine.ts';
 
@@ -41,6 +42,27 @@ export function startTls(
       fail(err);
     }
   });
+}
+
+/** Hashes by the OID of the certificate's signature: RSA, then ECDSA. MD5 and SHA-1 count as SHA-256 (RFC 5929). */
+const hashes: Record<string, string> = {
+  '1.2.840.113549.1.1.4': 'sha256',
+  '1.2.840.113549.1.1.5': 'sha256',
+  '1.2.840.113549.1.1.11': 'sha256',
+  '1.2.840.113549.1.1.12': 'sha384',
+  '1.2.840.113549.1.1.13': 'sha512',
+  '1.2.840.10045.4.1': 'sha256',
+  '1.2.840.10045.4.3.2': 'sha256',
+  '1.2.840.10045.4.3.3': 'sha384',
+  '1.2.840.10045.4.3.4': 'sha512',
+};
+
+/** Identifies the server of a TLS connection: `tls-server-end-point` of RFC 5929. Undefined without TLS or a known hash. */
+export function endPointOf(socket: Socket): Buffer | undefined {
+  const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+  const hash = hashes[certificate?.signatureAlgorithmOid ?? ''];
+  if (certificate === undefined || hash === undefined) return undefined;
+  return createHash(hash).update(certificate.raw).digest();
 }
 
 const unknownAuthority =

@@ -1,6 +1,7 @@
 /** Opens sessions: one of the source's servers, TLS, the log-in, and what every session of the hub is set to. */
 
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
+import { endPointOf } from '../../network/tls.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { PostgresConnection } from './connection.ts';
 import { OptionsRefused, toConnectError } from './errors.ts';
@@ -68,7 +69,7 @@ async function openWire(settings: ConnectSettings, deps: ConnectDeps, startUp: S
     const { user, password, database, tls } = settings;
     const verified = secure && tls.mode === 'verify-full';
     const started = await untilAborted(wire, deps.signal, () =>
-      logIn(wire, { user, password, database, verified, ...startUp }),
+      logIn(wire, { user, password, database, verified, endPoint: endPointOf(socket), ...startUp }),
     );
     wire.widen(deps.rowBytesMax ?? defaultRowBytesMax);
     return { wire, started, secure };

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
 import { logInBytesMax } from '../shared/bounds.ts';
-import { createScram, type Scram, scramMechanism } from '../shared/scram.ts';
+import { createScram, type EndPoint, type Scram } from '../shared/scram.ts';
 import { logInError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import type { Wire } from './wire.ts';
@@ -16,6 +16,8 @@ export interface LogIn {
   options?: string | undefined;
   /** The server's certificate was verified, so it may get the password in clear text. */
   verified: boolean;
+  /** Of the TLS connection, for a log-in that is bound to it. */
+  endPoint?: EndPoint | undefined;
 }
 
 export interface Started {
@@ -62,7 +64,10 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
 }
 
 /** Answers the authentication requests of the server in order. */
-function createAuthentication(wire: Wire, { user, password, verified }: LogIn): (body: Buffer) => void {
+function createAuthentication(
+  wire: Wire,
+  { user, password, verified, endPoint }: LogIn,
+): (body: Buffer) => void {
   let scram: Scram | undefined;
   let proven = true;
   const answer = (text: string) => wire.send(protocol.password(text));
@@ -78,10 +83,10 @@ function createAuthentication(wire: Wire, { user, password, verified }: LogIn): 
       case kinds.md5:
         return answer(`md5${md5(md5(password + user), rest.subarray(0, 4))}`);
       case kinds.sasl:
-        if (!rest.toString('latin1').split('\0').includes(scramMechanism)) throw unknownLogIn('another SASL');
-        scram = createScram(password);
+        scram = createScram(password, rest.toString('latin1').split('\0'), endPoint);
+        if (scram === undefined) throw unknownLogIn('another SASL');
         proven = false;
-        return wire.send(protocol.saslStart(scramMechanism, scram.first));
+        return wire.send(protocol.saslStart(scram.mechanism, scram.first));
       case kinds.saslContinue:
         if (scram === undefined)
           throw unknownLogIn('the server continues a SCRAM exchange that was not started');

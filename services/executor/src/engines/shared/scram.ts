@@ -1,16 +1,21 @@
-/** The client side of SCRAM-SHA-256 (RFC 5802, RFC 7677), in which client and server prove to each other that they know the password. */
+/**
+ * The client side of SCRAM-SHA-256 (RFC 5802, RFC 7677), in which client and server prove to each other that they know the
+ * password. With SCRAM-SHA-256-PLUS the proof is bound to the certificate that the client saw, so that nobody between the
+ * two can pass it on.
+ */
 
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { HubError } from '@datahub/service-kit/call/error';
 
-export const scramMechanism = 'SCRAM-SHA-256';
+const [scram, scramPlus] = ['SCRAM-SHA-256', 'SCRAM-SHA-256-PLUS'];
 
 /** Iterations take CPU time of the client, so the server's number is limited. PostgreSQL uses 4,096. */
 const roundsMax = 1_000_000;
 const keyBytes = 32;
 
 export interface Scram {
+  readonly mechanism: string;
   readonly first: string;
   /** The response to the server's first message. */
   answer(serverFirst: string): Promise<string>;
@@ -18,13 +23,29 @@ export interface Scram {
   verify(serverFinal: string): void;
 }
 
-/** PostgreSQL ignores `user`, since its start-up message contains it. */
-export function createScram(password: string, user = '*'): Scram {
+/** The hash of the server's certificate: `tls-server-end-point` of RFC 5929. */
+export type EndPoint = Buffer;
+
+/**
+ * Undefined if the server offers no mechanism that the hub knows. `endPoint` is undefined without TLS. With it, the client
+ * says in signed words whether the server offered to bind, so that nobody can remove the offer.
+ */
+export function createScram(
+  password: string,
+  offered: readonly string[],
+  endPoint: EndPoint | undefined,
+): Scram | undefined {
+  const binds = endPoint !== undefined && offered.includes(scramPlus);
+  if (!binds && !offered.includes(scram)) return undefined;
+  const header = binds ? 'p=tls-server-end-point,,' : endPoint === undefined ? 'n,,' : 'y,,';
+  const channel = Buffer.concat([Buffer.from(header), ...(binds ? [endPoint] : [])]).toString('base64');
   const nonce = randomBytes(18).toString('base64');
-  const bare = `n=${user.replaceAll('=', '=3D').replaceAll(',', '=2C')},r=${nonce}`;
+  // PostgreSQL ignores the user's name here: its start-up message has it.
+  const bare = `n=*,r=${nonce}`;
   let expected: Buffer | undefined;
   return {
-    first: `n,,${bare}`,
+    mechanism: binds ? scramPlus : scram,
+    first: `${header}${bare}`,
     answer: async (serverFirst) => {
       const { r: both = '', s: salt = '', i: rounds = '' } = attributesOf(serverFirst);
       if (
@@ -43,7 +64,7 @@ export function createScram(password: string, user = '*'): Scram {
         keyBytes,
         'sha256',
       );
-      const withoutProof = `c=${Buffer.from('n,,').toString('base64')},r=${both}`;
+      const withoutProof = `c=${channel},r=${both}`;
       const signed = `${bare},${serverFirst},${withoutProof}`;
       const clientKey = hmac(salted, 'Client Key');
       const signature = hmac(createHash('sha256').update(clientKey).digest(), signed);
