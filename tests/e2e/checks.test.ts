@@ -39,12 +39,63 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     ]);
     for (const { signature } of answers) expect(signature).toBeNull();
     expect(answers.map(({ problems }) => problems)).toMatchObject([
-      [{ severity: 'error', code: 'SQL_REJECTED', sql: { line: 2 } }],
+      [{ severity: 'error', code: 'SQL_REJECTED', sql: { line: 2, column: 3 } }],
       [{ severity: 'error', code: 'SQL_REJECTED', sql: { line: 1, column: 8 } }],
       [{ severity: 'error', code: 'COMMAND_MISMATCH', sql: { line: 1, column: 1 } }],
     ]);
     const faulty = await check('SELECT 1', { context: [{ key: 'x', type: 'any' }] });
     expect([faulty.status, faulty.body.errors[0].pointer]).toEqual([400, '/context/0/type']);
+  });
+
+  it.each([
+    ['SELECT id,\n  nope FROM sales', { line: 2, column: 3 }],
+    ['SELECT id\nFROM no_such_table', { line: 2, column: 6 }],
+    ["SELECT 'nope' AS id FROM sales WHERE id = :id AND\n /* nope */ nope = :id", { line: 2, column: 13 }],
+    ['SELECT id FROM sales WHERE id IN (:ids) AND\n\n ) = 1', { line: 3, column: 2 }],
+    ['SELECT id\n, no_such_function(id) FROM sales', { line: 2, column: 3 }],
+  ])('points into the stored text: %j', async (query, sql) => {
+    const { problems } = await api.ok(check(query));
+    expect(problems).toMatchObject([{ code: 'SQL_REJECTED', sql }]);
+    const run = { queryId: await store(query), context: { id: 1, ids: [1, 2, 3] } };
+    expect((await api.post('/v1/queries/execute', run)).body.sql).toMatchObject(sql);
+  });
+
+  it('warns of uses of variables that do not do what was meant', async () => {
+    const query = "SELECT id FROM sales WHERE region = ':region'\nORDER BY :by";
+    const warnings = [
+      { code: 'QUOTED_VARIABLE', sql: { line: 1, column: 38 } },
+      { code: 'ORDER_BY_VARIABLE', sql: { line: 2, column: 10 } },
+    ];
+    const context = [{ key: 'by', type: 'string' }];
+    const { problems } = await api.ok(check(query, { context }));
+    expect(problems).toMatchObject(warnings.map((warning) => ({ severity: 'warning', ...warning })));
+    const body = { hubId, sourceId, label: 'warned', query, context };
+    const saved = await api.ok(api.post('/v1/queries?signature=1', body));
+    expect(saved.warnings).toMatchObject(warnings);
+    const path = `/v1/queries/${saved.config.query.queryId}?signature=1`;
+    const change = { config: { query: { query: 'SELECT id FROM :t' } } };
+    expect(await api.ok(api.put(path, change))).toMatchObject({ warnings: [{ code: 'TABLE_VARIABLE' }] });
+    expect(await api.ok(api.put(path, { meta: { label: 'again' } }))).toMatchObject({ warnings: [] });
+    expect((await api.ok(check('SELECT id FROM :t'))).problems).toMatchObject([
+      { severity: 'error', code: 'SQL_REJECTED' },
+      { severity: 'warning', code: 'TABLE_VARIABLE' },
+    ]);
+  });
+
+  it.runIf(engine === 'postgres')('names the variable whose value the database rejects', async () => {
+    const run = async (query: string, value: unknown, type?: string) => {
+      const queryId = await store(query, type === undefined ? [] : [{ key: 'v', type }]);
+      const answer = await api.post('/v1/queries/execute', { queryId, context: { v: value } });
+      return [answer.status, answer.body.detail];
+    };
+    expect(await run('SELECT id FROM sales WHERE id = :v', 'S3CRET')).toEqual([
+      422,
+      'The database rejected the value of :v: invalid input syntax for type integer.',
+    ]);
+    expect(await run('SELECT :v AS v', '9999999999999999999', 'bigint')).toEqual([
+      422,
+      'The database rejected the value of :v, which is declared as bigint: value is out of range for type bigint.',
+    ]);
   });
 
   it('names the changes against a stored query', async () => {

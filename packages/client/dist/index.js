@@ -1,4 +1,4 @@
-// packages/client/src/problem.ts
+// src/problem.ts
 var ProblemError = class extends Error {
   name = "ProblemError";
   problem;
@@ -32,7 +32,7 @@ function readRetryAfter(headers) {
   return Number.isNaN(ms) ? void 0 : Math.max(0, ms);
 }
 
-// packages/client/src/exchange.ts
+// src/exchange.ts
 function exchange(settings, request, read) {
   return withRetries(settings, request, async () => {
     const opened = await openOnce(settings, request);
@@ -122,7 +122,7 @@ function sleep(ms, signal) {
   });
 }
 
-// packages/client/src/rows.ts
+// src/rows.ts
 var lastLine = '{"truncated":true}';
 function createRows(open2) {
   const rows = {
@@ -181,7 +181,7 @@ var cutShort = (cause) => new ProblemError(
   { cause }
 );
 
-// packages/client/src/values.ts
+// src/values.ts
 var toJson = (value) => JSON.stringify(value, (_name, member) => {
   if (typeof member !== "bigint") return member;
   const { rawJSON } = JSON;
@@ -201,7 +201,7 @@ function toForm(values) {
   return form.size === 0 ? "" : `?${form}`;
 }
 
-// packages/client/src/client.ts
+// src/client.ts
 function createClient(options) {
   const base = new URL(options.url);
   if (!base.pathname.endsWith("/")) base.pathname += "/";

@@ -15,6 +15,7 @@ export type {
   DescribableStatement,
   Dialect,
   StatementKind,
+  StatementWarning,
 } from './types.ts';
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH. */

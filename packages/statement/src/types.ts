@@ -28,6 +28,14 @@ export interface ColumnFacts {
   neverNull: readonly boolean[];
 }
 
+/** A use of a variable that hardly ever does what was meant. Line and column count from 1. */
+export interface StatementWarning {
+  code: string;
+  detail: string;
+  line: number;
+  column: number;
+}
+
 /** A text of a statement that can be described without values. */
 export interface DescribableStatement extends BoundStatement {
   /** For each placeholder the name of its variable. */
@@ -49,6 +57,7 @@ export interface CompiledStatement {
    */
   describable(): DescribableStatement[];
   columnFacts(): ColumnFacts;
+  warnings(): StatementWarning[];
   /** Variables that take a list because of where they stand, unless another type is declared. */
   lists: ReadonlySet<string>;
   /** Maps a position in the text that ran to the position in the stored text. */

@@ -5,7 +5,7 @@ import { compileStatement } from '@datahub/statement/compile';
 import type { CheckStatement } from './query.ts';
 
 export const checkStatement: CheckStatement = ({ engine, command, query, context, cache }, pooling) => {
-  const { kind } = compileStatement(query, { dialect: engine, command, variables: context, pooling });
-  if (cache === undefined || kind === 'read') return;
+  const compiled = compileStatement(query, { dialect: engine, command, variables: context, pooling });
+  if (cache === undefined || compiled.kind === 'read') return compiled.warnings();
   throw fieldError([{ path: ['cache'], detail: 'must be left out, because the query writes' }]);
 };

@@ -5,7 +5,7 @@ import type { EngineName } from '@datahub/contract/engines';
 import { queryLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { declarableTypes } from '@datahub/contract/variable-types';
-import type { CachePolicy, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { CachePolicy, QueryWarning, Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
@@ -16,11 +16,11 @@ const { textLength, commandLength, variableNameLength } = queryLimits;
 const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
-/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text, command and cache do not go together for the engine. */
+/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text, command and cache do not go together for the engine. Returns what to warn of. */
 export type CheckStatement = (
   query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context' | 'cache'>,
   pooling: string | undefined,
-) => void;
+) => QueryWarning[];
 
 export interface NewQuery {
   hubId: string;

@@ -94,6 +94,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
     bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     describable: () => [{ key: 'x', text: 'x', params: [], kind: 'read', placeholders: [] }],
     columnFacts: () => ({ keepsNotNull: false, neverNull: [] }),
+    warnings: () => [],
     variables: () => [],
     mapLocation: (fault) => fault,
     nameVariables: (message) => message,

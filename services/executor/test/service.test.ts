@@ -113,6 +113,7 @@ async function setup(env: Record<string, string> = {}) {
         bind: () => ({ key: text, text, params: [], kind: 'read' }),
         describable: () => [{ key: text, text, params: [], kind: 'read', placeholders: [] }],
         columnFacts: () => ({ keepsNotNull: true, neverNull: [] }),
+        warnings: () => [],
         variables: () => [{ key: 'x', type: 'int4', list: false, nullable: true }],
         mapLocation: (fault) => fault,
         nameVariables: (message) => message,

@@ -627,6 +627,15 @@ export interface Routes {
                 checkedAt: string;
                 version: number;
             } | undefined;
+            warnings?: ({
+                code: string;
+                detail: string;
+                sql: {
+                    state?: string | undefined;
+                    line?: number | undefined;
+                    column?: number | undefined;
+                };
+            })[] | undefined;
         };
     };
     /** List the queries of a hub */
@@ -936,6 +945,15 @@ export interface Routes {
                 checkedAt: string;
                 version: number;
             } | undefined;
+            warnings?: ({
+                code: string;
+                detail: string;
+                sql: {
+                    state?: string | undefined;
+                    line?: number | undefined;
+                    column?: number | undefined;
+                };
+            })[] | undefined;
         };
     };
     /** Delete a query */

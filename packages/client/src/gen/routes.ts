@@ -631,6 +631,15 @@ export interface Routes {
         checkedAt: string;
         version: number;
       } | undefined;
+      warnings?: ({
+        code: string;
+        detail: string;
+        sql: {
+          state?: string | undefined;
+          line?: number | undefined;
+          column?: number | undefined;
+        };
+      })[] | undefined;
     };
   };
   /** List the queries of a hub */
@@ -940,6 +949,15 @@ export interface Routes {
         checkedAt: string;
         version: number;
       } | undefined;
+      warnings?: ({
+        code: string;
+        detail: string;
+        sql: {
+          state?: string | undefined;
+          line?: number | undefined;
+          column?: number | undefined;
+        };
+      })[] | undefined;
     };
   };
   /** Delete a query */

@@ -77,6 +77,7 @@ export function compileCommand(
     lists: new Set(),
     describable: () => [{ ...write(names.map(() => null)), placeholders: names }],
     columnFacts: () => noFacts,
+    warnings: () => [],
     toStored: (_run, fault) => fault,
   };
 }

@@ -11,6 +11,7 @@ import { findPlaceholders, type Source, variableNames } from './source.ts';
 import { toStored } from './source-map.ts';
 import { checkShape } from './statement-kind.ts';
 import { syntaxOf } from './syntax.ts';
+import { findWarnings } from './warnings.ts';
 
 /** Texts cached for one statement. A list of another length is written again for each call. */
 const textsMax = 64;
@@ -54,6 +55,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
       }));
       return forms.filter(({ text: form }, i) => forms.findIndex((other) => other.text === form) === i);
     },
+    warnings: () => findWarnings(text, tokens, new Set(declared.keys())),
     columnFacts: () => columnFacts(text, tokens, { dialect: options.dialect, verb }),
     toStored: (run, fault) =>
       toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),

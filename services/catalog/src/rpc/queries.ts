@@ -1,6 +1,6 @@
 /** Stored queries. */
 
-import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { CatalogServiceService, QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError } from '@datahub/service-kit/call/error';
@@ -57,7 +57,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         },
         context,
       );
-      catalog.checkStatement(query, source.pooling);
+      const warnings = catalog.checkStatement(query, source.pooling);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
       await insertInHub(catalog, {
         collection: store.queries,
@@ -65,7 +65,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         made: auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
         unmade: undoEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: query.id }),
       });
-      return { query: toQuery(query) };
+      return { query: toQuery(query), warnings };
     },
 
     listQueries: async ({ hubId, page, signatures }, ctx) => {
@@ -90,15 +90,20 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       const principal = requirePrincipal(ctx);
       requireMayWriteQueries(principal.limits);
       let before: QueryDoc | undefined;
+      let warnings: QueryWarning[] = [];
       const query = await update(catalog, {
         collection: store.queries,
         load: async () => (before = await loadQuery(catalog, principal, request.queryId)),
-        change: (doc) => changeQuery(catalog, principal, { doc, request }),
+        change: async (doc) => {
+          const changed = await changeQuery(catalog, principal, { doc, request });
+          ({ warnings } = changed);
+          return changed.next;
+        },
         expected: request,
         entry: auditEntry(catalog, ctx, { rpc: 'updateQuery', resourceId: request.queryId }),
       });
       if (query.version !== before?.version) await catalog.changes.publish([query.id]);
-      return { query: toQuery(query) };
+      return { query: toQuery(query), warnings };
     },
 
     deleteQuery: async ({ queryId, ...expected }, ctx) => {
@@ -156,7 +161,7 @@ async function changeQuery(
   catalog: Catalog,
   principal: Principal,
   { doc, request }: { doc: QueryDoc; request: UpdateRequest },
-): Promise<QueryDoc> {
+): Promise<{ next: QueryDoc; warnings: QueryWarning[] }> {
   const { label, parentNodeId, command, query, cache, sourceId } = request;
   const source =
     sourceId === undefined || sourceId === doc.sourceId
@@ -192,9 +197,9 @@ async function changeQuery(
     next.cache !== doc.cache
   ) {
     const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
-    catalog.checkStatement(next, bound?.pooling);
+    return { next, warnings: catalog.checkStatement(next, bound?.pooling) };
   }
-  return next;
+  return { next, warnings: [] };
 }
 
 async function loadSourceIn(

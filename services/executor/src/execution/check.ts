@@ -4,8 +4,12 @@ import type { CheckQueryResponse, DescribeQueryResponse } from '@datahub/proto/e
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import { contractChanges } from './contract-changes.ts';
+import type { CompileQuery } from './prepare.ts';
 
-type Describe = (query: QueryDefinition) => Promise<DescribeQueryResponse>;
+interface Asking {
+  describe(query: QueryDefinition): Promise<DescribeQueryResponse>;
+  compile: CompileQuery;
+}
 
 /** Faults of the statement itself. */
 const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISMATCH']);
@@ -14,7 +18,7 @@ const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISMATCH'])
 export async function checkQuery(
   draft: QueryDefinition,
   stored: QueryDefinition | undefined,
-  describe: Describe,
+  { describe, compile }: Asking,
 ): Promise<CheckQueryResponse> {
   const [found, compared] = await Promise.all([
     attempt(draft, describe),
@@ -29,7 +33,7 @@ export async function checkQuery(
         );
   return {
     signature: found.signature,
-    problems: found.fault === undefined ? [] : [toProblem(found.fault)],
+    problems: [...(found.fault === undefined ? [] : [toProblem(found.fault)]), ...warningsOf(draft, compile)],
     changes: changes && { changes },
   };
 }
@@ -40,7 +44,7 @@ interface Attempt {
   fault?: HubError;
 }
 
-async function attempt(query: QueryDefinition, describe: Describe): Promise<Attempt> {
+async function attempt(query: QueryDefinition, describe: Asking['describe']): Promise<Attempt> {
   try {
     return { signature: await describe(query) };
   } catch (err) {
@@ -48,6 +52,18 @@ async function attempt(query: QueryDefinition, describe: Describe): Promise<Atte
     if (statementFaults.has(err.code) && err.retryable !== true) return { fault: err };
     // MongoDB describes only commands that name their fields.
     if (err.code === 'OPTION_REFUSED') return {};
+    throw err;
+  }
+}
+
+/** None of a statement that does not compile. */
+function warningsOf(draft: QueryDefinition, compile: CompileQuery) {
+  try {
+    return compile(draft)
+      .warnings()
+      .map((warning) => ({ severity: 'warning', ...warning }));
+  } catch (err) {
+    if (err instanceof HubError && statementFaults.has(err.code)) return [];
     throw err;
   }
 }

@@ -13,6 +13,7 @@ import {
   type CompiledStatement,
   compileStatement,
   type DescribableStatement,
+  type StatementWarning,
 } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../engine.ts';
@@ -55,6 +56,7 @@ export interface PreparedQuery {
   /** The forms in which the statement can run, the most likely one first. */
   describable(): DescribableForm[];
   columnFacts(): ColumnFacts;
+  warnings(): StatementWarning[];
   /** The variables in the order of the text, with their declared types or else those that the source reported for a form. */
   variables(signature: Signature, form: DescribableForm): DescribedVariable[];
   /** Maps a position in the text that was run to the stored text. */
@@ -125,6 +127,10 @@ class CompiledQuery implements PreparedQuery {
     return this.#compiled.columnFacts();
   }
 
+  warnings(): StatementWarning[] {
+    return this.#compiled.warnings();
+  }
+
   variables({ parameters }: Signature, { placeholders }: DescribableForm): DescribedVariable[] {
     return this.names.map((key) => {
       const declared = this.#declared.get(key);
@@ -146,9 +152,11 @@ class CompiledQuery implements PreparedQuery {
     if (key) {
       return `The database cannot infer the type of :${key} from the statement. Declare it in the query’s context, as in {"key": "${key}", "type": "string"}.`;
     }
-    return message.replace(/parameter \$(\d+)/g, (found, number) => {
+    return message.replace(/(the value of )?parameter \$(\d+)/g, (found, value = '', number) => {
       const name = this.#compiled.variables[Number(number) - 1];
-      return name === undefined ? found : `:${name}`;
+      if (name === undefined) return found;
+      const type = value === '' ? undefined : this.#declared.get(name)?.type;
+      return `${value}:${name}${type === undefined ? '' : `, which is declared as ${type}`}`;
     });
   };
 

@@ -92,7 +92,7 @@ export function createSourceCalls(
         catalog.resolveDraft(draft, ctx).then(toQueryDefinition),
         compareTo === undefined ? undefined : storedQuery(compareTo, ctx),
       ]);
-      return checkQuery(query, stored, (one) => describe(one, ctx));
+      return checkQuery(query, stored, { describe: (one) => describe(one, ctx), compile });
     },
   };
 }

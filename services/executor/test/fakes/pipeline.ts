@@ -133,6 +133,7 @@ export function setupExecute({
     },
     describable: () => [{ key: 'k', text: 'x', params: [], kind, placeholders: [] }],
     columnFacts: () => ({ keepsNotNull: false, neverNull: [] }),
+    warnings: () => [],
     variables: () => [],
     mapLocation: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
     nameVariables: (message) => message,

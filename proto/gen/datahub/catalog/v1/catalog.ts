@@ -374,6 +374,16 @@ export interface CreateQueryRequest {
 
 export interface CreateQueryResponse {
   query?: Query | undefined;
+  warnings: QueryWarning[];
+}
+
+/** A use of a variable in the text that hardly ever does what was meant. */
+export interface QueryWarning {
+  code: string;
+  detail: string;
+  /** From 1. */
+  line: number;
+  column: number;
 }
 
 export interface ListQueriesRequest {
@@ -419,7 +429,11 @@ export interface UpdateQueryRequest {
 }
 
 export interface UpdateQueryResponse {
-  query?: Query | undefined;
+  query?:
+    | Query
+    | undefined;
+  /** Of a text or context that changed. */
+  warnings: QueryWarning[];
 }
 
 export interface DeleteQueryRequest {
@@ -4074,13 +4088,16 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
 };
 
 function createBaseCreateQueryResponse(): CreateQueryResponse {
-  return { query: undefined };
+  return { query: undefined, warnings: [] };
 }
 
 export const CreateQueryResponse: MessageFns<CreateQueryResponse> = {
   encode(message: CreateQueryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.query !== undefined) {
       Query.encode(message.query, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.warnings) {
+      QueryWarning.encode(v!, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -4104,6 +4121,93 @@ export const CreateQueryResponse: MessageFns<CreateQueryResponse> = {
             }
 
             message.query = Query.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.warnings.push(QueryWarning.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseQueryWarning(): QueryWarning {
+  return { code: "", detail: "", line: 0, column: 0 };
+}
+
+export const QueryWarning: MessageFns<QueryWarning> = {
+  encode(message: QueryWarning, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.code !== "") {
+      writer.uint32(10).string(message.code);
+    }
+    if (message.detail !== "") {
+      writer.uint32(18).string(message.detail);
+    }
+    if (message.line !== 0) {
+      writer.uint32(24).uint32(message.line);
+    }
+    if (message.column !== 0) {
+      writer.uint32(32).uint32(message.column);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryWarning {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryWarning();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.detail = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.line = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.column = reader.uint32();
             continue;
           }
         }
@@ -4530,13 +4634,16 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
 };
 
 function createBaseUpdateQueryResponse(): UpdateQueryResponse {
-  return { query: undefined };
+  return { query: undefined, warnings: [] };
 }
 
 export const UpdateQueryResponse: MessageFns<UpdateQueryResponse> = {
   encode(message: UpdateQueryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.query !== undefined) {
       Query.encode(message.query, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.warnings) {
+      QueryWarning.encode(v!, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -4560,6 +4667,14 @@ export const UpdateQueryResponse: MessageFns<UpdateQueryResponse> = {
             }
 
             message.query = Query.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.warnings.push(QueryWarning.decode(reader, reader.uint32()));
             continue;
           }
         }

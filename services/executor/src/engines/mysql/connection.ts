@@ -4,7 +4,7 @@ import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } fr
 import type { RowSink } from '../../row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { Canceller } from './cancel.ts';
-import { brokenError, ConnectionEnds, controlError, stoppedError, toCancelled } from './errors.ts';
+import { brokenError, ConnectionEnds, controlError, located, stoppedError, toCancelled } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type ResultHost, ResultReader, type TextRow } from './results.ts';
 import {
@@ -16,18 +16,9 @@ import {
   type TransactionSession,
 } from './rollback.ts';
 import { describePrepared, readSchema } from './schema.ts';
-import {
-  begin,
-  Controls,
-  cleanUp,
-  commit,
-  rollback,
-  type Session,
-  settings,
-  track,
-  usesSession,
-} from './session.ts';
+import { begin, Controls, cleanUp, commit, rollback, type Session, settings, track } from './session.ts';
 import { createPrepareReader, execute, keyOf, type Prepared, PreparedStatements } from './statements.ts';
+import { usesSession } from './text.ts';
 import { type Commands, ok, type Response, Wire } from './wire.ts';
 
 interface Run {
@@ -126,7 +117,7 @@ export class MysqlConnection implements Connection {
       return outcome;
     } catch (err) {
       if (err instanceof ConnectionEnds && this.#wire.closed) throw this.#wire.broken(err);
-      throw this.#cancelling ? toCancelled(err) : err;
+      throw this.#cancelling ? toCancelled(err) : located(err, statement.text);
     } finally {
       // After an error in the middle of rows the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
@@ -257,8 +248,10 @@ export class MysqlConnection implements Connection {
 
   async describe(statement: Statement): Promise<Signature> {
     // The server does not report what a function changed in the session while it prepared.
+    const { text } = statement;
     const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
-    return describePrepared(await preparing, statement.text, (query) => this.#rows(query));
+    const prepared = await preparing.catch((err) => Promise.reject(located(err, text)));
+    return describePrepared(prepared, text, (query) => this.#rows(query));
   }
 
   /** Rows of a query of the hub's own. */

@@ -1,9 +1,10 @@
 /** Converts errors of MySQL and MariaDB. The server's message is passed on only if the statement's text caused it, and without values. */
 
-import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
+import { type ErrorCode, HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
 import { NeverAnswered } from '../../engine.ts';
 import { noTlsError, tlsError } from '../../network/tls.ts';
 import { logInRefused } from '../shared/login-guard.ts';
+import { namesOf } from './text.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -75,15 +76,93 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   const state = hasState ? source.toString('latin1', start + 4, start + 9) : undefined;
   const message = source.toString('utf8', start + (hasState ? 9 : 3), end);
   const rule = statementRules.get(number) ?? refused;
-  const line = /at line (\d+)/.exec(message)?.[1];
-  const Failure = endings.has(number) ? ConnectionEnds : HubError;
-  return new Failure(rule.code, rule.text ?? redact(number, message), {
-    retryable: rule.retryable,
-    sql: {
-      ...(state === undefined ? {} : { state }),
-      ...(line === undefined ? {} : { line: Number(line), column: 1 }),
-    },
+  const options = { retryable: rule.retryable, sql: state === undefined ? {} : { state } };
+  const text = rule.text ?? redact(number, message);
+  if (endings.has(number)) return new ConnectionEnds(rule.code, text, options);
+  return new RejectedStatement(rule.code, text, { ...options, place: placeOf(number, message) });
+}
+
+/** What a message quotes of the statement: the rest of it from the fault on, or a name. */
+type Place = { rest: string; line: number } | { name: string[]; clause: string };
+
+/** The servers report a line at most, so the position is found in the text that ran. */
+class RejectedStatement extends HubError {
+  readonly place: Place | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { place, ...options }: HubErrorOptions & { place?: Place | undefined },
+  ) {
+    super(code, message, options);
+    this.place = place;
+  }
+}
+
+/** With the position in the text that ran, if there is one. */
+export function located(err: unknown, text: string): unknown {
+  if (!(err instanceof RejectedStatement) || err.place === undefined) return err;
+  const at = 'rest' in err.place ? findRest(text, err.place) : findName(text, err.place);
+  if (at === undefined) return err;
+  const before = text.slice(0, at);
+  const sql = {
+    ...err.sql,
+    line: before.split('\n').length,
+    column: [...before.slice(before.lastIndexOf('\n') + 1)].length + 1,
+  };
+  return new HubError(err.code, err.message, { retryable: err.retryable ?? false, sql });
+}
+
+/** Errors that name what is missing: a column, a table, a function. */
+const naming: [numbers: number[], RegExp][] = [
+  [[1054], /^Unknown column '(?<name>.*)' in '(?<clause>[^']*)'$/],
+  [[1146, 1051], /^(?:Table|Unknown table) '[^.']*\.(?<name>[^']*)'/],
+  [[1305], /^(?:FUNCTION|PROCEDURE) (?:\S*\.)?(?<name>\S+) does not exist/],
+];
+
+/** Database, table and column. */
+const namePartsMax = 3;
+
+function placeOf(number: number, message: string): Place | undefined {
+  const text = message.slice(0, messageCharactersMax);
+  if (number === 1064) {
+    const [, rest, line] = /near '(.*)' at line (\d+)$/s.exec(text) ?? [];
+    return rest === undefined ? undefined : { rest, line: Number(line) };
+  }
+  const { name, clause = '' } =
+    naming.find(([numbers]) => numbers.includes(number))?.[1].exec(text)?.groups ?? {};
+  const parts = number === 1054 ? name?.toLowerCase().split('.') : name && [name.toLowerCase()];
+  return parts && parts.length <= namePartsMax ? { name: parts, clause } : undefined;
+}
+
+/** Counting the lines before each costs the length of the text. */
+const restsMax = 100;
+
+/** The servers cut the rest after 80 characters, and the blanks and semicolons at the end of a statement. */
+function findRest(text: string, { rest, line }: { rest: string; line: number }): number | undefined {
+  const whole = text.replace(/[\s;]+$/, '');
+  if (whole.endsWith(rest)) return whole.length - rest.length;
+  const shown = rest.replace(/\.\.\.$|\ufffd+$/, '');
+  const found: number[] = [];
+  for (let at = text.indexOf(shown); at >= 0 && found.length < restsMax; at = text.indexOf(shown, at + 1))
+    found.push(at);
+  // Blanks before the statement are cut too.
+  const skipped = (/^\s*/.exec(text)?.[0] ?? '').split('\n').length - 1;
+  return found.find((at) => text.slice(0, at).split('\n').length === line + skipped) ?? found[0];
+}
+
+/** The first use of a name in the clause that the server names. */
+function findName(text: string, { name, clause }: { name: string[]; clause: string }): number | undefined {
+  const words = namesOf(text);
+  const keyword = /^(where|having|order|group|on)\b/i.exec(clause)?.[1]?.toLowerCase();
+  const begin = words.findIndex(({ word }) => word === keyword);
+  const used = words.slice(Math.max(0, begin)).find((_, i, from) => {
+    const isDotted = text.slice(0, from[i]?.at).trimEnd().endsWith('.');
+    return (
+      (name.length > 1 || !isDotted || clause === '') && name.every((part, k) => from[i + k]?.word === part)
+    );
   });
+  return used?.at;
 }
 
 /** Errors that quote the statement's text. In all others the quoted part may be a value. */

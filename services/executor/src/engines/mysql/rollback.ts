@@ -4,7 +4,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../engine.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type TextRow } from './results.ts';
-import { literal, wordsOf } from './session.ts';
+import { literal, wordsOf } from './text.ts';
 import type { Response } from './wire.ts';
 
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */

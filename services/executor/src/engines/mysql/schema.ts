@@ -8,8 +8,8 @@ import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 import { brokenError } from './errors.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import type { TextRow } from './results.ts';
-import { literal, wordsOf } from './session.ts';
 import type { Prepared } from './statements.ts';
+import { literal, wordsOf } from './text.ts';
 import { isJson, typeName } from './values.ts';
 
 const text = `

@@ -1,4 +1,4 @@
-/** The settings of a session, and how to recognize statements that use its state. */
+/** The settings of a session, and the hub's own commands in it. */
 
 import type { Socket } from 'node:net';
 import type { Statement } from '../../engine.ts';
@@ -86,47 +86,3 @@ export class Controls {
 
 /** Locks and the last insert id outlive a transaction, and a function can use them without the statement's text showing it. */
 export const cleanUp = protocol.query('DO RELEASE_ALL_LOCKS(), LAST_INSERT_ID(0)');
-
-const sessionWords =
-  /@|\b(get_lock|last_insert_id|found_rows|row_count|lastval)`?\s*\(|\bprevious\s+value\b|^\s*show\s+(count|warnings|errors)/i;
-/**
- * Quotes and comments as the server reads them: "--" begins a comment if a space or a control character follows. An
- * unterminated one ends at the end of the text, which keeps the match linear.
- */
-const quotesAndComments = new RegExp(
-  [
-    /\/\*.*?(?:\*\/|$)/,
-    /(?:#|--(?![!-~\u0080-\uffff]))[^\n]*/,
-    /'(?:[^'\\]|\\.?|'')*(?:'|$)/,
-    /"(?:[^"\\]|\\.?|"")*(?:"|$)/,
-    /`[^`]*(?:`|$)/,
-  ]
-    .map(({ source }) => source)
-    .join('|'),
-  'gs',
-);
-/** True if the text sets or reads session state. Such a statement runs in a fresh session, which is reset afterwards. */
-export const usesSession = (text: string) =>
-  // A name in backticks may be a function.
-  sessionWords.test(text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')));
-
-/** The longest name that the servers allow. */
-const nameCharactersMax = 64;
-const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;
-
-/**
- * The words of a text that may be names, without string literals and comments. Each is there as it is written and in lower
- * case, because a server stores and compares names in one way or the other.
- */
-export function wordsOf(text: string): Set<string> {
-  const bare = text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' '));
-  const words = new Set<string>();
-  for (const [word, quoted] of bare.matchAll(names)) {
-    const name = quoted?.replaceAll('``', '`') ?? word;
-    if (name.length <= nameCharactersMax && !/^\d+$/.test(word)) words.add(name).add(name.toLowerCase());
-  }
-  return words;
-}
-
-/** A word as a string literal in a query of the hub's own. */
-export const literal = (word: string) => `_utf8mb4 X'${Buffer.from(word).toString('hex')}'`;

@@ -64,10 +64,15 @@ export function toHubError(body: Buffer, statement: string | undefined): HubErro
   const state = fields.get('C') ?? '';
   const rule =
     (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ?? ruleOf(statementRules, state) ?? refused;
-  return new HubError(rule.code, rule.text ?? mask(fields.get('M') ?? ''), {
+  return new HubError(rule.code, rule.text ?? mask(fields.get('M') ?? '', rejectedParameter(fields)), {
     retryable: rule.retryable,
     sql: { state, ...placeOf(statement, Number(fields.get('P'))) },
   });
+}
+
+/** The parameter whose value the server could not read, since PostgreSQL 13: SQL that runs cannot give this context. */
+function rejectedParameter(fields: ReadonlyMap<string, string>): string | undefined {
+  return /^(?:unnamed portal|portal "[^"]*") (parameter \$\d+)/.exec(fields.get('W') ?? '')?.[1];
 }
 
 /** The server's function that cancels a statement. */
@@ -104,9 +109,10 @@ export function isReadOnlyServer(body: Buffer): boolean {
 export const isGone = (body: Buffer): boolean => readFields(body).get('C') === '26000';
 
 /** Quoted names come from the statement. A quoted text after a colon is a value. */
-function mask(message: string): string {
+function mask(message: string, parameter: string | undefined): string {
   const [line = ''] = message.split('\n');
-  return `The database rejected the statement: ${line
+  const what = parameter === undefined ? 'the statement' : `the value of ${parameter}`;
+  return `The database rejected ${what}: ${line
     .replace(/: ".*$/s, '')
     .replace(/(value|string|input) ".*?"/g, '$1')
     .slice(0, 500)}.`;

@@ -1,5 +1,6 @@
+import type { HubError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
-import { toConnectError, toHubError } from '../../../src/engines/mysql/errors.ts';
+import { located, toConnectError, toHubError } from '../../../src/engines/mysql/errors.ts';
 
 function said(number: number, message: string): string {
   const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
@@ -28,6 +29,49 @@ describe('what MySQL says', () => {
     const startedAt = performance.now();
     expect(said(1644, piece.repeat(200_000)).length).toBeLessThan(600);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+});
+
+describe('where a statement is wrong', () => {
+  const place = (number: number, message: string, text: string) => {
+    const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
+    const packet = Buffer.concat([head, Buffer.from(`42000${message}`)]);
+    const { sql } = located(toHubError(packet, 0, packet.length), text) as HubError;
+    return sql?.line === undefined ? undefined : `${sql.line}:${sql.column}`;
+  };
+  const near = (rest: string, line: number) => `You have an error; use near '${rest}' at line ${line}`;
+  const long = 'x'.repeat(200);
+
+  it.each([
+    ['the rest of the statement', 1064, near('FROM t', 2), 'SELECT 1,\n  FROM t ; ', '2:3'],
+    ['its end', 1064, near('', 1), '\n SELECT (', '2:10'],
+    ['a rest that is cut', 1064, near(`, ${long.slice(2, 80)}`, 1), `SELECT a, , ${long}`, '1:11'],
+    [
+      'a rest that is cut with dots',
+      1064,
+      near(`, ${long.slice(2, 80)}...`, 1),
+      `SELECT a, , ${long}`,
+      '1:11',
+    ],
+    ['a rest with quotes', 1064, near("'b' at line 9", 1), "SELECT 'a' 'b' at line 9", '1:12'],
+    ['a rest that is not there', 1064, near('FROM y', 2), 'SELECT 1,\n FROM t', undefined],
+    ['a column', 1054, "Unknown column 'a' in 'field list'", "SELECT 'a', b.a, `A` FROM b", '1:18'],
+    ['a qualified column', 1054, "Unknown column 'b.a' in 'SELECT'", 'SELECT a, b.a FROM b', '1:11'],
+    ['a column of a clause', 1054, "Unknown column 'a' in 'where clause'", 'SELECT 1 AS a WHERE a', '1:21'],
+    ['a column of a clause', 1054, "Unknown column 'a' in 'WHERE'", 'SELECT 1 AS a\nWHERE a', '2:7'],
+    ['a table', 1146, "Table 'shop.t' doesn't exist", 'SELECT 1 -- t\nFROM shop.t', '2:11'],
+    ['a function', 1305, 'FUNCTION shop.f does not exist', 'SELECT f, 2', '1:8'],
+    ['nothing', 1062, "Duplicate entry 'x' for key 'y'", 'INSERT INTO t VALUES (1)', undefined],
+  ])('is found by %s', (_case, number, message, text, expected) => {
+    expect(place(number, message, text)).toBe(expected);
+  });
+
+  it('is found in no time', () => {
+    const startedAt = performance.now();
+    for (const rest of ["'".repeat(2_000), 'x', '', '\ufffd'.repeat(2_000)])
+      place(1064, near(rest, 7), 'x'.repeat(262_144));
+    place(1054, `Unknown column '${'a.'.repeat(900)}' in 'WHERE'`, 'a.'.repeat(131_072));
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 });
 

@@ -24,7 +24,7 @@ import { readFlag, requireText } from '../../http/query-params.ts';
 import { type Handler, setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
 import type { Upstreams } from '../../upstreams.ts';
-import { createSignatures, type SignatureJson, signature, signatureOrNull } from './signatures.ts';
+import { createSignatures, type SignatureJson, signature, signatureOrNull, warnings } from './signatures.ts';
 
 const paging = { limitMax: 10_000 };
 const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
@@ -113,9 +113,12 @@ const configWith = <const S>(context: S) =>
     ['notNull', 'cache'],
   );
 const config = configWith(list(queryVariable));
-export const createdQuery = answer({ meta, config: configWith({ type: 'null' }), signature }, ['signature']);
+export const createdQuery = answer({ meta, config: configWith({ type: 'null' }), signature, warnings }, [
+  'signature',
+  'warnings',
+]);
 /** Of an update. */
-export const savedQuery = answer({ signature }, ['signature']);
+export const savedQuery = answer({ signature, warnings }, ['signature', 'warnings']);
 export const query = answer({ meta, config, signature: signatureOrNull }, ['signature']);
 const listedQuery = answer({ meta, config });
 export const queries = list(listedQuery);
@@ -180,9 +183,10 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
   return {
     create: async (request, reply) => {
       const isAsked = readFlag(request, 'signature');
-      const { query } = await catalog.createQuery(toCreation(request), request.context);
+      const response = await catalog.createQuery(toCreation(request), request.context);
+      const { query } = response;
       setVersion(reply, query?.version);
-      const saved = await signatures.saved(query, request.context, isAsked);
+      const saved = await signatures.saved(response, request.context, isAsked);
       return query === undefined ? {} : { ...toCreatedQueryJson(query), ...saved };
     },
 
@@ -210,9 +214,9 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
     update: async (request, reply) => {
       const isAsked = readFlag(request, 'signature');
       const change = { queryId: queryIdOf(request), ...toChange(request), ...expectedVersions(request) };
-      const { query } = await catalog.updateQuery(change, request.context);
-      setVersion(reply, query?.version);
-      return signatures.saved(query, request.context, isAsked);
+      const response = await catalog.updateQuery(change, request.context);
+      setVersion(reply, response.query?.version);
+      return signatures.saved(response, request.context, isAsked);
     },
 
     remove: async (request) => {

@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type JsonType, jsonTypes } from '@datahub/contract/json-types';
 import type { Executor } from '@datahub/executor-session/executor';
-import type { Query } from '@datahub/proto/catalog/v1/catalog';
+import type { Query, QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -38,8 +38,20 @@ export const signatureOrNull = { ...signature, type: ['object', 'null'] } as con
 
 export type SignatureJson = FromSchema<typeof signature>;
 
+/** Uses of variables in the text that hardly ever do what was meant. */
+export const warnings = list(answer({ code: text, detail: text, sql: sqlFault }));
+
+type WarningJson = FromSchema<typeof warnings>[number];
+
+const toWarningJson = ({ code, detail, line, column }: QueryWarning): WarningJson => ({
+  code,
+  detail,
+  sql: { line, column },
+});
+
 type Caller = Pick<CallContext, 'principal' | 'requestId' | 'traceparent'>;
 type Described = Pick<Query, 'queryId' | 'version' | 'context'>;
+type Saved = { query?: Described | undefined; warnings: QueryWarning[] };
 
 export interface Signatures {
   /**
@@ -47,10 +59,10 @@ export interface Signatures {
    * most. Gives what the answer to the save has of it.
    */
   saved(
-    query: Described | undefined,
+    saved: Saved,
     caller: Caller,
     isAsked: boolean,
-  ): Promise<{ signature?: SignatureJson }>;
+  ): Promise<{ signature?: SignatureJson; warnings?: WarningJson[] }>;
   /** Null if the source does not answer within a second. */
   describe(query: Described, caller: Caller): Promise<SignatureJson | null>;
 }
@@ -74,7 +86,7 @@ export function createSignatures(
     return described;
   };
   return {
-    saved: async (query, caller, isAsked) => {
+    saved: async ({ query, warnings }, caller, isAsked) => {
       if (query === undefined) return {};
       if (!isAsked) {
         if (underWay.size < underWayMax) void describe(query, caller);
@@ -84,7 +96,7 @@ export function createSignatures(
       const timeout = sleep(savedTimeoutMs, undefined, { signal: timer.signal }).catch(() => undefined);
       const described = await Promise.race([describe(query, caller), timeout]);
       timer.abort();
-      return described ? { signature: described } : {};
+      return { ...(described ? { signature: described } : {}), warnings: warnings.map(toWarningJson) };
     },
     describe,
   };

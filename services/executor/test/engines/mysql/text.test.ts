@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { usesSession } from '../../../src/engines/mysql/session.ts';
+import { usesSession } from '../../../src/engines/mysql/text.ts';
 
 it.each([
   'SELECT @x',

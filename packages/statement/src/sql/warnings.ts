@@ -1,0 +1,96 @@
+/** Uses of variables that the database accepts or rejects, and that hardly ever do what was meant. */
+
+import type { StatementWarning } from '../types.ts';
+import { lineAndColumn, type Token } from './lexer.ts';
+
+/** Only so many are listed. */
+const warningsMax = 20;
+
+const variableInText = /(?<![\w:]):([A-Za-z_]\w{0,63})(?!\w)/g;
+
+/** `declared`: the names of the query's context. */
+export function findWarnings(
+  text: string,
+  tokens: readonly Token[],
+  declared: ReadonlySet<string>,
+): StatementWarning[] {
+  const known = new Set([
+    ...declared,
+    ...tokens.filter(({ kind }) => kind === 'variable').map((token) => token.text),
+  ]);
+  const found = [
+    ...quotedVariables(text, tokens, known),
+    ...orderVariables(tokens),
+    ...tableVariables(tokens),
+  ].sort((a, b) => a.at - b.at);
+  return found
+    .slice(0, warningsMax)
+    .map(({ code, detail, at }) => ({ code, detail, ...lineAndColumn(text, at) }));
+}
+
+interface Found {
+  code: string;
+  detail: string;
+  at: number;
+}
+
+/** A string that is only `:name`, perhaps between wildcards, or that has the name of a variable of the query. */
+function* quotedVariables(
+  text: string,
+  tokens: readonly Token[],
+  known: ReadonlySet<string>,
+): Iterable<Found> {
+  for (const { kind, start, end } of tokens) {
+    if (kind !== 'quoted' || !/^[eE]?['"]/.test(text.slice(start, start + 2))) continue;
+    const quoted = text.slice(start, end);
+    const isAlone = /^.?['"]\s*[%_]*:[A-Za-z_]\w{0,63}[%_]*\s*['"]$/.test(quoted);
+    for (const { 0: variable, 1: name = '', index } of quoted.matchAll(variableInText)) {
+      if (!isAlone && !known.has(name)) continue;
+      const detail = `${variable} is in quotes, where it is plain text and not a variable. Remove the quotes; to build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`;
+      yield { code: 'QUOTED_VARIABLE', detail, at: start + index };
+    }
+  }
+}
+
+/** An item of ORDER BY that is only a variable. */
+function* orderVariables(tokens: readonly Token[]): Iterable<Found> {
+  let depth = 0;
+  /** The depths of the open ORDER BYs. */
+  const orders: number[] = [];
+  for (const [i, token] of tokens.entries()) {
+    const { kind, text } = token;
+    if (kind === 'symbol' && text === '(') depth++;
+    else if (kind === 'symbol' && text === ')') depth--;
+    while ((orders.at(-1) ?? -1) > depth) orders.pop();
+    const before = tokens[i - 1];
+    if (kind === 'word' && text === 'BY' && before?.text === 'ORDER') orders.push(depth);
+    else if (kind === 'word' && endsOrder.has(text) && orders.at(-1) === depth) orders.pop();
+    const isFirst = before?.kind === 'word' ? before.text === 'BY' : before?.text === ',';
+    if (kind !== 'variable' || !isFirst || orders.at(-1) !== depth) continue;
+    const next = tokens[i + 1];
+    if (next !== undefined && next.kind !== 'word' && next.text !== ',' && next.text !== ')') continue;
+    const detail = `ORDER BY :${text} sorts by a value that is the same for all rows, so it does not sort. A variable cannot stand for a column; use CASE :${text} WHEN 'name' THEN name END.`;
+    yield { code: 'ORDER_BY_VARIABLE', detail, at: token.start };
+  }
+}
+
+const endsOrder = new Set(['LIMIT', 'OFFSET', 'FETCH', 'FOR', 'UNION', 'ROWS', 'RANGE', 'SEPARATOR']);
+const beforeTables = new Set(['FROM', 'JOIN', 'INTO', 'UPDATE', 'TABLE']);
+const queryWords = new Set(['SELECT', 'DELETE']);
+
+function* tableVariables(tokens: readonly Token[]): Iterable<Found> {
+  /** For each open parenthesis whether a query is in it: `EXTRACT(year FROM :at)` names no table. */
+  const queries = [true];
+  for (const [i, token] of tokens.entries()) {
+    const { kind, text } = token;
+    if (kind === 'symbol' && text === '(') queries.push(false);
+    else if (kind === 'symbol' && text === ')' && queries.length > 1) queries.pop();
+    else if (kind === 'word' && queryWords.has(text)) queries[queries.length - 1] = true;
+    const [before, word] = [tokens[i - 1], tokens[i - 2]];
+    const follows = before?.kind === 'word' && beforeTables.has(before.text);
+    if (kind !== 'variable' || !follows || !queries.at(-1)) continue;
+    if (before.text === 'FROM' && word?.text === 'DISTINCT') continue;
+    const detail = `:${text} stands in place of the name of a table. A variable is a value; write the name into the text, or store a query for each table.`;
+    yield { code: 'TABLE_VARIABLE', detail, at: token.start };
+  }
+}

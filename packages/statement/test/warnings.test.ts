@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { compileStatement, type Dialect } from '../src/compile.ts';
+
+const warnings = (text: string, dialect: Dialect = 'postgres', declared: string[] = []) =>
+  compileStatement(text, { dialect, command: 'SELECT', variables: declared.map((key) => ({ key })) })
+    .warnings()
+    .map(({ code, line, column }) => `${code} ${line}:${column}`);
+
+it.each([
+  ["SELECT *\nFROM t WHERE a = ':x'", ['QUOTED_VARIABLE 2:19']],
+  ["SELECT a FROM t WHERE a LIKE '%:x%'", ['QUOTED_VARIABLE 1:32']],
+  ["SELECT a FROM t WHERE a = :x AND b = 'at :x'", ['QUOTED_VARIABLE 1:42']],
+  ["SELECT 'at :y', 'urn:isbn', '12:30:00', 'x::int', 'a:b' FROM t", []],
+  ['SELECT a FROM t ORDER BY :x', ['ORDER_BY_VARIABLE 1:26']],
+  ['SELECT a FROM t ORDER BY a, :x DESC LIMIT :n', ['ORDER_BY_VARIABLE 1:29']],
+  ['SELECT row_number() OVER (ORDER BY :x) FROM t', ['ORDER_BY_VARIABLE 1:36']],
+  ['SELECT a FROM t ORDER BY CASE :x WHEN 1 THEN a END, b + :x, coalesce(a, :x), :x + a LIMIT 1', []],
+  ['SELECT a FROM (SELECT a FROM t ORDER BY a) s WHERE a IN (1, :x) LIMIT :n', []],
+  ['SELECT a FROM :t', ['TABLE_VARIABLE 1:15']],
+  ['SELECT a FROM t JOIN :u ON true', ['TABLE_VARIABLE 1:22']],
+  ['SELECT a FROM (SELECT 1 FROM :t) s', ['TABLE_VARIABLE 1:30']],
+  ['SELECT extract(year FROM :at), trim(FROM :x), a IS DISTINCT FROM :b FROM t', []],
+])('%s', (text, expected) => {
+  expect(warnings(text)).toEqual(expected);
+});
+
+it('knows the quotes of each dialect, and declared names', () => {
+  expect(warnings('SELECT ":x" FROM t', 'mysql')).toEqual(['QUOTED_VARIABLE 1:9']);
+  expect(warnings('SELECT `:x` FROM t', 'mysql')).toEqual([]);
+  expect(warnings("SELECT 'at :y'", 'postgres', ['y'])).toEqual(['QUOTED_VARIABLE 1:12']);
+});
+
+it('lists a few of many', () => {
+  expect(warnings(`SELECT ${"':x',".repeat(10_000)} 1`)).toHaveLength(20);
+});

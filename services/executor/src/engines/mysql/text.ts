@@ -1,0 +1,56 @@
+/** What the hub reads in the text of a statement: whether it uses the session's state, and the names in it. */
+
+const sessionWords =
+  /@|\b(get_lock|last_insert_id|found_rows|row_count|lastval)`?\s*\(|\bprevious\s+value\b|^\s*show\s+(count|warnings|errors)/i;
+/**
+ * Quotes and comments as the server reads them: "--" begins a comment if a space or a control character follows. An
+ * unterminated one ends at the end of the text, which keeps the match linear.
+ */
+const quotesAndComments = new RegExp(
+  [
+    /\/\*.*?(?:\*\/|$)/,
+    /(?:#|--(?![!-~\u0080-\uffff]))[^\n]*/,
+    /'(?:[^'\\]|\\.?|'')*(?:'|$)/,
+    /"(?:[^"\\]|\\.?|"")*(?:"|$)/,
+    /`[^`]*(?:`|$)/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'gs',
+);
+/** True if the text sets or reads session state. Such a statement runs in a fresh session, which is reset afterwards. */
+export const usesSession = (text: string) =>
+  // A name in backticks may be a function.
+  sessionWords.test(text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')));
+
+/** The longest name that the servers allow. */
+const nameCharactersMax = 64;
+const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;
+
+/**
+ * The words of a text that may be names, without string literals and comments. Each is there as it is written and in lower
+ * case, because a server stores and compares names in one way or the other.
+ */
+export function wordsOf(text: string): Set<string> {
+  const words = new Set<string>();
+  for (const [word, quoted] of withoutQuotes(text).matchAll(names)) {
+    const name = quoted?.replaceAll('``', '`') ?? word;
+    if (name.length <= nameCharactersMax && !/^\d+$/.test(word)) words.add(name).add(name.toLowerCase());
+  }
+  return words;
+}
+
+/** The words of a text in lower case, and where they are. */
+export function namesOf(text: string): { word: string; at: number }[] {
+  return [...withoutQuotes(text).matchAll(names)].map(({ 0: word, 1: quoted, index: at }) => ({
+    word: (quoted?.replaceAll('``', '`') ?? word).toLowerCase(),
+    at,
+  }));
+}
+
+/** Blanks in place of string literals and comments. */
+const withoutQuotes = (text: string) =>
+  text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' '.repeat(part.length)));
+
+/** A word as a string literal in a query of the hub's own. */
+export const literal = (word: string) => `_utf8mb4 X'${Buffer.from(word).toString('hex')}'`;
