@@ -32,65 +32,83 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
     const query = 'SELECT region, note FROM sales WHERE region = :region AND id IN (:ids)';
     const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'by region', query }));
     const { id } = await api.ok(api.post('/v1/classifiers', { name: 'mail' }));
-    await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'late', context: 'it is late' }));
+    const words = [
+      ['late', 'it is late'],
+      ['paid', 'I paid twice'],
+      ['late', 'where is it'],
+      ['paid', 'where is my money'],
+    ];
+    const examples = words.map(([label, context]) => ({ label, context }));
+    await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
     return { sourceId, queryId: config.query.queryId, classifierId: id };
   };
 
-  it.each(themes)('finds nothing serious in any view: %s', async (theme) => {
-    const { page } = shared;
-    const { sourceId, queryId, classifierId } = await prepare();
-    await page.emulateMedia({ colorScheme: theme });
-    const found: Record<string, string[]> = {};
-    const look = async (name: string) => {
-      await page.waitForTimeout(150);
-      found[name] = await violations(page);
-    };
-    await goTo('query', queryId);
-    await page.getByLabel('region', { exact: true }).fill('south');
-    await page.getByLabel('ids', { exact: true }).fill('1,2,3,4,5,6,7,8,9');
-    await page.keyboard.press('Enter');
-    await button(/^Run/).click();
-    await ended(page, 'done');
-    await page.locator('.grid').focus();
-    await look('query');
-    await page.locator('.code').click();
-    await page.locator('.editor[data-state=open]').waitFor();
-    await look('editor');
-    await button('Use it').click();
-    await look('use');
-    await page.keyboard.press('Escape');
-    const views: Record<string, string[]> = {
-      hub: [],
-      contract: ['query', queryId, 'contract'],
-      runs: ['query', queryId, 'runs'],
-      source: ['source', sourceId],
-      settings: ['source', sourceId, 'settings'],
-      'new source': ['new-source'],
-      'new query': ['new-query'],
-      keys: ['keys'],
-      'new key': ['keys', 'new'],
-      predict: ['classifier', classifierId, 'predict'],
-      train: ['classifier', classifierId, 'train'],
-      classes: ['classifier', classifierId, 'classes'],
-      evaluation: ['classifier', classifierId, 'evaluation'],
-      summary: ['summary'],
-      audit: ['audit'],
-    };
-    for (const [name, path] of Object.entries(views)) {
-      // In the second theme only colours differ, and these views have all of them.
-      if (theme === 'dark' && !['hub', 'settings', 'new key', 'predict', 'audit'].includes(name)) continue;
-      await goTo(...path);
-      await look(name);
-      if (name === 'new key') await page.keyboard.press('Escape');
-    }
-    await page.keyboard.press('Control+k');
-    await look('search');
-    await page.keyboard.press('Escape');
-    await button('Sign out').click();
-    await page.getByLabel('API key').waitFor();
-    await look('sign-in');
-    expect(Object.entries(found).filter(([, list]) => list.length > 0)).toEqual([]);
-  });
+  it.each(themes)(
+    'finds nothing serious in any view: %s',
+    async (theme) => {
+      const { page } = shared;
+      const { sourceId, queryId, classifierId } = await prepare();
+      await page.emulateMedia({ colorScheme: theme });
+      const found: Record<string, string[]> = {};
+      const look = async (name: string) => {
+        await page.waitForTimeout(150);
+        found[name] = await violations(page);
+      };
+      await goTo('query', queryId);
+      await page.getByLabel('region', { exact: true }).fill('south');
+      await page.getByLabel('ids', { exact: true }).fill('1,2,3,4,5,6,7,8,9');
+      await page.keyboard.press('Enter');
+      await button(/^Run/).click();
+      await ended(page, 'done');
+      await page.locator('.grid').focus();
+      await look('query');
+      await page.locator('.code').click();
+      await page.locator('.editor[data-state=open]').waitFor();
+      await page.keyboard.type('wrong ');
+      await page.locator('.check-note').waitFor();
+      await look('editor');
+      await button('Discard changes').click();
+      await button('Use it').click();
+      await look('use');
+      await page.keyboard.press('Escape');
+      const views: Record<string, string[]> = {
+        hub: [],
+        contract: ['query', queryId, 'contract'],
+        runs: ['query', queryId, 'runs'],
+        source: ['source', sourceId],
+        settings: ['source', sourceId, 'settings'],
+        'new source': ['new-source'],
+        'new query': ['new-query'],
+        keys: ['keys'],
+        'new key': ['keys', 'new'],
+        predict: ['classifier', classifierId, 'predict'],
+        train: ['classifier', classifierId, 'train'],
+        classes: ['classifier', classifierId, 'classes'],
+        evaluation: ['classifier', classifierId, 'evaluation'],
+        summary: ['summary'],
+        audit: ['audit'],
+      };
+      for (const [name, path] of Object.entries(views)) {
+        // In the second theme only colours differ, and these views have all of them.
+        if (
+          theme === 'dark' &&
+          !['hub', 'settings', 'new key', 'predict', 'evaluation', 'audit'].includes(name)
+        )
+          continue;
+        await goTo(...path);
+        await look(name);
+        if (name === 'new key') await page.keyboard.press('Escape');
+      }
+      await page.keyboard.press('Control+k');
+      await look('search');
+      await page.keyboard.press('Escape');
+      await button('Sign out').click();
+      await page.getByLabel('API key').waitFor();
+      await look('sign-in');
+      expect(Object.entries(found).filter(([, list]) => list.length > 0)).toEqual([]);
+    },
+    60_000,
+  );
 
   it('works by the keyboard alone: from the tree to rows, to the exact value', async () => {
     const { page } = shared;

@@ -99,6 +99,57 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.locator('.facts td', { hasText: 'note' }).first().waitFor();
   });
 
+  const hasPostgres = engines.includes('postgres');
+  it.skipIf(!hasPostgres)('marks faults while typing, and says what a change breaks', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId, 'postgres');
+    const query = 'SELECT id, region FROM sales';
+    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'typed', query }));
+    await goTo('query', config.query.queryId);
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    const write = async (text: string) => {
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type(text);
+      await page.keyboard.press('Escape');
+    };
+    await write('SELECT id, no_such_column FROM sales');
+    await page.locator('.cm-lintRange-error', { hasText: 'no_such_column' }).waitFor();
+    await write('SELECT region FROM sales');
+    await page.getByText('Saving can break callers: the column id is removed.').waitFor();
+    expect(await page.locator('.cm-lintRange-error').count()).toBe(0);
+    await button('Discard changes').click();
+    await page.getByText('Saving can break callers').waitFor({ state: 'detached' });
+    const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
+    expect(stored).toBe(query);
+  });
+
+  it('keeps results where the query says so, and runs it without the cache', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT region FROM sales';
+    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'kept', query }));
+    const { queryId } = config.query;
+    await goTo('query', queryId, 'contract');
+    await page.getByLabel('Keep results for, seconds').fill('600');
+    await page.getByLabel('Columns that are never null').fill('region');
+    await page.keyboard.press('Enter');
+    await button('Save').click();
+    await page.getByText('not saved').waitFor({ state: 'detached' });
+    expect((await api.get(`/v1/queries/${queryId}`)).body.config).toMatchObject({
+      cache: { maxAgeS: 600 },
+      notNull: ['region'],
+    });
+    await page.getByRole('tab', { name: 'Query', exact: true }).click();
+    await button(/^Run/).click();
+    await ended(page, 'done');
+    await button(/^Run/).click();
+    await page.locator('.figures', { hasText: 'from the cache' }).waitFor();
+    await button('Run without the cache').click();
+    await page.locator('.figures', { hasText: 'from the cache' }).waitFor({ state: 'detached' });
+    await ended(page, 'done');
+  });
+
   it('asks before it writes, and shows a dry run as what it is', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);

@@ -22,13 +22,15 @@ export interface CallOptions {
   accept?: string;
   signal?: AbortSignal | undefined;
   headers?: Record<string, string>;
+  /** Unless it says otherwise, no cache answers. */
+  cache?: RequestCache;
   /** Instead of the key of this tab. */
   withKey?: string;
 }
 
 /** The response of a success; throws a Failure otherwise, and an AbortError where `signal` was aborted. */
 export async function call(path: string, options: CallOptions = {}): Promise<Response> {
-  const { body, signal, accept = 'application/json', headers, withKey } = options;
+  const { body, signal, accept = 'application/json', headers, withKey, cache = 'no-store' } = options;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const response = await fetch(addressOf(path), {
     method: options.method ?? (text === undefined ? 'GET' : 'POST'),
@@ -40,7 +42,7 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     },
     body: text ?? null,
     signal: signal ?? null,
-    cache: 'no-store',
+    cache,
     credentials: 'omit',
     // Following a redirect would hand the key to another address.
     redirect: 'error',

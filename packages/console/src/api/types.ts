@@ -53,11 +53,18 @@ export interface Signature {
   problem?: { code?: string; detail?: string; sql?: Problem['sql'] };
 }
 
+export interface CachePolicy {
+  maxAgeS: number;
+  staleS?: number;
+}
+
 export interface Query {
   meta: { engine: string; hubId: string; label: string; parentNodeId?: string };
   config: {
     command: string;
     context: Variable[] | null;
+    cache?: CachePolicy | null;
+    notNull?: string[];
     query: { queryId: string; query: string };
     source: { sourceId: string; engine: string };
   };

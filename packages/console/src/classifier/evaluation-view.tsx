@@ -33,7 +33,9 @@ export function EvaluationView({ classifierId }: { classifierId: string }) {
   );
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
   if (loaded.value === undefined) return <Loading what="the evaluation" />;
-  const { recent, ...all } = loaded.value;
+  const { recent: latest, ...all } = loaded.value;
+  // Until there are more, the last 1,000 are all.
+  const recent = latest.examples < all.examples ? latest : undefined;
   if (all.examples === 0)
     return (
       <p class="empty">No figures yet. Each example is predicted before it is learned: train it first.</p>
@@ -41,13 +43,13 @@ export function EvaluationView({ classifierId }: { classifierId: string }) {
   return (
     <>
       <dl class="figures-list">
-        <Figure name="Accuracy" value={share(all.accuracy)} recent={share(recent.accuracy)} />
+        <Figure name="Accuracy" value={share(all.accuracy)} recent={recent && share(recent.accuracy)} />
         <Figure
           name="Calibration error"
           value={share(all.calibrationError)}
-          recent={share(recent.calibrationError)}
+          recent={recent && share(recent.calibrationError)}
         />
-        <Figure name="Examples judged" value={count(all.examples)} recent={count(recent.examples)} />
+        <Figure name="Examples judged" value={count(all.examples)} recent={undefined} />
       </dl>
       <p class="hint">
         Each example is predicted before it is learned, so these figures are of texts that the classifier had
@@ -59,19 +61,20 @@ export function EvaluationView({ classifierId }: { classifierId: string }) {
   );
 }
 
-function Figure({ name, value, recent }: { name: string; value: string; recent: string }) {
+function Figure({ name, value, recent }: { name: string; value: string; recent: string | undefined }) {
   return (
     <div>
       <dt>{name}</dt>
       <dd>
-        {value} <span class="note">last 1,000: {recent}</span>
+        {value} {recent !== undefined && <span class="note">last 1,000: {recent}</span>}
       </dd>
     </div>
   );
 }
 
-function ClassTable({ all, recent }: { all: Figures; recent: Figures }) {
-  const lately = new Map(recent.classes.map((one) => [one.classId, one]));
+function ClassTable({ all, recent }: { all: Figures; recent: Figures | undefined }) {
+  const lately = new Map(recent?.classes.map((one) => [one.classId, one]));
+  const heads = ['Class', 'Examples', 'Recall', 'Precision', ...(recent ? ['Recall, last 1,000'] : [])];
   return (
     <>
       <h2>By class</h2>
@@ -79,7 +82,7 @@ function ClassTable({ all, recent }: { all: Figures; recent: Figures }) {
         <table class="facts numbers">
           <thead>
             <tr>
-              {['Class', 'Examples', 'Recall', 'Precision', 'Recall, last 1,000'].map((head) => (
+              {heads.map((head) => (
                 <th key={head} scope="col">
                   {head}
                 </th>
@@ -93,7 +96,7 @@ function ClassTable({ all, recent }: { all: Figures; recent: Figures }) {
                 <td>{count(support)}</td>
                 <td>{share(recall)}</td>
                 <td>{share(precision)}</td>
-                <td>{share(lately.get(classId)?.recall)}</td>
+                {recent && <td>{share(lately.get(classId)?.recall)}</td>}
               </tr>
             ))}
           </tbody>

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../api/client.ts';
 import type { Problem } from '../api/types.ts';
-import { bytes, count, counted } from '../parts/format.ts';
+import { bytes, counted } from '../parts/format.ts';
 import { ProblemBox } from '../parts/problem.tsx';
 import { type ImportFormat, type Piece, piecesOf } from './import.ts';
 
@@ -93,7 +93,7 @@ export function FileImport({ classifierId, chosen, onTrained }: FileImportProps)
   const isRunning = status === 'running' || status === 'stopping';
   return (
     <div class="form" role="group" aria-label={`Import of ${name}`}>
-      <p class="banner">
+      <p class="hint">
         {name}: {bytes(size)} of {chosen.format.mediaType === 'text/csv' ? 'CSV' : 'NDJSON'} with labels and
         texts.
       </p>
@@ -112,7 +112,8 @@ export function FileImport({ classifierId, chosen, onTrained }: FileImportProps)
       )}
       {skipped > 0 && (
         <p class="banner">
-          {count(skipped)} left out: {faults.map(({ line, detail }) => `line ${line} ${detail}`).join('; ')}
+          {counted(skipped, 'line')} left out:{' '}
+          {faults.map(({ line, detail }) => `line ${line} ${detail}`).join('; ')}
           {skipped > faults.length && ' …'}
         </p>
       )}

@@ -54,6 +54,9 @@ export const look = EditorView.theme({
   '.cm-completionIcon': { display: 'none' },
   '.cm-diagnostic': { padding: '6px 10px', fontFamily: 'var(--sans)' },
   '.cm-gutter-lint': { width: '12px' },
+  '.cm-gutter-lint .cm-gutterElement': { padding: '0' },
+  '.cm-lint-marker': { width: '8px', height: '8px', margin: '6px 2px', borderRadius: '50%' },
+  '.cm-lint-marker-error': { content: 'normal', backgroundColor: 'var(--bad)' },
 });
 
 const mark = Decoration.mark({ class: 'cm-variable' });

@@ -161,19 +161,19 @@ function Limits({ form, set }: PartProps) {
       <Pinned form={form} set={set} />
       <div class="columns-3">
         <Field
-          label="Requests a minute"
+          label="Requests per minute"
           value={form.ratePerMinute}
           onInput={(ratePerMinute) => set({ ratePerMinute })}
           placeholder="no limit"
         />
         <Field
-          label="Rows of an answer"
+          label="Rows per response"
           value={form.maxRows}
           onInput={(maxRows) => set({ maxRows })}
           placeholder="no limit"
         />
         <Field
-          label="Days it is valid"
+          label="Valid for days"
           value={form.days}
           onInput={(days) => set({ days })}
           placeholder="no end"

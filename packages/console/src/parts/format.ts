@@ -24,7 +24,7 @@ const day = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 's
 export const moment = (iso: string | null): string => (iso === null ? 'never' : day.format(new Date(iso)));
 
 export const percent = (share: number): string =>
-  `${(share * 100).toFixed(share > 0.995 || share < 0.1 ? 1 : 0)} %`;
+  `${(share * 100).toFixed(share !== 1 && share !== 0 && (share > 0.995 || share < 0.1) ? 1 : 0)} %`;
 
 export const engineNames: Record<EngineName, string> = {
   postgres: 'PostgreSQL',

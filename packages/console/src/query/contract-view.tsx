@@ -2,11 +2,12 @@
 
 import { may } from '../api/permissions.ts';
 import type { Signature } from '../api/types.ts';
-import { Choice } from '../parts/field.tsx';
+import { Chips } from '../parts/chips.tsx';
+import { Choice, Field } from '../parts/field.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
-import { commands } from './commands.ts';
+import { commands, reads } from './commands.ts';
 import { SourceChoice } from './source-choice.tsx';
-import type { QueryWork } from './work.ts';
+import type { Draft, QueryWork } from './work.ts';
 
 export function ContractView({ work }: { work: QueryWork }) {
   const draft = work.draft.value;
@@ -24,6 +25,7 @@ export function ContractView({ work }: { work: QueryWork }) {
           hint="What the statement may do. It must agree with its first word."
         />
       </fieldset>
+      {reads(draft.command) && <ResultSettings work={work} draft={draft} />}
       <h2>Columns</h2>
       <Columns signature={work.signature.value} />
       <h2>Variables</h2>
@@ -43,6 +45,44 @@ export function ContractView({ work }: { work: QueryWork }) {
         Query id <code>{work.queryId}</code>
       </p>
     </div>
+  );
+}
+
+const seconds = (text: string): number | undefined => (/^\d{1,5}$/.test(text) ? Number(text) : undefined);
+
+/** What callers may rely on, and how long the hub keeps a result. */
+function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
+  const { cache, notNull } = draft;
+  const setCache = (maxAgeS: number | undefined, staleS: number | undefined) =>
+    work.edit({
+      cache: maxAgeS === undefined ? null : { maxAgeS, ...(staleS === undefined ? {} : { staleS }) },
+    });
+  return (
+    <fieldset class="bare" disabled={!may('queries:write')}>
+      <div class="columns-2">
+        <Field
+          label="Keep results for, seconds"
+          value={String(cache?.maxAgeS ?? '')}
+          onInput={(text) => setCache(seconds(text), cache?.staleS)}
+          placeholder="not kept"
+          hint="The hub answers with a kept result instead of running the query."
+        />
+        <Field
+          label="Then refresh in the background for, seconds"
+          value={String(cache?.staleS ?? '')}
+          onInput={(text) => setCache(cache?.maxAgeS ?? 0, seconds(text))}
+          placeholder="0"
+          hint="Callers get the old result while the query runs."
+        />
+      </div>
+      <Chips
+        label="Columns that are never null"
+        hint="A row without a value fails the execution with CONTRACT_BROKEN."
+        values={notNull}
+        placeholder="total"
+        onChange={(names) => work.edit({ notNull: names })}
+      />
+    </fieldset>
   );
 }
 

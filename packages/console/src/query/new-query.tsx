@@ -1,9 +1,10 @@
 /** A new query: a name, a source, a text. It opens when it is stored. */
 
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../api/client.ts';
 import { needs } from '../api/permissions.ts';
 import type { Problem, Query, Variable } from '../api/types.ts';
+import type { Fault } from '../editor/protocol.ts';
 import { Choice, Field } from '../parts/field.tsx';
 import { useLoad } from '../parts/load.tsx';
 import { Loading, PageHead } from '../parts/page.tsx';
@@ -11,6 +12,7 @@ import { ProblemBox } from '../parts/problem.tsx';
 import { go, linkTo, route } from '../shell/route.ts';
 import { category, hubId, loadTree, sources, walk } from '../shell/workspace.ts';
 import { namesIn } from '../variables/variables.ts';
+import { faultsIn, useCheck } from './check.ts';
 import { CodeEditor } from './code-editor.tsx';
 import { commandOf } from './commands.ts';
 import { firstQuery } from './first-query.ts';
@@ -69,6 +71,19 @@ function NoSource() {
   );
 }
 
+function useNewFaults(
+  { text, sourceId, engine }: { text: string; sourceId: string; engine: string },
+  problem: Problem | undefined,
+): Fault[] {
+  const command = commandOf(text, engine);
+  const draft = { query: text, sourceId, context: [], ...(command === undefined ? {} : { command }) };
+  const checked = useCheck(draft);
+  return useMemo(
+    () => faultsIn(problem === undefined ? (checked?.problems ?? []) : [problem]),
+    [problem, checked],
+  );
+}
+
 function NewQueryForm({ start }: { start: Start }) {
   const [label, setLabel] = useState(start.label);
   const [text, setText] = useState(start.text);
@@ -94,10 +109,7 @@ function NewQueryForm({ start }: { start: Start }) {
       setBusy(false);
     }
   };
-  const faults =
-    problem?.sql?.line === undefined
-      ? []
-      : [{ line: problem.sql.line, column: problem.sql.column ?? 1, message: problem.detail ?? '' }];
+  const faults = useNewFaults({ text, sourceId, engine }, problem);
   return (
     <form
       class="new-query"

@@ -10,11 +10,13 @@ import { bytes } from '../parts/format.ts';
 import { notify } from '../parts/notice.tsx';
 import { type DownloadFormat, download, saveShown } from '../run/downloads.ts';
 import { Results } from '../run/results.tsx';
+import type { RunRequest } from '../run/run.ts';
 import { WriteDialog } from '../run/write-dialog.tsx';
 import { modifier } from '../shell/bar.tsx';
 import { sources } from '../shell/workspace.ts';
 import { namesIn } from '../variables/variables.ts';
 import { VariablesPanel } from '../variables/variables-panel.tsx';
+import { type Checked, faultsIn, useCheck, wordsOf } from './check.ts';
 import { CodeEditor } from './code-editor.tsx';
 import { canDryRun, reads } from './commands.ts';
 import type { QueryWork } from './work.ts';
@@ -28,6 +30,8 @@ export interface RunActions {
   save(): Promise<boolean>;
   /** Runs, after a question where the statement writes. */
   ask(): void;
+  /** Runs the query even if the hub has kept a result. */
+  runFresh(): void;
 }
 
 export function useRun(work: QueryWork): RunActions {
@@ -50,7 +54,7 @@ export function useRun(work: QueryWork): RunActions {
       setSaving(false);
     }
   };
-  const run = async (options: { dryRun?: boolean; maxAffected?: number } = {}) => {
+  const run = async (options: Pick<RunRequest, 'dryRun' | 'maxAffected' | 'fresh'> = {}) => {
     if (!(await save())) return;
     const command = work.draft.value?.command ?? '';
     const { context } = work.sent.value;
@@ -87,7 +91,7 @@ export function useRun(work: QueryWork): RunActions {
       onClose={() => setAsking(false)}
     />
   );
-  return { saving, problem, tried, dialog, save, ask };
+  return { saving, problem, tried, dialog, save, ask, runFresh: () => void run({ fresh: true }) };
 }
 
 export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions }) {
@@ -110,7 +114,8 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
     addEventListener('keydown', keydown);
     return () => removeEventListener('keydown', keydown);
   });
-  const faults = useFaults(work, state.problem);
+  const checked = useDraftCheck(work);
+  const faults = useFaults(work, state.problem, checked);
   const downloading = useDownload(work, label);
   if (draft === undefined) return null;
   return (
@@ -135,9 +140,11 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
         />
         <VariablesPanel work={work} shown={run.tried} />
       </div>
+      <CheckNote checked={checked} />
       <Results
         state={state}
         label={label}
+        onFresh={run.runFresh}
         onDownload={reads(draft.command) ? downloading : undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, label)}
         hint={`Run it to see its rows: the button above, or ${modifier}Enter.`}
@@ -146,15 +153,45 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
   );
 }
 
-/** Where the database says that the text is wrong: of the last run, else of the description. */
-function useFaults(work: QueryWork, problem: Problem | undefined): Fault[] {
+function useDraftCheck({ draft, dirty, queryId }: QueryWork): Checked | undefined {
+  const { value } = draft;
+  const edited = value !== undefined && dirty.value ? value : undefined;
+  return useCheck(
+    edited && {
+      query: edited.text,
+      sourceId: edited.sourceId,
+      command: edited.command,
+      context: edited.context,
+      compareTo: queryId,
+    },
+  );
+}
+
+/** What is wrong with the edited text, and what would break callers. */
+function CheckNote({ checked }: { checked: Checked | undefined }) {
+  const problems = checked?.problems ?? [];
+  const breaking = checked?.changes?.filter((change) => change.breaking) ?? [];
+  if (problems.length === 0 && breaking.length === 0) return null;
+  return (
+    <div class="check-note" role="status">
+      {problems.map(({ code, detail, sql }) => (
+        <p key={code + detail}>
+          {sql?.line !== undefined && `Line ${sql.line}: `}
+          {detail}
+        </p>
+      ))}
+      {breaking.length > 0 && <p>Saving can break callers: {breaking.map(wordsOf).join('; ')}.</p>}
+    </div>
+  );
+}
+
+/** Where the text is wrong: of the edited text, else of the last run, else of the description. */
+function useFaults(work: QueryWork, problem: Problem | undefined, checked: Checked | undefined): Fault[] {
   const told = work.signature.value?.problem;
   const dirty = work.dirty.value;
   return useMemo(() => {
-    const { sql, detail = '' } = problem ?? told ?? {};
-    if (dirty || sql?.line === undefined) return [];
-    return [{ line: sql.line, column: sql.column ?? 1, message: detail }];
-  }, [problem, told, dirty]);
+    return faultsIn(dirty ? (checked?.problems ?? []) : [problem ?? told ?? {}]);
+  }, [problem, told, dirty, checked]);
 }
 
 function useDownload(work: QueryWork, label: string) {

@@ -3,16 +3,19 @@
 import { batch, computed, signal } from '@preact/signals';
 import { call, callJson, part } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
-import type { Query, Signature, Variable } from '../api/types.ts';
+import type { CachePolicy, Query, Signature, Variable } from '../api/types.ts';
 import { Runner } from '../run/run.ts';
 import { fieldsOf, sentOf, type Values } from '../variables/variables.ts';
-import { commandOf } from './commands.ts';
+import { commandOf, reads } from './commands.ts';
 
 export interface Draft {
   text: string;
   command: string;
   sourceId: string;
   context: Variable[];
+  cache: CachePolicy | null;
+  /** Columns that must have a value in each row. */
+  notNull: string[];
 }
 
 /** Values and runs outlive the view: coming back to a query finds them again. */
@@ -39,6 +42,8 @@ const draftOf = ({ config }: Query): Draft => ({
   command: config.command,
   sourceId: config.source.sourceId,
   context: config.context ?? [],
+  cache: config.cache ?? null,
+  notNull: config.notNull ?? [],
 });
 
 export class QueryWork {
@@ -103,7 +108,12 @@ export class QueryWork {
     const draft = this.draft.value;
     if (draft === undefined || !this.dirty.value) return;
     const { text, command, sourceId, context } = draft;
-    const body = { config: { command, context, query: { query: text }, source: { sourceId } } };
+    // Only a query that reads has these.
+    const cache = reads(command) ? draft.cache : null;
+    const notNull = reads(command) ? draft.notNull : [];
+    const body = {
+      config: { command, context, cache, notNull, query: { query: text }, source: { sourceId } },
+    };
     const headers: Record<string, string> = this.#etag === null ? {} : { 'if-match': this.#etag };
     const path = `v1/queries/${part(this.queryId)}`;
     const response = await call(path, { method: 'PUT', body, headers });
@@ -115,6 +125,8 @@ export class QueryWork {
       config: {
         command,
         context,
+        cache,
+        notNull,
         query: { queryId: this.queryId, query: text },
         source: { sourceId, engine },
       },

@@ -1,7 +1,7 @@
 /** How one cell is drawn, and how wide its column is. */
 
 import type { RowStore } from './row-store.ts';
-import { grouped, textOf } from './scan.ts';
+import { grouped, textOf, type Values } from './scan.ts';
 
 const charactersShownMax = 300;
 const widths = { min: 64, max: 380, padding: 26, character: 7.3 };
@@ -56,18 +56,24 @@ function cut(json: string): string {
   return `${json.slice(0, 2_000).replace(/\\[^\\]*$/, '')}"`;
 }
 
+/** By the first rows, and by rows all over: numbers often grow with the rows. */
 export function widthsOf(store: RowStore): number[] {
-  const rows = Math.min(sampled, store.length);
-  return store.columns.map(({ name, type }, column) => {
-    let longest = Math.max(name.length + 2, type.length * 0.9);
-    for (let row = 0; row < rows; row++) {
-      const json = store.cells(row)[column];
-      if (json !== undefined) longest = Math.max(longest, json.length * (json.startsWith('"') ? 1 : 1.15));
+  const longest = store.columns.map(({ name, type }) => Math.max(name.length + 2, type.length * 0.9));
+  const step = Math.max(1, Math.floor(store.length / sampled));
+  const values: Values = [];
+  for (let i = 0; i < 2 * sampled; i++) {
+    const row = i < sampled ? i : store.length - 1 - (i - sampled) * step;
+    if (row < 0 || row >= store.length) continue;
+    store.cells(row, values);
+    for (const [column, json] of values.entries()) {
+      if (json === undefined) continue;
+      const drawn = store.columns[column]?.numeric ? grouped(json).length : json.length;
+      longest[column] = Math.max(longest[column] as number, drawn);
     }
-    return Math.round(
-      Math.min(widths.max, Math.max(widths.min, longest * widths.character + widths.padding)),
-    );
-  });
+  }
+  return longest.map((characters) =>
+    Math.round(Math.min(widths.max, Math.max(widths.min, characters * widths.character + widths.padding))),
+  );
 }
 
 /** Rows are as high as the style sheet says, which is more where a finger points. */

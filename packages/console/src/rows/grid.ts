@@ -51,6 +51,8 @@ export class Grid {
   readonly #numbers = document.createElement('div');
   readonly #values: Values = [];
   #length = -1;
+  /** The number of rows when the columns were measured. */
+  #measured = 0;
   #rows: DrawnRow[] = [];
   #frame = 0;
   #version = 0;
@@ -89,7 +91,11 @@ export class Grid {
   /** Rows were added or put into another order. */
   changed(): void {
     this.#version++;
-    if (this.widths.length !== this.store.columns.length || this.#version < 4) this.#measure();
+    const { length, columns } = this.store;
+    if (this.widths.length !== columns.length || this.#version === 1 || length >= 2 * this.#measured) {
+      this.#measured = length;
+      this.#measure();
+    }
     this.draw();
   }
 
@@ -102,7 +108,9 @@ export class Grid {
   }
 
   #measure(): void {
-    this.widths = widthsOf(this.store);
+    const before = this.widths;
+    // Rows still stream in: a column that is being read does not shrink.
+    this.widths = widthsOf(this.store).map((width, column) => Math.max(width, before[column] ?? 0));
     this.lefts = [];
     let left = numbersWidth;
     for (const width of this.widths) {

@@ -16,6 +16,8 @@ interface ResultsProps {
   /** Runs the query again into a file; undefined where that would write. */
   onDownload: ((format: DownloadFormat) => void) | undefined;
   onSaveShown(): void;
+  /** Runs the query although the hub has kept a result. */
+  onFresh?: () => void;
   hint: string;
 }
 
@@ -27,7 +29,7 @@ const views: [Shown, string][] = [
 ];
 const jsonLinesMax = 500;
 
-export function Results({ state, label, onDownload, onSaveShown, hint }: ResultsProps) {
+export function Results({ state, label, onDownload, onSaveShown, onFresh, hint }: ResultsProps) {
   const [shown, setShown] = useState<Shown>('table');
   const [filter, setFilter] = useState('');
   const [inSight, setInSight] = useState(0);
@@ -38,6 +40,11 @@ export function Results({ state, label, onDownload, onSaveShown, hint }: Results
     <section class="results" aria-label="Result">
       <div class="result-bar">
         <Figures state={state} filtered={hasRows && filter !== '' ? inSight : undefined} />
+        {state.keptAgeS !== undefined && onFresh !== undefined && (
+          <button type="button" class="quiet" onClick={onFresh}>
+            <Icon name="refresh" /> Run without the cache
+          </button>
+        )}
         <span class="spring" />
         {hasRows && (
           <>
@@ -120,10 +127,11 @@ function Outcome({ state, hint }: { state: RunState; hint: string }) {
 }
 
 function Figures({ state, filtered }: { state: RunState; filtered: number | undefined }) {
-  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected } = state;
+  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, keptAgeS } = state;
   const now = useClock(status === 'running');
   if (status === 'idle') return <span class="figures">Not run yet</span>;
   const times = [
+    keptAgeS === undefined ? undefined : `from the cache, ${counted(keptAgeS, 'second')} old`,
     databaseMs === undefined ? undefined : `database ${duration(databaseMs)}`,
     firstRowMs === undefined ? undefined : `first row ${duration(firstRowMs)}`,
     totalMs === undefined ? undefined : `all ${duration(totalMs)}`,

@@ -26,6 +26,8 @@ export interface RunState {
   /** The answer was cut: by the bound of this page, of the key, or of the hub. */
   truncated?: boolean;
   dryRun?: boolean;
+  /** How old the result is that the hub had kept, in seconds. */
+  keptAgeS?: number;
   /** Of a statement without rows. */
   affected?: string;
   startedAt?: number;
@@ -52,6 +54,8 @@ export interface RunRequest {
   writes: boolean;
   dryRun?: boolean;
   maxAffected?: number;
+  /** Not from the hub's cache. */
+  fresh?: boolean;
 }
 
 const pastMax = 50;
@@ -102,7 +106,11 @@ export class Runner {
       body: bodyOf(request),
       accept: 'application/x-ndjson',
       signal: stop.signal,
+      // The hub may answer with a result that it has kept, as it does for callers.
+      cache: request.fresh ? 'no-store' : 'default',
     });
+    const isKept = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
+    if (isKept) set({ keptAgeS: Number(response.headers.get('age') ?? 0) });
     const databaseMs = Number(/\bdb;dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1]);
     if (databaseMs > 0) set({ databaseMs });
     let drawnAt = 0;

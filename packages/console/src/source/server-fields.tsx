@@ -1,5 +1,6 @@
 /** The settings about a source's servers: which the hub selects, how it logs in, how a pooler shares connections. */
 
+import { isEngine } from '@datahub/contract/engines';
 import {
   authMechanisms,
   hasServerSetting,
@@ -9,7 +10,7 @@ import {
   targetSessionAttrs,
 } from '@datahub/contract/source-settings';
 import { Choice, Field, Tick } from '../parts/field.tsx';
-import type { SourceForm } from './settings.ts';
+import { defaultPorts, type SourceForm } from './settings.ts';
 
 interface ServerFieldsProps {
   form: SourceForm;
@@ -36,7 +37,7 @@ export function ServerFields({ form, onChange }: ServerFieldsProps) {
           value={form.hosts}
           onInput={set('hosts')}
           rows={2}
-          placeholder="db2.example.com:5432"
+          placeholder={`db2.example.com:${isEngine(form.engine) ? defaultPorts[form.engine] : ''}`}
           hint="One a line. The port is that of the first server unless it is given."
         />
       )}

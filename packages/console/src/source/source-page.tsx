@@ -94,12 +94,12 @@ function Connection({ sourceId, onChanged }: { sourceId: string; onChanged(): vo
         </span>
       )}
       {!tested.loading && tested.problem !== undefined && <ProblemBox problem={tested.problem} />}
-      {!tested.loading && tested.value?.suggestedPooling !== undefined && (
-        <SuggestedPooling sourceId={sourceId} pooling={tested.value.suggestedPooling} onChanged={onChanged} />
-      )}
       <button type="button" class="quiet" disabled={tested.loading} onClick={tested.refresh}>
         <Icon name="refresh" /> Test the connection
       </button>
+      {!tested.loading && tested.value?.suggestedPooling !== undefined && (
+        <SuggestedPooling sourceId={sourceId} pooling={tested.value.suggestedPooling} onChanged={onChanged} />
+      )}
     </div>
   );
 }

@@ -1,0 +1,73 @@
+/** The hub's check of a text that is being edited: what is wrong with it, and what its callers would notice. */
+
+import { useEffect, useState } from 'preact/hooks';
+import { callJson } from '../api/client.ts';
+import { may } from '../api/permissions.ts';
+import type { Problem, Signature, Variable } from '../api/types.ts';
+import type { Fault } from '../editor/protocol.ts';
+
+export interface ContractChange {
+  kind: 'column' | 'variable';
+  name: string;
+  change: 'added' | 'removed' | 'changed';
+  breaking: boolean;
+  member?: string;
+  from?: string;
+  to?: string;
+}
+
+export interface Checked {
+  signature: Signature | null;
+  problems: { severity: 'error' | 'warning'; code: string; detail: string; sql?: Problem['sql'] }[];
+  changes?: ContractChange[];
+}
+
+export interface CheckedText {
+  sourceId: string;
+  query: string;
+  command?: string;
+  context: Variable[];
+  /** The stored query whose callers would get the new text. */
+  compareTo?: string;
+}
+
+/** After the last key. */
+const pauseMs = 500;
+
+/** The last check of the text, which may be some keys old; undefined if there is no text to check, or the hub did not check it. */
+export function useCheck(text: CheckedText | undefined): Checked | undefined {
+  const [checked, setChecked] = useState<Checked>();
+  const body =
+    text === undefined || text.query.trim() === '' || text.sourceId === '' || !may('queries:write')
+      ? undefined
+      : JSON.stringify(text);
+  useEffect(() => {
+    if (body === undefined) return setChecked(undefined);
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      callJson<Checked>('v1/queries/check', { body, signal: stop.signal }).then(
+        (answer) => !stop.signal.aborted && setChecked(answer),
+        // Its source is unreachable, or the key may not check: saving says so.
+        () => !stop.signal.aborted && setChecked(undefined),
+      );
+    }, pauseMs);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [body]);
+  return body === undefined ? undefined : checked;
+}
+
+/** `the column total is removed` */
+export function wordsOf({ kind, name, change, member, from, to }: ContractChange): string {
+  if (change !== 'changed') return `the ${kind} ${name} is ${change}`;
+  const values = from === undefined || to === undefined ? '' : `, from ${from} to ${to}`;
+  return `${member ?? 'a property'} of the ${kind} ${name} changes${values}`;
+}
+
+/** Those with a place in the text, for the editor. */
+export const faultsIn = (problems: Pick<Problem, 'sql' | 'detail'>[]): Fault[] =>
+  problems.flatMap(({ sql, detail = '' }) =>
+    sql?.line === undefined ? [] : [{ line: sql.line, column: sql.column ?? 1, message: detail }],
+  );
