@@ -40,6 +40,7 @@ async function startExecutor(): Promise<RunningGrpcServer> {
           testSource: unused,
           readSchema: unused,
           describeQuery: unused,
+          checkQuery: unused,
         },
       },
     ],
