@@ -178,17 +178,57 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
   });
 
   it('runs once for many calls at the same time', async () => {
-    const table = `calls_${engine}_${Date.now()}`;
     const queries: Record<string, string> = {
       postgres: 'SELECT CAST(clock_timestamp() AS text) AS at FROM (SELECT pg_sleep(0.3)) AS s',
       mariadb: 'SELECT CAST(sysdate(6) AS CHAR) AS at, sleep(0.3) AS s',
       mysql: 'SELECT CAST(sysdate(6) AS CHAR) AS at, sleep(0.3) AS s',
     };
-    const queryId = await store({ label: table, query: queries[engine], context: [] });
+    const queryId = await store({ query: queries[engine], context: [] });
     const answers = await Promise.all(Array.from({ length: 50 }, () => read(queryId)));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     const counts = answers.map(status).filter((text) => text === 'data-hub; fwd=miss; stored; ttl=600');
     expect(counts).toHaveLength(1);
+  });
+
+  it('renews an answer while its validation has the same value, in the snapshot of the query', async () => {
+    const table = `validated_${engine}_${Date.now()}`;
+    const write = (command: string, query: string) => execute({ hubId, sourceId, command, query });
+    await write('CREATE', `CREATE TABLE ${table} (v int)`);
+    await write('INSERT', `INSERT INTO ${table} VALUES (1)`);
+    const sleep = engine === 'postgres' ? 'pg_sleep(0.4) IS NULL' : 'sleep(0.4)';
+    const validate = `SELECT max(v) AS v, ${sleep} AS s FROM ${table}`;
+    const at = (clock[engine] as string).replace(/^SELECT/, '').split(' AS at')[0];
+    const queryId = await store({
+      query: `SELECT count(*) AS n, ${at} AS at FROM ${table}`,
+      context: [],
+      cache: { maxAgeS: 0, validate },
+    });
+    const reading = read(queryId);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await write('INSERT', `INSERT INTO ${table} VALUES (2)`);
+    const first = await reading;
+    expect(status(first)).toContain('fwd=miss');
+    // The row came after the value was read, so the answer must not have it.
+    expect(first.body.data[0].n).toBe(1);
+    const second = await read(queryId);
+    expect([status(second)?.includes('fwd=miss'), second.body.data[0].n]).toEqual([true, 2]);
+    for (let turn = 0; turn < 2; turn++) {
+      const renewed = await read(queryId);
+      expect(renewed.text).toBe(second.text);
+      expect(status(renewed)).toMatch(/^data-hub; fwd=stale; fwd-status=304; ttl=/);
+      const same = await read(queryId, { 'if-none-match': renewed.headers.get('etag') as string });
+      expect(same.status).toBe(304);
+    }
+    await write('DROP', `DROP TABLE ${table}`);
+    expect((await read(queryId)).status).toBe(422);
+  });
+
+  it('runs the query if its validation fails', async () => {
+    const queryId = await store({ cache: { maxAgeS: 0, validate: 'SELECT v FROM no_such_table_at_all' } });
+    const [one, two] = [await read(queryId), await read(queryId)];
+    for (const answer of [one, two])
+      expect([answer.status, status(answer)?.includes('fwd=miss')]).toEqual([200, true]);
+    expect(one.text).not.toBe(two.text);
   });
 
   it('streams an answer that is too large to keep', async () => {
@@ -223,6 +263,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
   it.each([
     [{ cache: { maxAgeS: 86_401 } }, '/cache/maxAgeS'],
     [{ cache: { staleS: 1 } }, '/cache/maxAgeS'],
+    [{ cache: { maxAgeS: 1, validate: 'DELETE FROM t' } }, '/cache/validate'],
     [{ cache: { maxAgeS: 1 }, command: 'DELETE', query: 'DELETE FROM t' }, '/cache'],
   ])('refuses %j', async (body, pointer) => {
     const refused = await api.post('/v1/queries', {
@@ -251,11 +292,9 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
         sourceId,
         label: 'q',
         query: 'SELECT 1',
-        cache: { maxAgeS: 5 },
+        cache: { maxAgeS: 5, validate: 'SELECT 1' },
       }),
     );
-    expect(config.cache).toEqual({ maxAgeS: 5 });
-    const { body } = { body: await execute({ hubId, sourceId, query: 'SELECT 1 AS one' }) };
-    expect(body).toEqual({ data: [{ one: 1 }] });
+    expect(config.cache).toEqual({ maxAgeS: 5, validate: 'SELECT 1' });
   });
 });

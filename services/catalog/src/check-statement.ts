@@ -1,11 +1,24 @@
 /** Rejects a statement that cannot run when it is saved, with the compiler that the executor uses. */
 
-import { fieldError } from '@datahub/service-kit/call/error';
+import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { compileStatement } from '@datahub/statement/compile';
 import type { CheckStatement } from './query.ts';
 
 export const checkStatement: CheckStatement = ({ engine, command, query, context, cache }, pooling) => {
-  const compiled = compileStatement(query, { dialect: engine, command, variables: context, pooling });
-  if (cache === undefined || compiled.kind === 'read') return compiled.warnings();
-  throw fieldError([{ path: ['cache'], detail: 'must be left out, because the query writes' }]);
+  const options = { dialect: engine, command, variables: context, pooling };
+  const compiled = compileStatement(query, options);
+  if (cache === undefined) return compiled.warnings();
+  if (compiled.kind !== 'read')
+    throw fieldError([{ path: ['cache'], detail: 'must be left out, because the query writes' }]);
+  if (cache.validate === undefined) return compiled.warnings();
+  const path = ['cache', 'validate'];
+  if (engine === 'mongodb')
+    throw fieldError([{ path, detail: 'must be left out, because MongoDB has no snapshot for both' }]);
+  try {
+    compileStatement(cache.validate, { ...options, command: 'SELECT' });
+  } catch (err) {
+    if (!(err instanceof HubError)) throw err;
+    throw fieldError([{ path, detail: `must be a SELECT that runs: ${err.message}` }]);
+  }
+  return compiled.warnings();
 };

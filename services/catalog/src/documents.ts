@@ -92,6 +92,8 @@ export interface VariableDoc {
 export interface CacheDoc {
   maxAgeS: number;
   staleS?: number;
+  /** The text of a SELECT. */
+  validate?: string;
 }
 
 export interface QueryDoc extends Doc, Dated {

@@ -112,11 +112,13 @@ function checkCommand(check: Checker, path: FieldPath, text: string): string {
   return command;
 }
 
-function checkCache(check: Checker, path: FieldPath, { maxAgeS, staleS }: CachePolicy): CacheDoc {
+function checkCache(check: Checker, path: FieldPath, policy: CachePolicy): CacheDoc {
+  const { maxAgeS, staleS, validate } = policy;
   const { cacheSeconds } = queryLimits;
   return {
     maxAgeS: check.integer([...path, 'maxAgeS'], maxAgeS, cacheSeconds),
     ...(staleS === undefined ? {} : { staleS: check.integer([...path, 'staleS'], staleS, cacheSeconds) }),
+    ...(validate === undefined ? {} : { validate: check.text([...path, 'validate'], validate, textLength) }),
   };
 }
 

@@ -108,6 +108,13 @@ export interface Statement {
   kind: 'read' | 'write' | 'standalone';
 }
 
+/** A place in a snapshot, in which two reads see the same data. */
+export type SnapshotPlace =
+  /** Begins the snapshot, and leaves it open for `next`. */
+  | { next: Statement }
+  /** Runs in the open snapshot, and ends it. */
+  | 'last';
+
 export interface RunOptions {
   /** Further rows are not sent, and the outcome is `truncated`. */
   maxRows?: number;
@@ -115,6 +122,8 @@ export interface RunOptions {
   maxAffected?: number;
   /** Runs the statement and rolls it back. */
   dryRun?: boolean;
+  /** Only of connections that have `endSnapshot`, and of reads. */
+  snapshot?: SnapshotPlace;
   /** For the server's own statement timeout, a backstop to the executor's deadline. */
   statementTimeoutMs: number;
 }
@@ -180,6 +189,8 @@ export interface Connection {
   onClose(listener: () => void): void;
   /** Runs one statement and writes its rows to `sink`. Once this settles, the connection is either clean or `broken`. */
   run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
+  /** Ends a snapshot whose last statement does not run. Closes the connection if that fails. */
+  endSnapshot?(): Promise<void>;
   /** Cancels the running statement over a second connection. Resolves when the request was delivered; `run` then rejects with CANCELLED. */
   cancel(signal: AbortSignal): Promise<void>;
   /** A round trip to check that the connection is alive. */

@@ -14,10 +14,14 @@ export interface CacheEntry {
   readonly ids: readonly string[];
   /** Undefined: the answer is too large to keep. */
   readonly answer: KeptAnswer | undefined;
-  /** When the execution began. The age of the answer counts from here. */
+  /** When the execution began, or the validation that renewed the entry. The age of the answer counts from here. */
   readonly freshAt: number;
-  /** When its statement began. */
+  /** When the statement of that began. */
   readonly runAt: number;
+  /** When the execution began. */
+  readonly ranAt: number;
+  /** A digest of the value of `validate` in the snapshot of the answer. */
+  readonly validation?: string | undefined;
 }
 
 /** What an entry takes besides its answer: its key, objects and places in maps. */

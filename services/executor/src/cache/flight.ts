@@ -33,6 +33,8 @@ export class Flight implements ExecutionReply {
   isTooLarge = false;
   /** Too large, or there was no room for it beside others. */
   hasOverflowed = false;
+  /** An entry was renewed, and nothing collected. */
+  isValidated = false;
   serverTiming: string | undefined;
   waiting = 0;
   readonly #store: AnswerStore;

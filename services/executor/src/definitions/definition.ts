@@ -35,6 +35,7 @@ export interface CacheRules {
   staleS: number;
   /** No older answer leaves. */
   ageMsMax: number;
+  validate: string | undefined;
 }
 
 export interface QueryDefinition {
@@ -70,10 +71,10 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
 }
 
 /** Undefined if no answer could be used twice. */
-function toCacheRules({ maxAgeS, staleS = 0 }: CachePolicy): CacheRules | undefined {
+function toCacheRules({ maxAgeS, staleS = 0, validate }: CachePolicy): CacheRules | undefined {
   const ageSMax = Math.min(maxAgeS + staleS, queryLimits.cacheSeconds.max);
-  if (ageSMax === 0) return undefined;
-  return { maxAgeS, staleS: ageSMax - maxAgeS, ageMsMax: 1_000 * ageSMax };
+  if (ageSMax === 0 && validate === undefined) return undefined;
+  return { maxAgeS, staleS: ageSMax - maxAgeS, ageMsMax: 1_000 * ageSMax, validate };
 }
 
 export function toSourceDefinition(source: ResolvedSource | undefined): SourceDefinition {

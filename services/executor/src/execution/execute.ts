@@ -5,10 +5,10 @@ import { requirePrincipal } from '@datahub/service-kit/call/call';
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { AnswerStore } from '../cache/answer-store.ts';
+import { CachedExecution, type CacheEvents, isCacheable } from '../cache/cached-execution.ts';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
-import { CachedExecution, type CacheEvents, isCacheable } from './cached-execution.ts';
 import { Execution } from './execution.ts';
 import { toFailure } from './execution-error.ts';
 import { contextOfForm, requireRead } from './form.ts';
@@ -64,10 +64,11 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
       const pinnedJson = keyLimits.context(principal.limits);
+      const contextJson =
+        form === undefined ? request.contextJson : contextOfForm(form, { query, prepared, pinnedJson });
       const statement = prepared.bind({
         pinnedJson,
-        contextJson:
-          form === undefined ? request.contextJson : contextOfForm(form, { query, prepared, pinnedJson }),
+        contextJson,
         strict: request.options?.strict || keyLimits.strict(principal.limits),
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
@@ -82,7 +83,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         bytes: request.contextJson.length,
         deps,
       };
-      if (isKept) return await cached.execute(run, { ...work, pinnedJson });
+      if (isKept) return await cached.execute(run, { ...work, values: { pinnedJson, contextJson } });
       await runOn(run, work);
       deps.events.executed(run);
     } catch (err) {

@@ -53,6 +53,8 @@ export interface PreparedQuery {
   readonly uncounted: boolean;
   /** Throws CONTEXT_INVALID with all faults at once. */
   bind(values: CallValues): Statement;
+  /** Of the query's cache. */
+  readonly validation?: PreparedQuery | undefined;
   /** The forms in which the statement can run, the most likely one first. */
   describable(): DescribableForm[];
   columnFacts(): ColumnFacts;
@@ -81,19 +83,23 @@ export function compileOnce(compile: CompileQuery): CompileQuery {
 }
 
 export const compileQuery: CompileQuery = (definition) => {
-  const compiled = compileStatement(definition.text, {
-    dialect: definition.source.engine,
-    command: definition.command,
-    variables: definition.variables,
-    pooling: definition.source.servers?.pooling,
+  const { text, command, source, variables, cache } = definition;
+  const options = { dialect: source.engine, variables, pooling: source.servers?.pooling };
+  const query = new CompiledQuery(compileStatement(text, { ...options, command }), definition);
+  if (cache?.validate === undefined) return query;
+  const compiled = compileStatement(cache.validate, { ...options, command: 'SELECT' });
+  query.validation = new CompiledQuery(compiled, {
+    ...definition,
+    queryId: `${definition.queryId}.validate`,
   });
-  return new CompiledQuery(compiled, definition);
+  return query;
 };
 
 class CompiledQuery implements PreparedQuery {
   readonly kind: PreparedQuery['kind'];
   readonly names: readonly string[];
   readonly uncounted: boolean;
+  validation: PreparedQuery | undefined;
   readonly #compiled: CompiledStatement;
   readonly #declared: Map<string, Variable>;
   /** The name of the prepared statement on a connection, different for each query and version. */

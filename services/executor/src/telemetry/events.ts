@@ -6,7 +6,7 @@ import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/tel
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { AnswerStore } from '../cache/answer-store.ts';
-import type { CacheEvents } from '../execution/cached-execution.ts';
+import type { CacheEvents } from '../cache/cached-execution.ts';
 import type { Execution } from '../execution/execution.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
 import { traceExecution } from './traces.ts';
@@ -148,6 +148,7 @@ const cacheOutcomes: Record<CacheInfo['outcome'], string> = {
   [CacheOutcome.OUTCOME_BYPASS]: 'bypass',
   [CacheOutcome.OUTCOME_UNCACHEABLE]: 'uncacheable',
   [CacheOutcome.OUTCOME_NONE]: 'none',
+  [CacheOutcome.OUTCOME_VALIDATED]: 'validated',
 };
 
 /** Counters that are cheap enough for every execution. */

@@ -11,6 +11,7 @@ const entry = (accountId: string, bytes: number, ids: string[] = []): CacheEntry
   answer: { bytes: Buffer.alloc(bytes), etag: 'e', truncated: false, rowCount: 1 },
   freshAt: 0,
   runAt: 0,
+  ranAt: 0,
 });
 
 describe('the store', () => {

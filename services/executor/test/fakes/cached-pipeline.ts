@@ -19,6 +19,10 @@ import type { RowSink } from '../../src/row-sink.ts';
 export interface Pending {
   startedAt: number;
   begunAt: number | undefined;
+  /** It belongs to no call. */
+  isFlight: boolean;
+  /** What it will answer, once it has begun. */
+  answer: string;
   begin(): void;
   finish(bytes?: number): void;
   fail(): void;
@@ -30,14 +34,21 @@ export interface Call {
   startedAt: number;
   endedAt: number | undefined;
   err: unknown;
+  hasLeft: boolean;
   settled: Promise<void>;
   leave(): void;
+}
+
+/** When an execution, and its statement, began. */
+export interface Times {
+  startedAt: number;
+  begunAt: number;
 }
 
 export interface CachedPipelineOptions {
   definitionOf(queryId: string): QueryDefinition;
   /** Describes a statement as its database would answer it now. */
-  answerOf(statement: Statement, source: QueryDefinition['source'], now: number): string;
+  answerOf(statement: Statement, source: QueryDefinition['source'], times: Times): string;
   bytesMax: number;
 }
 
@@ -45,6 +56,7 @@ export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: Cache
   const clock = { now: 0 };
   const now = () => clock.now;
   const pending = new Set<Pending>();
+  const callers = new WeakSet<CallStop>();
   const answers = new AnswerStore({ bytesMax });
 
   const execute = createExecute({
@@ -54,7 +66,7 @@ export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: Cache
     },
     pools: {
       pool: (source: QueryDefinition['source']) =>
-        poolOf(source, { now, pending, answerOf }) as unknown as Pool,
+        poolOf(source, { now, pending, callers, answerOf }) as unknown as Pool,
     },
     compile: compileQuery,
     createWriter,
@@ -67,14 +79,19 @@ export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: Cache
 
   const call = (principal: Principal, request: Partial<ExecuteRequest> & { queryId: string }): Call => {
     const stop = new CallStop();
+    callers.add(stop);
     const made: Call = {
       answer: '',
       info: undefined,
       startedAt: now(),
       endedAt: undefined,
       err: undefined,
+      hasLeft: false,
       settled: Promise.resolve(),
-      leave: () => stop.abort(new HubError('CANCELLED', 'left')),
+      leave: () => {
+        made.hasLeft = true;
+        stop.abort(new HubError('CANCELLED', 'left'));
+      },
     };
     const ctx = { principal, requestId: 'r', deadlineAt: now() + 60_000, signal: stop };
     made.settled = execute({ contextJson: '{}', format: Format.FORMAT_JSON, ...request }, ctx, {
@@ -100,11 +117,12 @@ export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: Cache
 interface Database extends Pick<CachedPipelineOptions, 'answerOf'> {
   now: () => number;
   pending: Set<Pending>;
+  callers: WeakSet<CallStop>;
 }
 
 /** Gives a connection when the test says so. */
 function poolOf(source: QueryDefinition['source'], database: Database) {
-  const { now, pending } = database;
+  const { now, pending, callers } = database;
   return {
     tryAcquire: () => undefined,
     acquire: ({ signal }: { signal: CallStop }) => {
@@ -113,6 +131,8 @@ function poolOf(source: QueryDefinition['source'], database: Database) {
         const entry: Pending = {
           startedAt,
           begunAt: undefined,
+          isFlight: !callers.has(signal),
+          answer: '',
           begin: () => {
             entry.begunAt = now();
             signal.removeEventListener('abort', onAbort);
@@ -150,10 +170,10 @@ function connectionOf(
           pending.delete(entry);
           reject(err);
         };
-        const text = answerOf(statement, source, now());
+        entry.answer = answerOf(statement, source, { startedAt: entry.startedAt, begunAt: now() });
         entry.finish = (bytes = 0) => {
           pending.delete(entry);
-          sink.row(Buffer.from(text.padEnd(bytes)), new Int32Array());
+          sink.row(Buffer.from(entry.answer.padEnd(bytes)), new Int32Array());
           resolve({ hasRows: true, rowCount: 1, truncated: false });
         };
         entry.fail = () => stop(new HubError('SQL_REJECTED', 'no'));

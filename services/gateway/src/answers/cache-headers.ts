@@ -90,6 +90,8 @@ function toCacheStatus({ outcome, maxAgeS, ageMs = 0, etag }: CacheInfo): string
       return `data-hub; hit; ${ttl}`;
     case Outcome.OUTCOME_COLLAPSED:
       return `data-hub; fwd=miss; collapsed; ${ttl}`;
+    case Outcome.OUTCOME_VALIDATED:
+      return `data-hub; fwd=stale; fwd-status=304; ${ttl}`;
     case Outcome.OUTCOME_BYPASS:
       return 'data-hub; fwd=request';
     default:

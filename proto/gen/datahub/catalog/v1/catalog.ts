@@ -325,7 +325,11 @@ export interface CachePolicy {
   /** Seconds from the start of the execution for which its answer may be repeated. */
   maxAgeS: number;
   /** Seconds after that for which it may be repeated while a new one is fetched. */
-  staleS?: number | undefined;
+  staleS?:
+    | number
+    | undefined;
+  /** A SELECT with one value. While the value stays the same, the answer is renewed without running the query. */
+  validate?: string | undefined;
 }
 
 export interface CachePolicySetting {
@@ -3579,7 +3583,7 @@ export const VariableList: MessageFns<VariableList> = {
 };
 
 function createBaseCachePolicy(): CachePolicy {
-  return { maxAgeS: 0, staleS: undefined };
+  return { maxAgeS: 0, staleS: undefined, validate: undefined };
 }
 
 export const CachePolicy: MessageFns<CachePolicy> = {
@@ -3589,6 +3593,9 @@ export const CachePolicy: MessageFns<CachePolicy> = {
     }
     if (message.staleS !== undefined) {
       writer.uint32(16).uint32(message.staleS);
+    }
+    if (message.validate !== undefined) {
+      writer.uint32(26).string(message.validate);
     }
     return writer;
   },
@@ -3620,6 +3627,14 @@ export const CachePolicy: MessageFns<CachePolicy> = {
             }
 
             message.staleS = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.validate = reader.string();
             continue;
           }
         }

@@ -108,7 +108,7 @@ export interface CacheInfo {
   etag?:
     | string
     | undefined;
-  /** Milliseconds since the start of the execution. */
+  /** Milliseconds since the start of the execution or the last validation. */
   ageMs?: number | undefined;
   maxAgeS: number;
   staleS: number;
@@ -136,6 +136,8 @@ export const CacheInfo_Outcome = {
   OUTCOME_UNCACHEABLE: 6,
   /** OUTCOME_NONE - `QueryForm.check_only` found no answer. */
   OUTCOME_NONE: 7,
+  /** OUTCOME_VALIDATED - The query did not run, because its validation had the same value. */
+  OUTCOME_VALIDATED: 8,
 } as const;
 
 export type CacheInfo_Outcome = typeof CacheInfo_Outcome[keyof typeof CacheInfo_Outcome];
@@ -149,6 +151,7 @@ export namespace CacheInfo_Outcome {
   export type OUTCOME_BYPASS = typeof CacheInfo_Outcome.OUTCOME_BYPASS;
   export type OUTCOME_UNCACHEABLE = typeof CacheInfo_Outcome.OUTCOME_UNCACHEABLE;
   export type OUTCOME_NONE = typeof CacheInfo_Outcome.OUTCOME_NONE;
+  export type OUTCOME_VALIDATED = typeof CacheInfo_Outcome.OUTCOME_VALIDATED;
 }
 
 /**

@@ -12,21 +12,24 @@ import {
   failedIncompleteError,
   requireTransactional,
   runInTransaction,
-  showWarnings,
   type TransactionSession,
 } from './rollback.ts';
 import { describePrepared, readSchema } from './schema.ts';
-import { begin, Controls, cleanUp, commit, rollback, type Session, settings, track } from './session.ts';
+import {
+  begin,
+  Controls,
+  cleanUp,
+  commit,
+  nothing,
+  type Run,
+  rollback,
+  type Session,
+  showWarnings,
+  track,
+} from './session.ts';
 import { createPrepareReader, execute, keyOf, type Prepared, PreparedStatements } from './statements.ts';
 import { usesSession } from './text.ts';
 import { type Commands, ok, type Response, Wire } from './wire.ts';
-
-interface Run {
-  sink: RowSink;
-  options: RunOptions;
-  /** The statement runs in a transaction that is already open. */
-  inOpenTransaction: boolean;
-}
 
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
@@ -76,11 +79,10 @@ export class MysqlConnection implements Connection {
   }
 
   async initialize(): Promise<void> {
-    const required = [...settings.map(protocol.query), this.#controls.readOnly];
     const [cleansUp] = await Promise.all([
       this.#isSupported(cleanUp),
       this.#isSupported(track),
-      ...required.map((command) => this.#command(command, ok)),
+      ...this.#controls.required.map((command) => this.#command(command, ok)),
     ]);
     this.#cleanUp = cleansUp ? [cleanUp] : [];
     const afterRead = [rollback, ...this.#cleanUp];
@@ -98,12 +100,18 @@ export class MysqlConnection implements Connection {
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancelling = this.#discarding = this.#hasDiscarded = false;
     const key = keyOf(statement, this.#session.isMariadb);
+    const next = typeof options.snapshot === 'object' ? options.snapshot.next : undefined;
     const known = this.#prepared.get(key);
-    const usesState = known === undefined && usesSession(statement.text);
+    const isNextNew =
+      next !== undefined && this.#prepared.get(keyOf(next, this.#session.isMariadb)) === undefined;
+    const usesState =
+      (known === undefined && usesSession(statement.text)) || (isNextNew && usesSession(next.text));
     try {
       if (usesState && this.#used) await this.#reset();
       this.#used = true;
-      const prepared = known ?? (await this.#prepare(key, statement));
+      // It cannot be prepared in the open transaction.
+      if (isNextNew) await this.#prepare(keyOf(next, this.#session.isMariadb), next);
+      const prepared = (usesState ? undefined : known) ?? (await this.#prepare(key, statement));
       if (this.#cancelling) throw stoppedError();
       const inOpenTransaction =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
@@ -124,7 +132,8 @@ export class MysqlConnection implements Connection {
       // A KILL that arrives late could cancel the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
       const leavesState = usesState || this.#changed || statement.kind === 'standalone';
-      if (leavesState && !this.broken) await this.#reset();
+      this.#changed = leavesState;
+      if (leavesState && next === undefined && !this.broken) await this.#reset();
     }
   }
 
@@ -147,9 +156,13 @@ export class MysqlConnection implements Connection {
     const { kind, params } = statement;
     const { sink, options } = run;
     const isRead = kind === 'read';
-    const before = this.#controls.before(kind, options.statementTimeoutMs);
+    const before = this.#controls.before(kind, options);
     const warnings = isRead ? undefined : createWarningsReader(this.#session.hasExtended);
-    const after = warnings === undefined ? this.#afterRead : this.#afterWrite(warnings.response);
+    const afterRead = typeof options.snapshot === 'object' ? nothing : this.#afterRead;
+    const after =
+      warnings === undefined
+        ? afterRead
+        : this.#controls.afterWrite(this.#cleanUp, [warnings.response, this.#followUp]);
     this.#wire.send(execute(prepared.id, params, { before: before.bytes, after: after.bytes }));
     this.#controls.sent(options.statementTimeoutMs);
 
@@ -173,16 +186,6 @@ export class MysqlConnection implements Connection {
     throw warnings?.incomplete() ? failedIncompleteError(ran) : ran;
   }
 
-  /** The first command after a write clears its warnings, so SHOW WARNINGS comes first. */
-  #afterWrite(warnings: Response): Commands {
-    const commands = [showWarnings, ...this.#cleanUp, this.#controls.readOnly];
-    // The last one changes the session itself, and reports that.
-    return {
-      bytes: Buffer.concat(commands),
-      responses: [warnings, ...this.#cleanUp.map(() => this.#followUp), ok],
-    };
-  }
-
   async #runInTransaction(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
     await requireTransactional(statement.text, (query) => this.#rows(query));
     const session: TransactionSession = {
@@ -202,6 +205,13 @@ export class MysqlConnection implements Connection {
     const { begun, ran } = await this.#wire.exchange([ok, warnings.response], 1);
     if (begun !== undefined || ran !== undefined) throw begun ?? ran;
     return !warnings.incomplete();
+  }
+
+  async endSnapshot(): Promise<void> {
+    this.#wire.send(this.#afterRead.bytes);
+    const { begun, ran, ended } = await this.#wire.exchange(this.#afterRead.responses, 0);
+    if ((begun ?? ran ?? ended) !== undefined) this.close();
+    else if (this.#changed) await this.#reset();
   }
 
   async #prepare(key: string, statement: Statement): Promise<Prepared> {

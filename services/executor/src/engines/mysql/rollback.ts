@@ -2,15 +2,12 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../engine.ts';
-import * as protocol from './protocol.ts';
 import { createTextReader, type TextRow } from './results.ts';
 import { literal, wordsOf } from './text.ts';
 import type { Response } from './wire.ts';
 
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
 const incompleteWarning = '1196';
-
-export const showWarnings = protocol.query('SHOW WARNINGS');
 
 /** Reads the answer to SHOW WARNINGS; `incomplete()` is known once the response is whole. */
 export function createWarningsReader(hasExtended: boolean): { incomplete(): boolean; response: Response } {

@@ -1,10 +1,11 @@
 /** The settings of a session, and the hub's own commands in it. */
 
 import type { Socket } from 'node:net';
-import type { Statement } from '../../engine.ts';
+import type { RunOptions, Statement } from '../../engine.ts';
+import type { RowSink } from '../../row-sink.ts';
 import type { SideSession } from './cancel.ts';
 import * as protocol from './protocol.ts';
-import { beganReadOnly, type Commands, ok } from './wire.ts';
+import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
 
 export interface Session {
   socket: Socket;
@@ -17,8 +18,15 @@ export interface Session {
   openSide(signal: AbortSignal): Promise<SideSession>;
 }
 
+export interface Run {
+  sink: RowSink;
+  options: RunOptions;
+  /** The statement runs in a transaction that is already open. */
+  inOpenTransaction: boolean;
+}
+
 /** Settings of every session. */
-export const settings = [
+const settings = [
   "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1",
   "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
@@ -34,6 +42,14 @@ export const begin = {
   standalone: beginning,
 };
 
+/** Both statements of a snapshot see the data as it was when the transaction began. */
+const beginSnapshot = [
+  protocol.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'),
+  protocol.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY'),
+];
+export const nothing: Commands = { bytes: Buffer.alloc(0), responses: [] };
+
+export const showWarnings = protocol.query('SHOW WARNINGS');
 export const commit = protocol.query('COMMIT');
 export const rollback = protocol.query('ROLLBACK');
 
@@ -43,8 +59,11 @@ export const rollback = protocol.query('ROLLBACK');
  */
 export class Controls {
   readonly readOnly: Buffer;
+  /** What every session is set to. */
+  readonly required: readonly Buffer[];
   readonly #readWrite: string;
   readonly #beforeRead: Commands = { bytes: begin.read, responses: [beganReadOnly] };
+  readonly #beforeFirst: Commands = { bytes: Buffer.concat(beginSnapshot), responses: [ok, beganReadOnly] };
   readonly #beforeWrite: Commands;
   readonly #timeout: (ms: number) => string;
   #timeoutMs = -1;
@@ -52,6 +71,7 @@ export class Controls {
   constructor(isMariadb: boolean) {
     const access = `SESSION ${isMariadb ? 'tx_read_only' : 'transaction_read_only'}`;
     this.readOnly = protocol.query(`SET ${access} = 1`);
+    this.required = [...settings.map(protocol.query), this.readOnly];
     this.#readWrite = `${access} = 0`;
     this.#beforeWrite = { bytes: protocol.query(`SET ${this.#readWrite}`), responses: [ok] };
     this.#timeout = isMariadb
@@ -60,17 +80,27 @@ export class Controls {
   }
 
   /** The timeout backs up the executor's own deadline. It is sent only if it changes. */
-  before(kind: Statement['kind'], timeoutMs: number): Commands {
+  before(kind: Statement['kind'], { statementTimeoutMs: timeoutMs, snapshot }: RunOptions): Commands {
+    if (snapshot === 'last') return nothing;
     const isRead = kind === 'read';
-    if (timeoutMs === this.#timeoutMs) return isRead ? this.#beforeRead : this.#beforeWrite;
+    const reads = snapshot === undefined ? this.#beforeRead : this.#beforeFirst;
+    if (timeoutMs === this.#timeoutMs) return isRead ? reads : this.#beforeWrite;
     const timeout = this.#timeout(timeoutMs);
     if (!isRead)
       return {
         bytes: protocol.query(`SET ${timeout}, ${this.#readWrite}`),
         responses: this.#beforeWrite.responses,
       };
-    const bytes = Buffer.concat([protocol.query(`SET ${timeout}`), this.#beforeRead.bytes]);
-    return { bytes, responses: [ok, ...this.#beforeRead.responses] };
+    const bytes = Buffer.concat([protocol.query(`SET ${timeout}`), reads.bytes]);
+    return { bytes, responses: [ok, ...reads.responses] };
+  }
+
+  /** The first command after a write clears its warnings, so SHOW WARNINGS comes first. */
+  afterWrite(cleanUp: readonly Buffer[], [warnings, followUp]: [Response, Response]): Commands {
+    const commands = [showWarnings, ...cleanUp, this.readOnly];
+    // The last one changes the session itself, and reports that.
+    const responses = [warnings, ...cleanUp.map(() => followUp), ok];
+    return { bytes: Buffer.concat(commands), responses };
   }
 
   /** To be called when the commands before a statement have been sent. */

@@ -4,15 +4,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
-import {
-  brokenError,
-  isGone,
-  isReadOnlyServer,
-  RefusedPlan,
-  stalenessOf,
-  toCancelled,
-  toHubError,
-} from './errors.ts';
+import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
 import { describeText, readSchema } from './schema.ts';
@@ -20,6 +12,7 @@ import {
   type BlockKind,
   directRead,
   messagesOf,
+  placeOf,
   prepareSession,
   readServerState,
   recovery,
@@ -93,7 +86,7 @@ export class PostgresConnection implements Connection {
       try {
         outcome = await this.#runPrepared(statement, sink, options);
       } catch (err) {
-        if (!(err instanceof RefusedPlan)) throw err;
+        if (!(err instanceof RefusedPlan) || options.snapshot === 'last') throw err;
         // It has not run, and it only reads.
         outcome = await this.#runPrepared(statement, sink, options);
       }
@@ -115,14 +108,17 @@ export class PostgresConnection implements Connection {
     const { key, text, kind } = statement;
     const { blocks } = this.#session;
     const named = kind === 'read' && blocks === undefined;
+    const place = placeOf(options);
+    // It cannot be prepared in the open transaction.
+    if (place === 'first') await this.#statements.prepareNext(options.snapshot, named);
     const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text, { named }));
     const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
     const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
-    const blockKind: BlockKind = held ? 'held' : kind;
+    const blockKind: BlockKind = held ? 'held' : (place ?? kind);
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
     const before = blocks === undefined ? this.#setTimeout(timeoutMs) : [];
     // An error of what comes before would need no recovery.
-    const isDirect = this.#setup.isDirect && kind === 'read' && before.length === 0;
+    const isDirect = this.#setup.isDirect && blockKind === 'read' && before.length === 0;
     const block = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
     const reader = new ResultReader({
       prepared,
@@ -149,7 +145,11 @@ export class PostgresConnection implements Connection {
     const cleaned = resets ? this.#expectReset() : undefined;
     this.#wire.send(Buffer.concat(resets ? [...messages, this.#resetQuery()] : messages));
     const result = cleaned === undefined ? await sent : (await Promise.all([sent, cleaned]))[0];
-    const isOver = result.error === undefined && result.status === 'I' && !held && reader.tagsMissing === 0;
+    const isOver =
+      result.error === undefined &&
+      result.status === (place === 'first' ? 'T' : 'I') &&
+      !held &&
+      reader.tagsMissing === 0;
     if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome });
     if (reader.isOutdated) await this.#statements.forget(key);
     if (reader.failure !== undefined) throw reader.failure;
@@ -176,9 +176,9 @@ export class PostgresConnection implements Connection {
     if (result.error !== undefined) {
       if (held) await this.#end('ROLLBACK');
       else if (result.status !== 'I') await this.#simple(undo);
-      await this.#forgetStale(result.error, statement, run);
+      if (!run.reader.begun) await this.#statements.forgetStale(result.error, statement.key, run);
       // The call that releases the locks failed.
-      if (statement.kind === 'read' && run.reader.isOver) this.#broken = true;
+      if (statement.kind === 'read' && run.reader.isOver && placeOf(options) !== 'first') this.#broken = true;
       // Another connection finds the server that takes writes now.
       if (statement.kind !== 'read' && isReadOnlyServer(result.error)) this.#broken = true;
       throw toHubError(result.error, statement.text);
@@ -199,17 +199,6 @@ export class PostgresConnection implements Connection {
         { retryable: false },
       );
     }
-  }
-
-  /** Has a statement prepared anew whose plan is stale. Throws RefusedPlan if the statement is a read that did not run. */
-  async #forgetStale(error: Buffer, { key }: Statement, { prepared, reader }: Settled): Promise<void> {
-    const staleness = prepared.name !== '' && !reader.begun ? stalenessOf(error, prepared.name) : undefined;
-    if (staleness === undefined) return;
-    const refused = staleness === 'refused' && !reader.bound;
-    // Where SQL dropped this one, it may have dropped others.
-    if (refused && isGone(error)) await this.#statements.clear();
-    else await this.#statements.forget(key);
-    if (refused) throw new RefusedPlan(error);
   }
 
   async #end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
@@ -239,6 +228,12 @@ export class PostgresConnection implements Connection {
   async #simple(text: string): Promise<void> {
     const { error } = await this.#wire.exchange(protocol.query(text), () => {});
     if (error !== undefined) throw toHubError(error, undefined);
+  }
+
+  async endSnapshot(): Promise<void> {
+    await this.#simple(this.#session.blocks === undefined ? undo : endings.ROLLBACK).catch(() =>
+      this.close(),
+    );
   }
 
   async cancel(signal: AbortSignal): Promise<void> {

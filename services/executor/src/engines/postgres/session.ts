@@ -34,8 +34,17 @@ export const resetCommands = [
 /** Parsed where it is run: a named statement could be replaced by SQL that ran in the session before. */
 export const once = (text: string) => [protocol.parse('', text), protocol.bind('', []), protocol.executeAll];
 
-/** A `held` statement leaves its transaction open, until its count decides how it ends. */
-export type BlockKind = Statement['kind'] | 'held';
+/**
+ * A `held` statement leaves its transaction open, until its count decides how it ends. `first` and `last` are reads of one
+ * snapshot.
+ */
+export type BlockKind = Statement['kind'] | 'held' | 'first' | 'last';
+
+export const beginSnapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+
+/** Where in a snapshot a statement runs. */
+export const placeOf = ({ snapshot }: RunOptions): 'first' | 'last' | undefined =>
+  typeof snapshot === 'object' ? 'first' : snapshot;
 
 /** The messages around a statement's own. */
 export interface Block {
@@ -62,6 +71,18 @@ export const sessionBlocks: Record<BlockKind, Block> = {
   write: bare,
   standalone: bare,
   held: { ...bare, before: Buffer.concat(once('BEGIN')), commandsBefore: 1 },
+  first: {
+    before: Buffer.concat(once(beginSnapshot)),
+    after: protocol.sync,
+    commandsBefore: 1,
+    tags: { [-1]: 'BEGIN' },
+  },
+  last: {
+    before: Buffer.alloc(0),
+    after: Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]),
+    commandsBefore: 0,
+    tags: { 2: 'ROLLBACK' },
+  },
 };
 
 /** `pg_advisory_unlock_all`, whose number is the same in every version. */

@@ -1,9 +1,10 @@
 /** Prepared statements of one session: parsed once, described, kept within a bound; and the types the server was asked about. */
 
 import { randomBytes } from 'node:crypto';
+import type { RunOptions } from '../../engine.ts';
 import type { RowSink, SinkColumn } from '../../row-sink.ts';
 import { ownAnswerBytesMax } from '../shared/bounds.ts';
-import { toHubError } from './errors.ts';
+import { isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import type { Block } from './session.ts';
 import { isKnownType, type ServerType } from './values.ts';
@@ -17,6 +18,13 @@ export interface Prepared {
   parameterTypes: number[];
   /** How its fields are written, from its first run on. */
   columns: Partial<Record<RowSink['numbers'], SinkColumn[]>>;
+}
+
+/** A statement that failed. */
+interface Failed {
+  prepared: Prepared;
+  /** Whether the server took it with its values. */
+  reader: { bound: boolean };
 }
 
 /** Statements kept prepared on one connection; the one used longest ago makes way. */
@@ -68,6 +76,13 @@ export class Statements {
     return prepared;
   }
 
+  /** Prepares the second statement of a snapshot. */
+  async prepareNext(snapshot: RunOptions['snapshot'], named: boolean): Promise<void> {
+    if (typeof snapshot !== 'object') return;
+    const { key, text } = snapshot.next;
+    if (this.prepared(key) === undefined) await this.prepare(key, text, { named });
+  }
+
   async parse(text: string, name = ''): Promise<Prepared> {
     const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: {} };
     const block = this.#block?.();
@@ -84,6 +99,17 @@ export class Statements {
       ...prepared.parameterTypes,
     ]);
     return prepared;
+  }
+
+  /** Has a statement prepared anew whose plan is stale. Throws RefusedPlan if it is a read that did not run. */
+  async forgetStale(error: Buffer, key: string, { prepared, reader }: Failed): Promise<void> {
+    const staleness = prepared.name === '' ? undefined : stalenessOf(error, prepared.name);
+    if (staleness === undefined) return;
+    const refused = staleness === 'refused' && !reader.bound;
+    // Where SQL dropped this one, it may have dropped others.
+    if (refused && isGone(error)) await this.clear();
+    else await this.forget(key);
+    if (refused) throw new RefusedPlan(error);
   }
 
   async forget(key: string): Promise<void> {

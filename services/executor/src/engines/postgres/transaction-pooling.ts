@@ -5,7 +5,15 @@
  */
 
 import * as protocol from './protocol.ts';
-import { type Block, type BlockKind, once, resetCommands, sessionSettings, unlock } from './session.ts';
+import {
+  type Block,
+  type BlockKind,
+  beginSnapshot,
+  once,
+  resetCommands,
+  sessionSettings,
+  unlock,
+} from './session.ts';
 import type { Wire } from './wire.ts';
 
 /** What other applications left in the session. A rollback brings it back. */
@@ -16,12 +24,17 @@ const cleanUp = [fireTriggers, ...resetCommands];
 
 const openingTags = { [-4]: 'BEGIN', [-3]: 'SET', [-2]: 'RESET', [-1]: 'SELECT 1' };
 const commits = { commands: [...cleanUp, 'COMMIT'], tags: { [cleanUp.length + 1]: 'COMMIT' } };
+const reads = { commands: [unlock, 'ROLLBACK'], tags: { 2: 'ROLLBACK' } };
+const open = { commands: [], tags: {} };
 const closings: Record<BlockKind, { commands: string[]; tags: Record<number, string> }> = {
-  read: { commands: [unlock, 'ROLLBACK'], tags: { 2: 'ROLLBACK' } },
+  read: reads,
   write: commits,
   standalone: commits,
-  held: { commands: [], tags: {} },
+  held: open,
+  first: open,
+  last: reads,
 };
+const begins: Partial<Record<BlockKind, string>> = { read: 'BEGIN READ ONLY', first: beginSnapshot };
 
 const watchClient = 'client_connection_check_interval';
 
@@ -53,17 +66,14 @@ export class PooledBlocks {
   #build(kind: BlockKind, timeoutMs: number): Block {
     const settings = [...this.#settings, ['statement_timeout', String(timeoutMs)]];
     const calls = settings.map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
-    const opening = [
-      kind === 'read' ? 'BEGIN READ ONLY' : 'BEGIN',
-      ...defaults,
-      `SELECT ${calls.join(', ')}`,
-    ];
+    const opening =
+      kind === 'last' ? [] : [begins[kind] ?? 'BEGIN', ...defaults, `SELECT ${calls.join(', ')}`];
     const { commands, tags } = closings[kind];
     return {
       before: Buffer.concat(opening.flatMap(once)),
       after: Buffer.concat([...commands.flatMap(once), protocol.sync]),
       commandsBefore: opening.length,
-      tags: { ...openingTags, ...tags },
+      tags: kind === 'last' ? tags : { ...openingTags, ...tags },
     };
   }
 }

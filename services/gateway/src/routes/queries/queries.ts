@@ -48,7 +48,7 @@ export const context = {
 } as const;
 
 const seconds = { type: 'integer', minimum: cacheSeconds.min, maximum: cacheSeconds.max } as const;
-const cache = orNull(object({ maxAgeS: seconds, staleS: seconds }, ['maxAgeS']));
+const cache = orNull(object({ maxAgeS: seconds, staleS: seconds, validate: queryText }, ['maxAgeS']));
 export const notNull = {
   type: ['array', 'null'],
   maxItems: queryLimits.notNull.max,
@@ -108,7 +108,7 @@ const configWith = <const S>(context: S) =>
       notNull: list(text),
       query: answer({ queryId: text, query: text }),
       source: answer({ sourceId: text, engine }),
-      cache: answer({ maxAgeS: count, staleS: count }, ['staleS']),
+      cache: answer({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
     },
     ['notNull', 'cache'],
   );
@@ -255,9 +255,10 @@ function toDefinitionJson<C>(query: Query, context: C) {
   };
 }
 
-const toCacheJson = ({ maxAgeS, staleS }: CachePolicy) => ({
+const toCacheJson = ({ maxAgeS, staleS, validate }: CachePolicy) => ({
   maxAgeS,
   ...(staleS === undefined ? {} : { staleS }),
+  ...(validate === undefined ? {} : { validate }),
 });
 
 function toVariableJson(variable: Variable): FromSchema<typeof queryVariable> {

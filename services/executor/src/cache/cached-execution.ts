@@ -6,7 +6,6 @@
  * except to calls that were there when its statement began: their own execution would not have been newer.
  */
 
-import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { Rerouted } from '@datahub/executor-session/executor';
 import {
   type CacheInfo,
@@ -15,15 +14,23 @@ import {
 } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { AnswerStore, CacheEntry, KeptAnswer } from '../cache/answer-store.ts';
-import { createTagger, toCacheKey } from '../cache/cache-key.ts';
-import { Flight } from '../cache/flight.ts';
 import type { CacheRules, QueryDefinition } from '../definitions/definition.ts';
-import { cancelReason } from './cancellation.ts';
-import { Execution } from './execution.ts';
-import { toFailure } from './execution-error.ts';
-import { type ExecutionLimits, type PreparedQuery, runOptionsOf, timeoutMsOf } from './prepare.ts';
-import { type RunDeps, runOn, type Work } from './run.ts';
+import { cancelReason } from '../execution/cancellation.ts';
+import { Execution } from '../execution/execution.ts';
+import { toFailure } from '../execution/execution-error.ts';
+import {
+  type CallValues,
+  type ExecutionLimits,
+  type PreparedQuery,
+  runOptionsOf,
+  timeoutMsOf,
+} from '../execution/prepare.ts';
+import { type RunDeps, runOn, type Work } from '../execution/run.ts';
+import type { AnswerStore, CacheEntry, KeptAnswer } from './answer-store.ts';
+import { createTagger, toCacheKey } from './cache-key.ts';
+import { Flight } from './flight.ts';
+import { sendBytes } from './send-bytes.ts';
+import { validationOf } from './validation.ts';
 
 export type CacheOutcome = CacheInfo['outcome'];
 
@@ -42,7 +49,7 @@ export interface CacheDeps extends RunDeps {
 }
 
 export interface CachedWork extends Work {
-  pinnedJson: string;
+  values: CallValues;
 }
 
 /** Annotations are made by the gateway, after the answer. */
@@ -57,9 +64,14 @@ interface Call {
   rules: CacheRules;
 }
 
+/** Of an execution, in the snapshot of which `validate` had a value. */
+interface Result {
+  own: Execution;
+  validation: string | undefined;
+}
+
 /** For how long an answer counts as too large to keep, at least. */
 const tooLargeMs = 60_000;
-const chunkBytesMax = 262_144;
 
 export class CachedExecution {
   readonly #deps: CacheDeps;
@@ -79,7 +91,8 @@ export class CachedExecution {
     if (options?.meta) return this.#runAlone({ run, work, rules }, Outcome.OUTCOME_UNCACHEABLE);
     if (reroutable) throw new Rerouted();
     const { format, numbers } = run.responseOptions;
-    const { statement, pinnedJson } = work;
+    const { statement } = work;
+    const { pinnedJson } = work.values;
     const { maxRows } = work.options;
     const key = toCacheKey({ query, statement, pinnedJson, maxRows, format, numbers });
     const call = { run, work, key, rules };
@@ -108,7 +121,7 @@ export class CachedExecution {
     if (!wasThere && this.#deps.now() - entry.freshAt > rules.ageMsMax)
       return this.#runAlone(call, Outcome.OUTCOME_MISS);
     if (flight.serverTiming !== undefined) run.reply.timings?.(flight.serverTiming);
-    const own = Outcome.OUTCOME_MISS;
+    const own = flight.isValidated ? Outcome.OUTCOME_VALIDATED : Outcome.OUTCOME_MISS;
     return this.#send(call, entry, current === undefined ? own : Outcome.OUTCOME_COLLAPSED);
   }
 
@@ -152,19 +165,23 @@ export class CachedExecution {
     const { key, work } = call;
     const { answers, events } = this.#deps;
     const own = this.#executionOf(flight, call);
+    const old = answers.get(key);
     try {
       const { timeoutMs } = own;
       const rowsMax = work.options.maxRows;
       const options = runOptionsOf(undefined, preparedOf(own), { timeoutMs, rowsMax });
-      await runOn(own, { ...work, options });
+      const validation = validationOf(preparedOf(own), work.values, { old, now: flight.startedAt });
+      await runOn(own, { ...work, options, validation });
       events.executed(own);
       // It overflowed with its last bytes.
       if (flight.hasOverflowed) throw new HubError('CANCELLED', 'The answer is too large to keep.');
-      flight.result.resolve(this.#keep(flight, call, own));
+      if (old !== undefined && validation?.isUnchanged)
+        flight.result.resolve(this.#renew(flight, old, { key, own }));
+      else flight.result.resolve(this.#keep(flight, call, { own, validation: validation?.value }));
     } catch (err) {
-      const old = answers.get(key);
-      if (flight.isTooLarge) answers.put(key, entryOf(call, flight, { runAt: own.runAt, answer: undefined }));
-      else if (!flight.hasOverflowed && old !== undefined && old.freshAt < flight.startedAt)
+      const kept = answers.get(key);
+      if (flight.isTooLarge) answers.put(key, entryOf(call, flight, { runAt: own.runAt }));
+      else if (!flight.hasOverflowed && kept !== undefined && kept.freshAt < flight.startedAt)
         answers.delete(key);
       const failure = toFailure(own.causeOf(err), own.stage, own);
       if (flight.waiting === 0 && !flight.stop.aborted) events.failed(own, failure);
@@ -190,15 +207,24 @@ export class CachedExecution {
   }
 
   /** Puts the whole answer into the store, unless it is too old already. */
-  #keep(flight: Flight, call: Call, own: Execution): CacheEntry {
+  #keep(flight: Flight, call: Call, { own, validation }: Result): CacheEntry {
     const { key, rules } = call;
     const { answers, now } = this.#deps;
     const bytes = flight.take();
     const { isTruncated: truncated } = flight;
     const answer = { bytes, etag: this.#tag(key, bytes), truncated, rowCount: own.outcome?.rowCount ?? 0 };
-    const entry = entryOf(call, flight, { runAt: own.runAt, answer });
+    const entry = entryOf(call, flight, { runAt: own.runAt, answer, validation });
     const isNewest = (answers.get(key)?.freshAt ?? 0) <= flight.startedAt;
-    if (isNewest && now() - flight.startedAt <= rules.ageMsMax) answers.put(key, entry);
+    const isUsable = validation !== undefined || now() - flight.startedAt <= rules.ageMsMax;
+    if (isNewest && isUsable) answers.put(key, entry);
+    return entry;
+  }
+
+  #renew(flight: Flight, old: CacheEntry, { key, own }: { key: string; own: Execution }): CacheEntry {
+    const { answers } = this.#deps;
+    flight.isValidated = true;
+    const entry = { ...old, freshAt: flight.startedAt, runAt: own.runAt };
+    if ((answers.get(key)?.freshAt ?? 0) <= flight.startedAt) answers.put(key, entry);
     return entry;
   }
 
@@ -242,34 +268,13 @@ const preparedOf = ({ prepared }: Execution): PreparedQuery => prepared as Prepa
 function entryOf(
   { run }: Call,
   { startedAt }: Flight,
-  { runAt, answer }: { runAt: number; answer: KeptAnswer | undefined },
+  made: Pick<CacheEntry, 'runAt' | 'validation'> & { answer?: KeptAnswer },
 ): CacheEntry {
   const { accountId, queryId, hubId, source } = run.query as QueryDefinition;
-  return { accountId, ids: [queryId, source.sourceId, hubId], answer, freshAt: startedAt, runAt };
+  const ids = [queryId, source.sourceId, hubId];
+  return { accountId, ids, answer: undefined, freshAt: startedAt, ranAt: startedAt, ...made };
 }
 
 function timedOut(): HubError {
   return new HubError('STATEMENT_TIMEOUT', 'The statement took longer than allowed.', { retryable: false });
-}
-
-/** At the pace of the reader. */
-async function sendBytes({ reply, ctx }: { reply: ExecutionReply; ctx: CallContext }, bytes: Buffer) {
-  let drained: (() => void) | undefined;
-  reply.onDrain(() => drained?.());
-  const { signal } = ctx;
-  const onAbort = () => drained?.();
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    for (let at = 0; at < bytes.length; at += chunkBytesMax) {
-      if (signal.aborted) throw cancelReason(signal, false);
-      const isLast = at + chunkBytesMax >= bytes.length;
-      const isReady = reply.chunk(bytes.subarray(at, at + chunkBytesMax), isLast);
-      if (isReady || isLast) continue;
-      await new Promise<void>((resolve) => {
-        drained = resolve;
-      });
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
