@@ -11,6 +11,7 @@ const all = [
   'start',
   'small-execution',
   'half-rate',
+  'cached-read',
   'edge',
   'rows',
   'annotate',
@@ -20,7 +21,15 @@ const all = [
   'ml/summaries',
   'ml/tenants',
 ];
-const needServers = new Set(['small-execution', 'half-rate', 'edge', 'rows', 'annotate', 'tenants']);
+const needServers = new Set([
+  'small-execution',
+  'cached-read',
+  'half-rate',
+  'edge',
+  'rows',
+  'annotate',
+  'tenants',
+]);
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !all.includes(name));

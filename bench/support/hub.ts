@@ -1,4 +1,4 @@
-/** The hub with one stored query. Arguments: engine, URL, `small` or `large`, `single` or `distributed`. */
+/** The hub with one stored query. Arguments: engine, URL, `small`, `cached` or `large`, `single` or `distributed`. */
 
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
@@ -53,7 +53,8 @@ const { sourceId } = await post('/v1/sources', {
 const query =
   size === 'large' ? 'SELECT * FROM bench_rows' : 'SELECT id, name, amount FROM bench_one WHERE id = :id';
 const context = [{ key: 'id', type: 'integer' }];
-const stored = await post('/v1/queries', { hubId, sourceId, label: 'bench', query, context });
+const cache = size === 'cached' ? { cache: { maxAgeS: 86_400 } } : {};
+const stored = await post('/v1/queries', { hubId, sourceId, label: 'bench', query, context, ...cache });
 
 serve(
   {
