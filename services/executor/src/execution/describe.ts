@@ -36,7 +36,8 @@ export async function describeQuery(
         mapLocation: (fault) => prepared.mapLocation(fault, form),
         redactMessage: prepared.nameVariables,
       });
-      if (failure.code !== 'SQL_REJECTED') throw failure;
+      // What may succeed later says nothing about the statement.
+      if (failure.code !== 'SQL_REJECTED' || failure.retryable) throw failure;
       refused ??= failure;
     }
   }
