@@ -104,7 +104,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     ids.emptyNodeId = (await get('catalog', 'createFolder', { hubId, label })).folder.nodeId;
     const { sourceId } = (await get('catalog', 'createSource', { hubId, ...source })).source;
     ids.sourceId = sourceId;
-    const stored = await get('catalog', 'createQuery', { hubId, sourceId, label, query });
+    const stored = await get('catalog', 'createQuery', { hubId, sourceId, label, query, notNull: [] });
     ids.queryId = stored.query.queryId;
     const { classifierId } = (await get('ml', 'createClassifier', { name: label })).classifier;
     ids.classifierId = classifierId;
