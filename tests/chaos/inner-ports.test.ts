@@ -60,6 +60,7 @@ const otherKind: Ids = {
   classifierId: 'hubId',
   classId: 'nodeId',
   jobId: 'classifierId',
+  exampleId: 'classId',
   keyId: 'classId',
 };
 const random = Object.fromEntries(
@@ -110,6 +111,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     ids.classifierId = classifierId;
     ids.classId = (await get('ml', 'train', { classifierId, examples, eventId: 'f' })).classes[0].classId;
     ids.jobId = (await get('ml', 'startJob', { classifierId, queryId: 'q', contextJson: '' })).jobId;
+    ids.exampleId = (await get('ml', 'listExamples', { classifierId, after: '' })).examples[0].exampleId;
     ids.keyId = (await get('catalog', 'createKey', { name: label, scopes: [] })).key.keyId;
   };
 

@@ -255,5 +255,15 @@ describe('a classifier', () => {
     const { body: problem } = await api.post(`${path}/predict`, { contexts: [long] });
     expect(problem.errors).toMatchObject([{ pointer: '/contexts/0' }]);
     expect((await api.post(`${path}/predict`, {})).body.errors).toMatchObject([{ pointer: '/context' }]);
+    for (const [body, pointer] of [
+      [{ context: ' ' }, '/context'],
+      [{ contexts: ['a', '\n'] }, '/contexts/1'],
+    ] as const) {
+      const detail = 'must not be blank';
+      expect(await api.post(`${path}/predict`, body)).toMatchObject({
+        status: 400,
+        body: { errors: [{ pointer, detail }] },
+      });
+    }
   });
 });

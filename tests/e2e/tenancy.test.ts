@@ -18,6 +18,7 @@ const otherKind = (ids: Record<string, string>) => ({
   classId: ids.nodeId as string,
   keyId: ids.classId as string,
   jobId: ids.classifierId as string,
+  exampleId: ids.classId as string,
 });
 const random: Record<string, string> = {
   hubId: 'dh.hub.01m7xzzzzz0000000000000000zzzz',
@@ -28,6 +29,7 @@ const random: Record<string, string> = {
   classId: 'dh.clfc.01m7xzzzzz0000000000000000zzzz',
   keyId: 'dh.key.01m7xzzzzz0000000000000000zzzz',
   jobId: 'dh.job.01m7xzzzzz0000000000000000zzzz',
+  exampleId: '1.0.00000000zz',
 };
 
 async function make(ids: Record<string, string>, key?: typeof other): Promise<void> {
@@ -46,6 +48,7 @@ async function make(ids: Record<string, string>, key?: typeof other): Promise<vo
   const columns = { text: 'one', label: 'one', id: 'none' };
   const job = { queryId: ids.queryId, ...columns };
   ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
+  [{ exampleId: ids.exampleId }] = await api.ok(api.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
   ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
 }
 
@@ -84,6 +87,8 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
+  if (url === '/v1/classifiers/:classifierId') return { name: 'x' };
+  if (url.endsWith('/:exampleId')) return { label: 'x' };
   if (url.endsWith('/train')) return { label: 'l', context: 'c' };
   if (url.endsWith('/predict')) return { context: 'c' };
   return undefined;

@@ -17,10 +17,13 @@ export const auditActions = [
   'key.rotate',
   'key.revoke',
   'classifier.create',
+  'classifier.update',
   'classifier.delete',
   'classifier.train',
   'classifier.predict',
   'class.delete',
+  'example.update',
+  'example.delete',
   'text.summarize',
   'job.delete',
 ] as const;

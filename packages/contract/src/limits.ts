@@ -51,13 +51,15 @@ export const classifierLimits = {
   top: { min: 1, max: 1_000 },
   /** Texts of a row that an execution annotates. */
   annotations: { min: 1, max: 8 },
+  /** Examples on a page of their list. */
+  examplesPage: { min: 1, max: 1_000 },
 } as const satisfies Record<string, Bounds>;
 
 /** The learner ignores the rest of a longer text. */
 export const readCharactersMax = 20_000;
 const exampleCharactersMax = 4_194_304;
 
-/** What is wrong with the text of an example, or undefined. */
+/** What is wrong with the text of an example, or one to predict; undefined if it is valid. */
 export function faultOfExampleText(text: string): string | undefined {
   if (text.length > exampleCharactersMax) return `must have at most ${exampleCharactersMax} characters`;
   if (!/\S/.test(text)) return 'must not be blank';

@@ -24,18 +24,30 @@ export interface RowSource {
   queryId: string;
 }
 
+/** A correction or deletion of an example in an earlier event, which was replaced before. */
+export interface ExampleChange {
+  /** The number of the earlier event, and its version after the change. */
+  event: number;
+  version: number;
+  /** The class before and after; undefined after a deletion. */
+  from: string;
+  to?: string;
+}
+
 /**
  * One event of the log of a classifier. Its id is `<classifier id>/<number>`, with a padded number and without gaps. A
- * process whose number is taken applies the event of that number first. Concurrent calls share an event.
+ * process whose number is taken applies the event of that number first. Concurrent calls share an event. Examples keep
+ * their places in it: a deleted one has an empty class and text.
  */
 export interface EventDoc extends Doc {
   at: number;
   /** Characters of the texts and labels in `calls`. Absent in old events. */
   characters?: number;
   calls?: TrainCall[];
-  /** Classes whose label is new. */
+  /** Classes whose label is new, or may be for a reader of the log: a class can be repeated. */
   newClasses?: { classId: string; label: string }[];
   deletedClassId?: string;
+  changedExample?: ExampleChange;
 }
 
 export type JobState = 'queued' | 'running' | 'done' | 'failed';

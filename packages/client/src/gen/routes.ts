@@ -569,6 +569,7 @@ export interface Routes {
       cache?: {
         maxAgeS: number;
         staleS?: number | undefined;
+        validate?: string | undefined;
       } | null | undefined;
       notNull?: string[] | null | undefined;
       /** Read-only: ignored. */
@@ -604,6 +605,7 @@ export interface Routes {
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
+          validate?: string | undefined;
         } | undefined;
       };
       signature?: {
@@ -678,6 +680,7 @@ export interface Routes {
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
+          validate?: string | undefined;
         } | undefined;
       };
     })[];
@@ -842,6 +845,7 @@ export interface Routes {
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
+          validate?: string | undefined;
         } | undefined;
       };
       signature?: {
@@ -901,6 +905,7 @@ export interface Routes {
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
+          validate?: string | undefined;
         } | null | undefined;
         notNull?: string[] | null | undefined;
         query?: {
@@ -1013,6 +1018,24 @@ export interface Routes {
         observations: number;
       })[];
     };
+  };
+  /** Rename a classifier */
+  'PUT /v1/classifiers/{classifierId}': {
+    path: {
+      classifierId: string;
+    };
+    body: {
+      name: string;
+      /** Read-only: ignored. */
+      classifierId?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+      /** Read-only: ignored. */
+      classes?: Json | undefined;
+    };
+    answer: Record<string, never>;
   };
   /** Delete a classifier */
   'DELETE /v1/classifiers/{classifierId}': {
@@ -1149,6 +1172,55 @@ export interface Routes {
         };
       };
     };
+  };
+  /** List the examples of a classifier */
+  'GET /v1/classifiers/{classifierId}/examples': {
+    path: {
+      classifierId: string;
+    };
+    query?: {
+      after?: string | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      exampleId: string;
+      classId: string;
+      label: string;
+      context: string;
+      trainedAt: string;
+    })[];
+  };
+  /** Correct an example */
+  'PUT /v1/classifiers/{classifierId}/examples/{exampleId}': {
+    path: {
+      classifierId: string;
+      exampleId: string;
+    };
+    body: {
+      label?: string | undefined;
+      context?: string | undefined;
+      /** Read-only: ignored. */
+      exampleId?: Json | undefined;
+      /** Read-only: ignored. */
+      classId?: Json | undefined;
+      /** Read-only: ignored. */
+      trainedAt?: Json | undefined;
+    };
+    answer: {
+      exampleId: string;
+      classId: string;
+      label: string;
+      context: string;
+      trainedAt: string;
+    };
+  };
+  /** Delete an example */
+  'DELETE /v1/classifiers/{classifierId}/examples/{exampleId}': {
+    path: {
+      classifierId: string;
+      exampleId: string;
+    };
+    answer: Record<string, never>;
   };
   /** Get the progress of a job */
   'GET /v1/jobs/{jobId}': {

@@ -3,6 +3,7 @@
 import { count, text } from '../http/json-schema.ts';
 import { flagWords } from '../http/query-params.ts';
 import { importMediaTypes } from './classifiers/import.ts';
+import { trainedExamples } from './classifiers/trained-examples.ts';
 import { problem } from './documents/problem-schema.ts';
 import { execution } from './execute.ts';
 import { node } from './hubs.ts';
@@ -57,7 +58,7 @@ function operation(route: Route): object {
           ...everywhere,
           ...(route.answer !== execution ? (['ETag'] as const) : executed),
           ...(readsData(route) ? keptData : []),
-          ...(isList(route) ? listed : []),
+          ...(isPaged(route) ? listed : []),
         ]),
         content: contentOf(route),
       },
@@ -78,11 +79,13 @@ function bodyContentOf({ documented, body, imports }: Route): Record<string, obj
   return { 'application/json': { schema: documented ?? body }, ...Object.fromEntries(streams) };
 }
 
-/** Rows are also available in other formats. */
+/** Rows and examples are also available in other formats. */
 function contentOf({ answer }: Route): Record<string, object> {
   const content = { 'application/json': { schema: answer } };
   const rows = { schema: text };
-  return answer === execution ? { ...content, 'application/x-ndjson': rows, 'text/csv': rows } : content;
+  return answer === execution || answer === trainedExamples
+    ? { ...content, 'application/x-ndjson': rows, 'text/csv': rows }
+    : content;
 }
 
 function operationId({ method, url }: Route): string {
@@ -216,4 +219,4 @@ const refer = (names: AnswerHeader[]) =>
 /** The answer can be kept by the client. */
 const readsData = ({ answer, method }: Route): boolean => answer === execution && method === 'GET';
 
-const isList = ({ query }: Route): boolean => query?.includes('offset') === true;
+const isPaged = ({ query }: Route): boolean => query?.includes('limit') === true;

@@ -12,6 +12,7 @@ import * as audit from './audit.ts';
 import * as classifiers from './classifiers/classifiers.ts';
 import { evaluation } from './classifiers/evaluation.ts';
 import * as jobs from './classifiers/jobs.ts';
+import * as examples from './classifiers/trained-examples.ts';
 import { createHubDocumentHandler, document } from './documents/hub-document.ts';
 import * as execute from './execute.ts';
 import * as folders from './folders.ts';
@@ -109,7 +110,6 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
   const source = sources.createSourceHandlers(upstreams);
   const query = queries.createQueryHandlers(upstreams);
   const key = keys.createKeyHandlers(upstreams);
-  const classifier = classifiers.createClassifierHandlers(upstreams);
   const job = jobs.createJobHandlers(upstreams);
   const executeQuery = execute.createExecuteHandler(upstreams, settings);
   const checkQuery = queryChecks.createCheckHandler(upstreams);
@@ -150,14 +150,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: queries.savedQuery, handler: query.update },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: query.remove },
 
-    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', audit: 'classifier.create', body: classifiers.createClassifierBody, bodyOptional: true, settledBy: 'repeat', answer: classifiers.createdClassifier, handler: classifier.create },
-    { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: classifiers.classifiers, handler: classifier.list },
-    { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: classifiers.classifier, handler: classifier.get },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', audit: 'classifier.delete', versioned: true, answer: nothing, handler: classifier.remove },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with examples', audit: 'classifier.train', imports: true, body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
-    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, reads: true, answer: classifiers.predictions, handler: classifier.predict },
-    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: classifiers.deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: classifier.removeClass },
-    { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', answer: evaluation, handler: classifier.evaluation },
+    ...listClassifierRoutes(upstreams),
 
     { method: 'GET', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Get the progress of a job', answer: jobs.job, handler: job.get },
     { method: 'DELETE', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Stop a job and delete it', audit: 'job.delete', answer: nothing, handler: job.remove },
@@ -170,5 +163,26 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'POST', url: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: keys.rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: keys.rotatedKey, handler: key.rotate },
     { method: 'DELETE', url: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', answer: nothing, handler: key.revoke },
     { method: 'GET', url: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: audit.auditEntries, handler: listAudit },
+  ];
+}
+
+function listClassifierRoutes(upstreams: Upstreams): Route[] {
+  const classifier = classifiers.createClassifierHandlers(upstreams);
+  const example = examples.createTrainedExampleHandlers(upstreams);
+
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', url: '/v1/classifiers', scope: 'classifiers:write', summary: 'Create a classifier', audit: 'classifier.create', body: classifiers.createClassifierBody, bodyOptional: true, settledBy: 'repeat', answer: classifiers.createdClassifier, handler: classifier.create },
+    { method: 'GET', url: '/v1/classifiers', scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: classifiers.classifiers, handler: classifier.list },
+    { method: 'GET', url: '/v1/classifiers/:classifierId', scope: 'classifiers:read', summary: 'Get a classifier', answer: classifiers.classifier, handler: classifier.get },
+    { method: 'PUT', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Rename a classifier', audit: 'classifier.update', body: classifiers.updateClassifierBody, versioned: true, answer: nothing, handler: classifier.update },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Delete a classifier', audit: 'classifier.delete', versioned: true, answer: nothing, handler: classifier.remove },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/train', scope: 'classifiers:train', summary: 'Train with examples', audit: 'classifier.train', imports: true, body: classifiers.trainBody, documented: classifiers.trainDocumented, pointers: classifiers.trainPointers, largeBody: true, settledBy: 'repeat', answer: classifiers.training, handler: classifier.train },
+    { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, reads: true, answer: classifiers.predictions, handler: classifier.predict },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: classifiers.deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: classifier.removeClass },
+    { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', answer: evaluation, handler: classifier.evaluation },
+    { method: 'GET', url: '/v1/classifiers/:classifierId/examples', scope: 'classifiers:read', summary: 'List the examples of a classifier', query: ['after', 'limit'], pointers: examples.listPointers, answer: examples.trainedExamples, handler: example.list },
+    { method: 'PUT', url: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Correct an example', audit: 'example.update', body: examples.updateExampleBody, versioned: true, answer: examples.trainedExample, handler: example.update },
+    { method: 'DELETE', url: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Delete an example', audit: 'example.delete', versioned: true, answer: nothing, handler: example.remove },
   ];
 }

@@ -8,6 +8,7 @@ import {
   predictPointers,
   trainPointers,
 } from '../../src/routes/classifiers/classifiers.ts';
+import { contextRule } from '../../src/routes/classifiers/examples.ts';
 import { updateQueryPointers } from '../../src/routes/queries/queries.ts';
 import { createSummarizeHandler } from '../../src/routes/summarize.ts';
 
@@ -64,6 +65,12 @@ describe('a body with a fault in every place', () => {
       '/contexts/0 must be a string; "errors" lists 49 more faults.',
     ],
     [
+      'a blank text to predict among others',
+      predict,
+      { contexts: ['a', ' \n', 'b', ''] },
+      '/contexts/1 must not be blank; "errors" lists 1 more fault.',
+    ],
+    [
       'documents',
       summarize,
       { context: wrong },
@@ -102,10 +109,11 @@ describe('a body with a fault in every place', () => {
   it('is none where all fits', async () => {
     const astral = `${' '.repeat(800)}${'😀'.repeat(200)}`;
     expect(await refusalOf(train, { examples: [{ label: astral, context: 'a' }] })).toBeUndefined();
-    expect(await refusalOf(predict, { contexts: [''] })).toBeUndefined();
+    expect(await refusalOf(predict, { contexts: ['a'] })).toBeUndefined();
     expect(await refusalOf(summarize, { context: [['a'], []] })).toBeUndefined();
     expect(await refusalOf(summarize, { context: ['a'] })).toBeUndefined();
-    expect(() => requireItems(new Array(100_000).fill('a'), '/x', texts)).not.toThrow();
+    for (const rule of [texts, contextRule])
+      expect(() => requireItems(new Array(100_000).fill('a'), '/x', rule)).not.toThrow();
   });
 
   it('costs no time where the validator found a million faults', () => {

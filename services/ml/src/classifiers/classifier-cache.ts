@@ -1,6 +1,7 @@
 /** The classifiers in memory: the most recently used ones, bounded in number and in bytes. The others are in the store. */
 
-import { type ClassifierDeps, ClassifierLog } from './classifier-log.ts';
+import type { ClassifierDeps } from './classifier-deps.ts';
+import { ClassifierLog } from './classifier-log.ts';
 
 export interface ClassifierCache {
   get(accountId: string, classifierId: string): ClassifierLog;

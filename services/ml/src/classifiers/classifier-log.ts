@@ -5,17 +5,15 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
-import type { FairLock } from '../scheduling/fair-lock.ts';
-import { cancelled, inSlices, type TimeSlices } from '../scheduling/time-slices.ts';
-import type { MlStore } from '../store.ts';
-import { type CallResult, ClassifierState, type Prediction } from './classifier-state.ts';
+import { cancelled, inSlices } from '../scheduling/time-slices.ts';
+import type { ClassifierDeps, PredictOptions } from './classifier-deps.ts';
+import { ClassifierState, type Prediction } from './classifier-state.ts';
 import { newEvents } from './event-log.ts';
-import type { LearnerFactory } from './learner.ts';
 import { createLabelCount, requirePredictBounds } from './predict-bounds.ts';
+import type { CallResult } from './recent-calls.ts';
 import {
   type EventContent,
   type PendingCall,
@@ -25,28 +23,6 @@ import {
   toEvent,
   withoutKnownRows,
 } from './train-batch.ts';
-
-export interface ClassifierDeps {
-  store: MlStore;
-  learners: LearnerFactory;
-  slices: TimeSlices;
-  createClassId: () => string;
-  nowMs: () => number;
-  /** Background work failed. A later call tries it again. */
-  onFailure: (err: unknown) => void;
-  /** Held while a snapshot is read or written, which takes several times the memory of the classifier. */
-  snapshotLock: FairLock;
-  /** The classifier has just been loaded into memory. */
-  onLoaded?: () => void;
-  /** Classes of one classifier. */
-  classesMax?: number;
-}
-
-export interface PredictOptions {
-  /** Scores per text. */
-  top: number;
-  signal: CallSignal;
-}
 
 /** Examples between two snapshots. */
 const snapshotEvery = 600;
@@ -89,7 +65,7 @@ export class ClassifierLog {
   predict(texts: string[], { top, signal }: PredictOptions): Promise<Prediction[]> {
     return this.#exclusive(async (state) => {
       if (signal.aborted) throw cancelled(signal);
-      if (state.classes.size === 0) {
+      if (!state.hasExamples) {
         throw new HubError(
           'NOT_TRAINED',
           'The classifier has not been trained yet. Train it with an example first.',
@@ -108,12 +84,22 @@ export class ClassifierLog {
   }
 
   deleteClass(classId: string, expected: Expected = {}): Promise<void> {
+    return this.append(async (state) => {
+      if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
+      requireVersion(state, expected);
+      return { at: this.#deps.nowMs(), characters: 0, deletedClassId: classId };
+    });
+  }
+
+  /**
+   * Appends the event that `toContent` returns for the current state, if any. If another process takes the number, it is
+   * called again.
+   */
+  append(toContent: (state: ClassifierState) => Promise<EventContent | undefined>): Promise<void> {
     return this.#exclusive(async (state) => {
       for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
-        if (!state.classes.has(classId)) throw new HubError('NOT_FOUND', 'There is no such class.');
-        requireVersion(state, expected);
-        if (await this.#append(state, { at: this.#deps.nowMs(), characters: 0, deletedClassId: classId }))
-          return;
+        const content = await toContent(state);
+        if (content === undefined || (await this.#append(state, content))) return;
         await this.#catchUp(state);
       }
       throw contended();
@@ -230,8 +216,8 @@ export class ClassifierLog {
   }
 
   /**
-   * Learns the log again without the deleted classes, in the background. Until then predictions only leave these classes
-   * out of their scores.
+   * Learns the log again without the deleted classes and with the changed examples, in the background. Until then
+   * predictions only leave these classes out of their scores.
    */
   #rebuild(old: ClassifierState): void {
     if (this.#isRebuilding) return;
@@ -262,8 +248,10 @@ export class ClassifierLog {
     await this.#exclusive(async (state) => {
       if (state !== old) return;
       await catchUp(old);
-      // If another class was deleted meanwhile, the rebuilt state contains it, and the rebuild starts again.
+      // If another class was deleted meanwhile, the rebuilt state contains it. If an example was changed, the rebuilt state
+      // may have learned it before. Then the rebuild starts again.
       if ([...rebuilt.classes.keys()].some((classId) => !old.classes.has(classId))) return;
+      if (rebuilt.needsRebuild) return;
       rebuilt.endRebuild();
       await catchUp();
       this.#state = rebuilt;

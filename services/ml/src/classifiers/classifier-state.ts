@@ -1,11 +1,12 @@
 /** The state of one classifier: classes with their counts, learner, evaluation. It follows from the log of events alone. */
 
 import { deserialize, serialize } from 'node:v8';
-import type { EventDoc, RowSource } from '../documents.ts';
+import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
 import { inSlices, type NextSlice } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import { hashRow, KnownExamples, type KnownExamplesState, type RowIdentity } from './known-examples.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
+import { type CallResult, RecentCalls } from './recent-calls.ts';
 
 export interface ClassState {
   classId: string;
@@ -19,7 +20,7 @@ export interface JobCounts {
   corrected: number;
 }
 
-/** A change of it, other than of `learner`, needs a new `format`. In format 2, `evaluation` has no figures by class. */
+/** A change of it, other than of `learner`, needs a new `format`. */
 interface Snapshot {
   format: number;
   applied: number;
@@ -28,6 +29,7 @@ interface Snapshot {
   recent: [string, CallResult[]][];
   stale: boolean;
   evaluation: Partial<EvaluationState>;
+  eventVersions: [number, number][];
   learner: Uint8Array;
   /** Absent before jobs. */
   known?: KnownExamplesState;
@@ -45,18 +47,7 @@ export interface Prediction {
   otherScore: number;
 }
 
-/** The result of training one example. */
-export interface CallResult {
-  classId: string;
-  observations: number;
-}
-
-const format = 3;
-const formatWithoutClassFigures = 2;
-/** Train calls that are recognized when they are repeated, and their results. The last call always is. */
-const recentMax = 1_000;
-const recentResultsMax = 20_000;
-const bytesPerResult = 64;
+const format = 4;
 const bytesPerClass = 512;
 /** Jobs whose counts are known. */
 const jobsMax = 1_000;
@@ -66,17 +57,15 @@ export class ClassifierState {
   /** The number of the last event that was applied; 0 for none. */
   applied = 0;
   updatedAt: number | null = null;
-  /**
-   * A class was deleted or an example corrected, and what was deleted still influences the learner; or the state comes
-   * from an old snapshot, and only the log tells the figures by class.
-   */
+  /** A class was deleted, or an example changed, and what the learner knows does not show it yet. */
   needsRebuild = false;
   readonly classes = new Map<string, ClassState>();
   readonly evaluation: Evaluation;
   readonly #byLabel = new Map<string, string>();
-  readonly #recent: Map<string, CallResult[]>;
-  #recentResults = 0;
+  readonly #recent: RecentCalls;
   readonly #learner: Learner;
+  /** Of the applied events with changed examples: the version whose classes are counted. All others have version 1. */
+  readonly #eventVersions: Map<number, number>;
   readonly #known: KnownExamples;
   #jobs: Map<string, JobCounts>;
   /** Set during a rebuild: only what this state still has is learnt. */
@@ -85,10 +74,10 @@ export class ClassifierState {
   constructor(learner: Learner, from?: Omit<Snapshot, 'learner' | 'format'>) {
     this.#learner = learner;
     this.evaluation = createEvaluation(from?.evaluation);
-    this.#recent = new Map(from?.recent ?? []);
-    this.#recentResults = countResults(this.#recent);
+    this.#recent = new RecentCalls(from?.recent);
     this.#known = new KnownExamples(from?.known);
     this.#jobs = new Map(from?.jobs ?? []);
+    this.#eventVersions = new Map(from?.eventVersions ?? []);
     if (from === undefined) return;
     this.applied = from.applied;
     this.updatedAt = from.updatedAt;
@@ -103,8 +92,7 @@ export class ClassifierState {
   static startRebuild(old: ClassifierState, learner: Learner): ClassifierState {
     const state = new ClassifierState(learner);
     state.#rebuilds = old;
-    for (const [eventId, results] of old.#recent) state.#recent.set(eventId, results);
-    state.#recentResults = old.#recentResults;
+    for (const [eventId, results] of old.#recent.entries) state.#recent.add(eventId, results);
     return state;
   }
 
@@ -118,10 +106,8 @@ export class ClassifierState {
   static restore(bytes: Uint8Array, learners: LearnerFactory): ClassifierState | undefined {
     try {
       const snapshot = deserialize(bytes) as Snapshot;
-      const isOld = snapshot.format === formatWithoutClassFigures;
-      if (snapshot.format !== format && !isOld) return undefined;
-      const stale = snapshot.stale || isOld;
-      return new ClassifierState(learners.restore(snapshot.learner), { ...snapshot, stale });
+      if (snapshot.format !== format) return undefined;
+      return new ClassifierState(learners.restore(snapshot.learner), snapshot);
     } catch {
       return undefined;
     }
@@ -129,9 +115,10 @@ export class ClassifierState {
 
   /** Approximate memory in bytes. */
   get size(): number {
-    const results = bytesPerResult * this.#recentResults;
     const rows = this.#known.bytes + bytesPerJob * this.#jobs.size;
-    return this.#learner.size + this.evaluation.size + results + bytesPerClass * this.classes.size + rows;
+    return (
+      this.#learner.size + this.evaluation.size + this.#recent.size + bytesPerClass * this.classes.size + rows
+    );
   }
 
   /** Examples that are rows of queries. */
@@ -160,14 +147,20 @@ export class ClassifierState {
       applied: this.applied,
       updatedAt: this.updatedAt,
       classes: [...this.classes.values()],
-      recent: [...this.#recent],
+      recent: this.#recent.entries,
       stale: this.needsRebuild,
       evaluation: this.evaluation.state,
+      eventVersions: [...this.#eventVersions],
       learner: this.#learner.toBytes(),
       known: this.#known.state,
       jobs: [...this.#jobs],
     };
     return serialize(snapshot);
+  }
+
+  /** The version of an applied event whose classes are counted. */
+  versionOf(event: number): number {
+    return this.#eventVersions.get(event) ?? 1;
   }
 
   classIdOf(label: string): string | undefined {
@@ -177,6 +170,11 @@ export class ClassifierState {
   /** The results of the call with this event id, if it is one of the recent calls. */
   resultOf(eventId: string): CallResult[] | undefined {
     return this.#recent.get(eventId);
+  }
+
+  get hasExamples(): boolean {
+    for (const { observations } of this.classes.values()) if (observations > 0) return true;
+    return false;
   }
 
   predict(text: string, top: number): Prediction {
@@ -192,11 +190,17 @@ export class ClassifierState {
   async apply(event: EventDoc, number: number, next: NextSlice): Promise<void> {
     for (const { classId, label } of event.newClasses ?? [])
       this.#addClass({ classId, label, observations: 0 });
-    const { deletedClassId } = event;
+    if (event.version > 1) this.#eventVersions.set(number, event.version);
+    const { deletedClassId, changedExample } = event;
     if (deletedClassId !== undefined) this.#deleteClass(deletedClassId);
+    if (changedExample !== undefined) this.#changeExample(changedExample);
     for (const { eventId, examples, job } of event.calls ?? []) {
-      if (job === undefined) this.#recordResults(eventId, await this.#learnAll(examples, next));
-      else await inSlices(examples, next, ({ id = '', ...example }) => this.#learnRow(job, id, example));
+      if (job === undefined) {
+        const results = await this.#learnAll(examples, next);
+        // During a rebuild, the recent results are those of the first run.
+        if (this.#rebuilds === undefined || this.#recent.get(eventId) === undefined)
+          this.#recent.add(eventId, results);
+      } else await inSlices(examples, next, ({ id = '', ...example }) => this.#learnRow(job, id, example));
     }
     this.updatedAt = event.at;
     this.applied = number;
@@ -250,6 +254,7 @@ export class ClassifierState {
 
   #addClass(added: ClassState): void {
     if (this.#rebuilds !== undefined && !this.#rebuilds.classes.has(added.classId)) return;
+    if (this.classes.has(added.classId)) return;
     this.classes.set(added.classId, { ...added });
     this.#byLabel.set(added.label, added.classId);
   }
@@ -265,22 +270,17 @@ export class ClassifierState {
     this.needsRebuild = true;
   }
 
-  #recordResults(eventId: string, results: CallResult[]): void {
-    // During a rebuild, the recent results are those of the first run.
-    if (this.#rebuilds !== undefined && this.#recent.has(eventId)) return;
-    this.#recent.set(eventId, results);
-    this.#recentResults += results.length;
-    for (const [oldest, { length }] of this.#recent) {
-      const isFull = this.#recent.size > recentMax || this.#recentResults > recentResultsMax;
-      if (!isFull || this.#recent.size === 1) return;
-      this.#recent.delete(oldest);
-      this.#recentResults -= length;
-    }
+  /** Does nothing if the event was replaced before this state applied it. */
+  #changeExample({ event, version, from, to }: ExampleChange): void {
+    if (this.versionOf(event) >= version) return;
+    this.#eventVersions.set(event, version);
+    this.#count(from, -1);
+    if (to !== undefined) this.#count(to, 1);
+    this.needsRebuild = true;
   }
-}
 
-function countResults(recent: Map<string, CallResult[]>): number {
-  let count = 0;
-  for (const { length } of recent.values()) count += length;
-  return count;
+  #count(classId: string, change: 1 | -1): void {
+    const known = this.classes.get(classId);
+    if (known !== undefined) known.observations += change;
+  }
 }

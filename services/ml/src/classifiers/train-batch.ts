@@ -2,8 +2,9 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { EventDoc, RowSource, TrainCall } from '../documents.ts';
-import type { CallResult, ClassifierState } from './classifier-state.ts';
+import type { ClassifierState } from './classifier-state.ts';
 import { knownExamplesMax } from './known-examples.ts';
+import type { CallResult } from './recent-calls.ts';
 
 export interface TrainExample {
   label: string;
@@ -23,7 +24,7 @@ export interface PendingCall {
 /** Characters of one event. Further calls go into the next one. */
 const eventCharactersMax = 4_000_000;
 /** Every prediction scores all classes. The learner numbers them, and recently deleted ones, in 16 bits. */
-const classesMaxDefault = 10_000;
+export const classesMaxDefault = 10_000;
 
 function charactersOf({ examples }: Pick<PendingCall, 'examples'>): number {
   return examples.reduce((sum, { text, label, id = '' }) => sum + text.length + label.length + id.length, 0);
@@ -54,12 +55,7 @@ export function rejectExcessLabels(
       if (!fresh.has(label) && state.classIdOf(label) === undefined) added.add(label);
     }
     if (added.size > 0 && state.classes.size + fresh.size + added.size > classesMax) {
-      reject(
-        new HubError(
-          'QUOTA_EXCEEDED',
-          `A classifier can have at most ${classesMax} classes. Delete some classes, or train another classifier.`,
-        ),
-      );
+      reject(tooManyClasses(classesMax));
       return false;
     }
     for (const label of added) fresh.add(label);
@@ -89,6 +85,12 @@ export function withoutKnownRows(
     return [];
   });
 }
+
+export const tooManyClasses = (classesMax: number) =>
+  new HubError(
+    'QUOTA_EXCEEDED',
+    `A classifier can have at most ${classesMax} classes. Delete some classes, or train another classifier.`,
+  );
 
 export type EventContent = Omit<EventDoc, 'id' | 'accountId' | 'version'>;
 

@@ -1,45 +1,38 @@
 /** The RPCs of classifiers. */
 
-import type { Quota } from '@datahub/document-store/quota';
-import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
-import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
-import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
-import type { ClassifierLog } from '../classifiers/classifier-log.ts';
+import { operationIdOf } from '@datahub/service-kit/id';
 import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
-import type { TextBudget } from '../scheduling/text-budget.ts';
-import type { TimeSlices } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';
+import { createExampleCalls } from './examples.ts';
+import {
+  type ClassifierCallDeps,
+  type ClassifierCalls,
+  createScheduler,
+  ofLog,
+  open,
+  unknownClassifier,
+  versionOf,
+} from './opened.ts';
 import { toClassifier, toEvaluation } from './to-proto.ts';
-import { checkExamples, checkName, checkTexts, checkTop } from './validate.ts';
-
-type ClassifierCall = DocumentCall | 'train' | 'predict' | 'deleteClass' | 'getEvaluation';
-export type ClassifierCalls = Pick<Calls<typeof MlServiceService>, ClassifierCall>;
-
-export interface ClassifierCallDeps {
-  store: MlStore;
-  cache: ClassifierCache;
-  quota: Quota;
-  slices: TimeSlices;
-  budget: TextBudget;
-  createId: CreateId;
-  namespace: string;
-  nowMs: () => number;
-}
+import { checkExamples, checkName, checkTexts, checkTop, randomName } from './validate.ts';
 
 const listMax = 10_000;
-/** A call with one text of up to this length takes about a millisecond. */
-const shortCharactersMax = 2_000;
+const renameAttemptsMax = 10;
 
 export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls {
-  return { ...createDocumentCalls(deps), ...createModelCalls(deps) };
+  return { ...createDocumentCalls(deps), ...createModelCalls(deps), ...createExampleCalls(deps) };
 }
 
-type DocumentCall = 'createClassifier' | 'listClassifiers' | 'getClassifier' | 'deleteClassifier';
+type DocumentCall =
+  | 'createClassifier'
+  | 'listClassifiers'
+  | 'getClassifier'
+  | 'updateClassifier'
+  | 'deleteClassifier';
 
 function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, DocumentCall> {
   const { store, cache, quota } = deps;
@@ -49,7 +42,7 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
       const createdAt = deps.nowMs();
       const sameId = operationIdOf({ namespace: deps.namespace, kind: 'clfr' }, ctx.operation);
       const id = sameId ?? deps.createId('clfr', createdAt);
-      const doc = { id, accountId, version: 1, name: checkName(name), createdAt };
+      const doc = { id, accountId, version: 1, name: checkName(name.trim() || randomName()), createdAt };
       await quota.requireRoom(store.classifiers, accountId, 'classifiers');
       await store.classifiers.insert(doc).catch((err) => {
         // The same operation has created it before.
@@ -73,27 +66,28 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
     },
 
     getClassifier: async ({ classifierId }, ctx) => {
-      const principal = requirePrincipal(ctx);
-      const doc = await load(store, principal, classifierId);
-      const log = cache.get(principal.accountId, classifierId);
-      const state = await log.read(({ updatedAt, classes, version }) => ({
-        updatedAt,
-        version,
-        classes: [...classes.values()].map((one) => ({ ...one })),
+      const { doc, log } = await open(deps, ctx, classifierId);
+      const state = await log.read((state) => ({
+        updatedAt: state.updatedAt,
+        version: versionOf(doc, state),
+        classes: [...state.classes.values()].map((one) => ({ ...one })),
       }));
       return { classifier: toClassifier(doc, state) };
     },
 
+    updateClassifier: createRename(deps),
+
     deleteClassifier: async ({ classifierId, ...expected }, ctx) => {
-      const principal = requirePrincipal(ctx);
-      const { accountId } = principal;
-      if ((await store.classifiers.get(accountId, classifierId)) === null) {
+      const { accountId } = requirePrincipal(ctx);
+      const opened = await open(deps, ctx, classifierId).catch(async (err) => {
         // An earlier deletion may have failed before it had deleted the whole log.
-        await deleteLog(store, accountId, classifierId);
-        throw noSuchClassifier();
-      }
-      const log = cache.get(accountId, classifierId);
-      if (expected.expectedVersion !== undefined) await log.read((state) => requireVersion(state, expected));
+        if (err instanceof HubError && err.code === 'NOT_FOUND')
+          await deleteLog(store, accountId, classifierId);
+        throw err;
+      });
+      const { doc, log } = opened;
+      if (expected.expectedVersion !== undefined)
+        await log.read((state) => requireVersion({ version: versionOf(doc, state) }, expected));
       await store.classifiers.delete(accountId, classifierId);
       cache.delete(classifierId);
       await deleteLog(store, accountId, classifierId).catch((err) => {
@@ -104,14 +98,34 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
   };
 }
 
-function createModelCalls(deps: ClassifierCallDeps): Omit<ClassifierCalls, DocumentCall> {
+/** Another call can rename it between the two steps. */
+function createRename(deps: ClassifierCallDeps): ClassifierCalls['updateClassifier'] {
+  return async ({ classifierId, name, ...expected }, ctx) => {
+    const checked = checkName(name);
+    for (let attempt = 0; attempt < renameAttemptsMax; attempt++) {
+      const { doc, log } = await open(deps, ctx, classifierId);
+      const version = await log.read((state) => versionOf(doc, state));
+      requireVersion({ version }, expected);
+      if (doc.name === checked) return { version };
+      const renamed = { ...doc, version: doc.version + 1, name: checked };
+      if (await deps.store.classifiers.replace(renamed)) return { version: version + 1 };
+    }
+    throw new HubError('UNAVAILABLE', 'Other calls rename this classifier at the same time. Try again.', {
+      retryable: true,
+    });
+  };
+}
+
+type ModelCall = 'train' | 'predict' | 'deleteClass' | 'getEvaluation';
+
+function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, ModelCall> {
   const { store } = deps;
   const schedule = createScheduler(deps);
   return {
     train: async ({ classifierId, examples, eventId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const checked = checkExamples(examples);
-      const log = await openLog(deps, principal, classifierId);
+      const { log } = await open(deps, ctx, classifierId);
       const { accountId } = principal;
       const texts = checked.map(({ text }) => text);
       const results = await schedule(accountId, texts, () =>
@@ -127,32 +141,24 @@ function createModelCalls(deps: ClassifierCallDeps): Omit<ClassifierCalls, Docum
       checkTexts(contexts);
       checkTop(top);
       const predict = async () => {
-        const log = await openLog(deps, principal, classifierId);
+        const { log } = await open(deps, ctx, classifierId);
         return { predictions: await log.predict(contexts, { top, signal: ctx.signal }) };
       };
       return schedule(principal.accountId, contexts, predict);
     },
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
-      const log = await openLog(deps, requirePrincipal(ctx), classifierId);
-      await log.deleteClass(classId, expected);
+      const { doc, log } = await open(deps, ctx, classifierId);
+      await log.deleteClass(classId, ofLog(expected, doc));
       return {};
     },
 
     getEvaluation: async ({ classifierId }, ctx) => {
-      const log = await openLog(deps, requirePrincipal(ctx), classifierId);
+      const { log } = await open(deps, ctx, classifierId);
       return log.read(toEvaluation);
     },
   };
 }
-
-async function load(store: MlStore, { accountId }: Principal, classifierId: string): Promise<ClassifierDoc> {
-  const doc = await store.classifiers.get(accountId, classifierId);
-  if (doc === null) throw noSuchClassifier();
-  return doc;
-}
-
-const noSuchClassifier = () => new HubError('NOT_FOUND', 'There is no such classifier.');
 
 /** Call this after training: if the classifier was deleted meanwhile, examples may follow the deletion in its log. */
 export async function requireKept(store: MlStore, accountId: string, classifierId: string): Promise<void> {
@@ -162,25 +168,7 @@ export async function requireKept(store: MlStore, accountId: string, classifierI
   });
   if (still !== null) return;
   await deleteLog(store, accountId, classifierId);
-  throw noSuchClassifier();
-}
-
-async function openLog(
-  { store, cache }: ClassifierCallDeps,
-  principal: Principal,
-  classifierId: string,
-): Promise<ClassifierLog> {
-  await load(store, principal, classifierId);
-  return cache.get(principal.accountId, classifierId);
-}
-
-/** Long calls pause while short ones run. The texts of long calls count against the budget. */
-function createScheduler({ slices, budget }: ClassifierCallDeps) {
-  return <T>(accountId: string, texts: readonly string[], call: () => Promise<T>): Promise<T> => {
-    const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    if (texts.length === 1 && characters <= shortCharactersMax) return slices.short(call);
-    return budget.run(accountId, characters, call);
-  };
+  throw unknownClassifier();
 }
 
 const deletedPerCall = 500;

@@ -6,15 +6,14 @@ import type { FieldFault } from '@datahub/contract/validation-error';
 import { fieldError, type HubError } from '@datahub/service-kit/call/error';
 import type { TrainExample } from '../classifiers/train-batch.ts';
 
-const { batch, top: topBounds } = classifierLimits;
-/** Characters of one text. The learner ignores all but the first 20,000. */
-const textCharactersMax = 4_194_304;
+const { batch, top: topBounds, examplesPage: pageLimit } = classifierLimits;
 const faultsMax = 50;
 
-/** The trimmed name; a random one if it is empty. */
+export const randomName = () => `classifier-${randomBytes(3).toString('hex')}`;
+
+/** Returns the trimmed name. */
 export function checkName(text: string): string {
   const name = text.trim();
-  if (name === '') return `classifier-${randomBytes(3).toString('hex')}`;
   const detail = faultOfLabel(name);
   if (detail !== undefined) throw invalid([{ path: ['name'], detail }]);
   return name;
@@ -38,6 +37,29 @@ export function checkExamples(examples: { label: string; context: string }[]): T
   return checked;
 }
 
+/** What is undefined stays as it is. */
+export function checkCorrection({
+  label,
+  context,
+}: {
+  label: string | undefined;
+  context: string | undefined;
+}): { label: string | undefined; text: string | undefined } {
+  const trimmed = label?.trim();
+  const labelFault = trimmed === undefined ? undefined : faultOfLabel(trimmed);
+  const textFault = context === undefined ? undefined : faultOfExampleText(context);
+  const faults: FieldFault[] = [];
+  if (labelFault !== undefined) faults.push({ path: ['label'], detail: labelFault });
+  if (textFault !== undefined) faults.push({ path: ['context'], detail: textFault });
+  if (faults.length > 0) throw invalid(faults);
+  return { label: trimmed, text: context };
+}
+
+export function checkPageLimit(limit: number): void {
+  if (limit >= pageLimit.min && limit <= pageLimit.max) return;
+  throw invalid([{ path: ['limit'], detail: `must be ${pageLimit.min} to ${pageLimit.max}` }]);
+}
+
 export function checkTop(top: number): void {
   if (top >= topBounds.min && top <= topBounds.max) return;
   throw invalid([{ path: ['top'], detail: `must be ${topBounds.min} to ${topBounds.max}` }]);
@@ -49,15 +71,10 @@ export function checkTexts(texts: string[]): void {
   }
   const faults: FieldFault[] = [];
   for (const [i, text] of texts.entries()) {
-    const detail = faultOfText(text);
+    const detail = faultOfExampleText(text);
     if (detail !== undefined) faults.push({ path: ['contexts', i], detail });
   }
   if (faults.length > 0) throw invalid(faults);
-}
-
-function faultOfText(text: string): string | undefined {
-  if (text.length > textCharactersMax) return `must have at most ${textCharactersMax} characters`;
-  return text.isWellFormed() ? undefined : 'must be valid Unicode';
 }
 
 const invalid = (faults: FieldFault[]): HubError => fieldError(faults.slice(0, faultsMax));

@@ -25,13 +25,13 @@ export interface Classifier {
   createdAt?:
     | Date
     | undefined;
-  /** Moves with training and with deleting a class. */
+  /** Moves with training, and with changes of classes and examples. */
   updatedAt?:
     | Date
     | undefined;
   /** Only in GetClassifier. */
   classes: Class[];
-  /** Moves as updated_at does. Not in ListClassifiers. */
+  /** Moves as updated_at does, and with the name. Not in ListClassifiers. */
   version: number;
 }
 
@@ -60,6 +60,18 @@ export interface GetClassifierRequest {
 
 export interface GetClassifierResponse {
   classifier?: Classifier | undefined;
+}
+
+export interface UpdateClassifierRequest {
+  classifierId: string;
+  name: string;
+  /** Another one than the classifier's fails with VERSION_MISMATCH. */
+  expectedVersion?: number | undefined;
+  moreVersions: number[];
+}
+
+export interface UpdateClassifierResponse {
+  version: number;
 }
 
 export interface DeleteClassifierRequest {
@@ -185,6 +197,65 @@ export interface ConfusionClass {
 
 export interface ConfusionRow {
   counts: number[];
+}
+
+export interface TrainedExample {
+  /** Does not change when the example is corrected. */
+  exampleId: string;
+  classId: string;
+  label: string;
+  context: string;
+  trainedAt?: Date | undefined;
+}
+
+export interface ListExamplesRequest {
+  classifierId: string;
+  /** The example_id that the page follows; the first page when empty. */
+  after: string;
+  /** 1 to 1,000; 100 when absent. A page also ends before its texts have 4,000,000 characters. */
+  limit?: number | undefined;
+}
+
+export interface ListExamplesResponse {
+  examples: TrainedExample[];
+  /** Whether there are more. */
+  more: boolean;
+  /** Of all pages. */
+  total: number;
+}
+
+export interface UpdateExampleRequest {
+  classifierId: string;
+  exampleId: string;
+  /** What is absent stays. A new label becomes a class. */
+  label?: string | undefined;
+  context?:
+    | string
+    | undefined;
+  /** Another one than the classifier's fails with VERSION_MISMATCH. */
+  expectedVersion?: number | undefined;
+  moreVersions: number[];
+}
+
+export interface UpdateExampleResponse {
+  example?:
+    | TrainedExample
+    | undefined;
+  /** Of the classifier. */
+  version: number;
+}
+
+export interface DeleteExampleRequest {
+  classifierId: string;
+  exampleId: string;
+  /** Another one than the classifier's fails with VERSION_MISMATCH. */
+  expectedVersion?: number | undefined;
+  moreVersions: number[];
+}
+
+export interface DeleteExampleResponse {
+  /** Of the classifier. */
+  version: number;
 }
 
 export interface Document {
@@ -787,6 +858,145 @@ export const GetClassifierResponse: MessageFns<GetClassifierResponse> = {
             }
 
             message.classifier = Classifier.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUpdateClassifierRequest(): UpdateClassifierRequest {
+  return { classifierId: "", name: "", expectedVersion: undefined, moreVersions: [] };
+}
+
+export const UpdateClassifierRequest: MessageFns<UpdateClassifierRequest> = {
+  encode(message: UpdateClassifierRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.classifierId !== "") {
+      writer.uint32(10).string(message.classifierId);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.expectedVersion !== undefined) {
+      writer.uint32(24).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(34).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateClassifierRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateClassifierRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.expectedVersion = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag === 32) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 34) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUpdateClassifierResponse(): UpdateClassifierResponse {
+  return { version: 0 };
+}
+
+export const UpdateClassifierResponse: MessageFns<UpdateClassifierResponse> = {
+  encode(message: UpdateClassifierResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.version !== 0) {
+      writer.uint32(8).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateClassifierResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateClassifierResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.version = reader.uint32();
             continue;
           }
         }
@@ -1951,6 +2161,550 @@ export const ConfusionRow: MessageFns<ConfusionRow> = {
             }
 
             break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTrainedExample(): TrainedExample {
+  return { exampleId: "", classId: "", label: "", context: "", trainedAt: undefined };
+}
+
+export const TrainedExample: MessageFns<TrainedExample> = {
+  encode(message: TrainedExample, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.exampleId !== "") {
+      writer.uint32(10).string(message.exampleId);
+    }
+    if (message.classId !== "") {
+      writer.uint32(18).string(message.classId);
+    }
+    if (message.label !== "") {
+      writer.uint32(26).string(message.label);
+    }
+    if (message.context !== "") {
+      writer.uint32(34).string(message.context);
+    }
+    if (message.trainedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.trainedAt), writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TrainedExample {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTrainedExample();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.exampleId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.classId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.context = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.trainedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListExamplesRequest(): ListExamplesRequest {
+  return { classifierId: "", after: "", limit: undefined };
+}
+
+export const ListExamplesRequest: MessageFns<ListExamplesRequest> = {
+  encode(message: ListExamplesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.classifierId !== "") {
+      writer.uint32(10).string(message.classifierId);
+    }
+    if (message.after !== "") {
+      writer.uint32(18).string(message.after);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(24).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListExamplesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListExamplesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.after = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListExamplesResponse(): ListExamplesResponse {
+  return { examples: [], more: false, total: 0 };
+}
+
+export const ListExamplesResponse: MessageFns<ListExamplesResponse> = {
+  encode(message: ListExamplesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.examples) {
+      TrainedExample.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.more !== false) {
+      writer.uint32(16).bool(message.more);
+    }
+    if (message.total !== 0) {
+      writer.uint32(24).uint32(message.total);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListExamplesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListExamplesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.examples.push(TrainedExample.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.more = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.total = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUpdateExampleRequest(): UpdateExampleRequest {
+  return {
+    classifierId: "",
+    exampleId: "",
+    label: undefined,
+    context: undefined,
+    expectedVersion: undefined,
+    moreVersions: [],
+  };
+}
+
+export const UpdateExampleRequest: MessageFns<UpdateExampleRequest> = {
+  encode(message: UpdateExampleRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.classifierId !== "") {
+      writer.uint32(10).string(message.classifierId);
+    }
+    if (message.exampleId !== "") {
+      writer.uint32(18).string(message.exampleId);
+    }
+    if (message.label !== undefined) {
+      writer.uint32(26).string(message.label);
+    }
+    if (message.context !== undefined) {
+      writer.uint32(34).string(message.context);
+    }
+    if (message.expectedVersion !== undefined) {
+      writer.uint32(40).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(50).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateExampleRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateExampleRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.exampleId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.context = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.expectedVersion = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag === 48) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 50) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUpdateExampleResponse(): UpdateExampleResponse {
+  return { example: undefined, version: 0 };
+}
+
+export const UpdateExampleResponse: MessageFns<UpdateExampleResponse> = {
+  encode(message: UpdateExampleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.example !== undefined) {
+      TrainedExample.encode(message.example, writer.uint32(10).fork()).join();
+    }
+    if (message.version !== 0) {
+      writer.uint32(16).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateExampleResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateExampleResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.example = TrainedExample.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteExampleRequest(): DeleteExampleRequest {
+  return { classifierId: "", exampleId: "", expectedVersion: undefined, moreVersions: [] };
+}
+
+export const DeleteExampleRequest: MessageFns<DeleteExampleRequest> = {
+  encode(message: DeleteExampleRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.classifierId !== "") {
+      writer.uint32(10).string(message.classifierId);
+    }
+    if (message.exampleId !== "") {
+      writer.uint32(18).string(message.exampleId);
+    }
+    if (message.expectedVersion !== undefined) {
+      writer.uint32(24).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(34).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteExampleRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteExampleRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.exampleId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.expectedVersion = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag === 32) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 34) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteExampleResponse(): DeleteExampleResponse {
+  return { version: 0 };
+}
+
+export const DeleteExampleResponse: MessageFns<DeleteExampleResponse> = {
+  encode(message: DeleteExampleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.version !== 0) {
+      writer.uint32(8).uint32(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteExampleResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteExampleResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -3428,6 +4182,18 @@ export const MlServiceService = {
       Buffer.from(GetClassifierResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetClassifierResponse => GetClassifierResponse.decode(value),
   },
+  /** Renames it. */
+  updateClassifier: {
+    path: "/datahub.ml.v1.MlService/UpdateClassifier" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateClassifierRequest): Buffer =>
+      Buffer.from(UpdateClassifierRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateClassifierRequest => UpdateClassifierRequest.decode(value),
+    responseSerialize: (value: UpdateClassifierResponse): Buffer =>
+      Buffer.from(UpdateClassifierResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateClassifierResponse => UpdateClassifierResponse.decode(value),
+  },
   deleteClassifier: {
     path: "/datahub.ml.v1.MlService/DeleteClassifier" as const,
     requestStream: false as const,
@@ -3480,6 +4246,41 @@ export const MlServiceService = {
     responseSerialize: (value: GetEvaluationResponse): Buffer =>
       Buffer.from(GetEvaluationResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetEvaluationResponse => GetEvaluationResponse.decode(value),
+  },
+  /** Oldest first, without those of deleted classes. */
+  listExamples: {
+    path: "/datahub.ml.v1.MlService/ListExamples" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListExamplesRequest): Buffer => Buffer.from(ListExamplesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListExamplesRequest => ListExamplesRequest.decode(value),
+    responseSerialize: (value: ListExamplesResponse): Buffer =>
+      Buffer.from(ListExamplesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListExamplesResponse => ListExamplesResponse.decode(value),
+  },
+  /**
+   * The counts of the classes change at once. The model is learnt again in the background; after that it is as if the
+   * example had been trained so, or never.
+   */
+  updateExample: {
+    path: "/datahub.ml.v1.MlService/UpdateExample" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateExampleRequest): Buffer => Buffer.from(UpdateExampleRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateExampleRequest => UpdateExampleRequest.decode(value),
+    responseSerialize: (value: UpdateExampleResponse): Buffer =>
+      Buffer.from(UpdateExampleResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateExampleResponse => UpdateExampleResponse.decode(value),
+  },
+  deleteExample: {
+    path: "/datahub.ml.v1.MlService/DeleteExample" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteExampleRequest): Buffer => Buffer.from(DeleteExampleRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteExampleRequest => DeleteExampleRequest.decode(value),
+    responseSerialize: (value: DeleteExampleResponse): Buffer =>
+      Buffer.from(DeleteExampleResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteExampleResponse => DeleteExampleResponse.decode(value),
   },
   summarize: {
     path: "/datahub.ml.v1.MlService/Summarize" as const,
@@ -3561,6 +4362,8 @@ export interface MlServiceServer extends UntypedServiceImplementation {
   createClassifier: handleUnaryCall<CreateClassifierRequest, CreateClassifierResponse>;
   listClassifiers: handleUnaryCall<ListClassifiersRequest, ListClassifiersResponse>;
   getClassifier: handleUnaryCall<GetClassifierRequest, GetClassifierResponse>;
+  /** Renames it. */
+  updateClassifier: handleUnaryCall<UpdateClassifierRequest, UpdateClassifierResponse>;
   deleteClassifier: handleUnaryCall<DeleteClassifierRequest, DeleteClassifierResponse>;
   /** Durable when it answers. All examples of a call are one batch: all are learnt, or none. */
   train: handleUnaryCall<TrainRequest, TrainResponse>;
@@ -3571,6 +4374,14 @@ export interface MlServiceServer extends UntypedServiceImplementation {
   predict: handleUnaryCall<PredictRequest, PredictResponse>;
   deleteClass: handleUnaryCall<DeleteClassRequest, DeleteClassResponse>;
   getEvaluation: handleUnaryCall<GetEvaluationRequest, GetEvaluationResponse>;
+  /** Oldest first, without those of deleted classes. */
+  listExamples: handleUnaryCall<ListExamplesRequest, ListExamplesResponse>;
+  /**
+   * The counts of the classes change at once. The model is learnt again in the background; after that it is as if the
+   * example had been trained so, or never.
+   */
+  updateExample: handleUnaryCall<UpdateExampleRequest, UpdateExampleResponse>;
+  deleteExample: handleUnaryCall<DeleteExampleRequest, DeleteExampleResponse>;
   summarize: handleUnaryCall<SummarizeRequest, SummarizeResponse>;
   /**
    * Records a job that trains a classifier from the rows of a query. Gateways run jobs: they take one, read its rows and

@@ -23,10 +23,10 @@ import {
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { type Handler, setVersion } from '../../http/request-context.ts';
 import { type FieldPointers, validationError } from '../../http/request-error.ts';
-import { requireItems, texts, unknownMembers } from '../../http/validation.ts';
+import { requireItems, unknownMembers } from '../../http/validation.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { share, toEvaluationJson } from './evaluation.ts';
-import { exampleRule, faultsOfExample } from './examples.ts';
+import { contextRule, exampleRule, faultsOfExample } from './examples.ts';
 import { importExamples, imported } from './import.ts';
 import { startedJob, startJob, trainFromQuery } from './jobs.ts';
 
@@ -38,6 +38,11 @@ export const createClassifierBody = object({
   name: { type: ['string', 'null'], maxLength: labelCharactersMax },
   ...readOnly('classifierId', 'createdAt', 'updatedAt', 'classes'),
 });
+
+export const updateClassifierBody = object(
+  { name: label, ...readOnly('classifierId', 'createdAt', 'updatedAt', 'classes') },
+  ['name'],
+);
 
 const batch = { type: 'array', minItems: batchCount.min, maxItems: batchCount.max } as const;
 const example = object({ label, context: text }, ['label', 'context']);
@@ -135,6 +140,17 @@ export function createClassifierHandlers({ ml, executor }: Upstreams) {
       return classifier === undefined ? {} : toClassifierJson(classifier);
     },
 
+    update: async (request, reply) => {
+      const { name } = request.body as FromSchema<typeof updateClassifierBody>;
+      const classifierId = classifierIdOf(request);
+      const { version } = await ml.updateClassifier(
+        { classifierId, name, ...expectedVersions(request) },
+        request.context,
+      );
+      setVersion(reply, version);
+      return {};
+    },
+
     remove: async (request) => {
       const classifierId = classifierIdOf(request);
       await ml.deleteClassifier({ classifierId, ...expectedVersions(request) }, request.context);
@@ -187,11 +203,15 @@ async function predict(request: FastifyRequest, ml: Upstreams['ml']) {
   const classifierId = classifierIdOf(request);
   if (body.contexts !== undefined) {
     requireAlone(body, 'contexts', ['context']);
-    requireItems(body.contexts, '/contexts', texts);
+    requireItems(body.contexts, '/contexts', contextRule);
     const { predictions } = await ml.predict({ classifierId, contexts: body.contexts, top }, request.context);
     return { predictions: predictions.map(toPredictionJson) };
   }
-  const contexts = [requireMembers(body, ['context'], ['contexts']).context];
+  const { context } = body;
+  const faults = contextRule.isValid(context) ? [] : contextRule.faultsOf(context, '/context');
+  faults.push(...unknownMembers(body, ['context', 'contexts']));
+  if (faults.length > 0) throw validationError(faults);
+  const contexts = [context ?? ''];
   const { predictions } = await ml.predict({ classifierId, contexts, top }, request.context);
   return predictions[0] === undefined ? {} : toPredictionJson(predictions[0]);
 }
@@ -213,20 +233,6 @@ function toClassifierJson(classifier: Classifier): ClassifierJson {
 function toPredictionJson({ scores, otherScore }: Prediction): Partial<FromSchema<typeof prediction>> {
   const [best] = scores;
   return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores, otherScore };
-}
-
-/** Requires the members of a single call. Names all that are missing or unknown at once. */
-function requireMembers<N extends string>(
-  body: Partial<Record<N, string>>,
-  names: N[],
-  others: string[],
-): Record<N, string> {
-  const missing = names
-    .filter((name) => body[name] === undefined)
-    .map((name) => ({ pointer: `/${name}`, detail: 'is missing' }));
-  const errors = [...missing, ...unknownMembers(body, [...names, ...others])];
-  if (errors.length > 0) throw validationError(errors);
-  return body as Record<N, string>;
 }
 
 function requireAlone(body: object, name: string, others: string[]): void {

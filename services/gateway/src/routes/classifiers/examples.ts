@@ -1,4 +1,4 @@
-/** Validates examples, so that one answer names every fault of a body. */
+/** Validates examples and texts to predict, so that one answer names every fault of a body. */
 
 import {
   faultOfExampleText,
@@ -29,6 +29,12 @@ export function faultsOfExample(example: object, pointer: string): Fault[] {
     return detail === undefined ? [] : [{ pointer: `${pointer}/${name}`, detail }];
   });
 }
+
+/** A text to predict is like that of an example. */
+export const contextRule: ItemRule = {
+  isValid: (item) => faultOf('context', item) === undefined,
+  faultsOf: (item, pointer) => [{ pointer, detail: faultOf('context', item) ?? 'is invalid' }],
+};
 
 const hasOthers = (example: object) => {
   for (const name in example) if (!known.includes(name)) return true;

@@ -1,0 +1,152 @@
+/**
+ * Corrects and deletes single examples. The event with the example is replaced, so that its text does not stay in the
+ * store, and another event tells every process that the log has to be learned again.
+ */
+
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
+import type { EventDoc } from '../documents.ts';
+import type { MlStore } from '../store.ts';
+import type { ClassifierLog } from './classifier-log.ts';
+import type { ClassifierState } from './classifier-state.ts';
+import { examplesOf, type Place, readEvent, unknownExample } from './examples.ts';
+import { classesMaxDefault, type EventContent, tooManyClasses } from './train-batch.ts';
+
+export interface ExampleChangeDeps {
+  store: MlStore;
+  createClassId: () => string;
+  nowMs: () => number;
+}
+
+interface ChangeRequest {
+  classifier: { accountId: string; classifierId: string };
+  place: Place;
+  /** Undefined deletes the example. What is absent in a correction stays. */
+  correction: { label: string | undefined; text: string | undefined } | undefined;
+  expected: Expected;
+}
+
+/** The event as it was before, and the version that the store has. */
+interface Found {
+  event: EventDoc;
+  classId: string;
+  text: string;
+  version: number;
+}
+
+interface Content {
+  classId: string;
+  text: string;
+  /** The class, if it may be new to a reader of the log. */
+  added: { classId: string; label: string } | undefined;
+}
+
+/**
+ * Returns the example after a correction. Throws NOT_FOUND, VERSION_MISMATCH, CONFLICT for a row of a query,
+ * or QUOTA_EXCEEDED for too many classes.
+ */
+export async function changeExample(
+  log: ClassifierLog,
+  deps: ExampleChangeDeps,
+  request: ChangeRequest,
+): Promise<{ classId: string; text: string; at: number } | undefined> {
+  const { store, nowMs } = deps;
+  const { place, correction, expected } = request;
+  let found: Found | undefined;
+  let content: Content | undefined;
+  let isReplaced = false;
+  const toEvent = async (state: ClassifierState): Promise<EventContent | undefined> => {
+    if (found === undefined) requireVersion(state, expected);
+    found ??= await find(store, request, state);
+    const { event, classId, text } = found;
+    content = correction && correct(found, { state, correction, deps });
+    const isSame = content?.classId === classId && content.text === text;
+    // After an interrupted call the store can have a version that the log does not know.
+    if (isSame && !isReplaced && state.versionOf(place.event) === found.version) return undefined;
+    found.version++;
+    const replaced = await store.events.replace({
+      ...changed(event, place, content),
+      version: found.version,
+    });
+    if (!replaced) throw changedMeanwhile();
+    isReplaced = true;
+    const change = { event: place.event, version: found.version, from: classId };
+    return {
+      at: nowMs(),
+      characters: 0,
+      ...(content?.added === undefined ? {} : { newClasses: [content.added] }),
+      changedExample: content === undefined ? change : { ...change, to: content.classId },
+    };
+  };
+  await log.append(toEvent).catch((err) => {
+    throw isReplaced ? outcomeUnknown(err) : err;
+  });
+  return content && { ...content, at: found?.event.at ?? 0 };
+}
+
+/** The next job would train the row again as it is. */
+const rowOfQuery = () =>
+  new HubError(
+    'CONFLICT',
+    'This example is a row of a query. Correct the row, then train from the query again.',
+  );
+
+const changedMeanwhile = () =>
+  new HubError('UNAVAILABLE', 'Another call changes an example at the same time. Try again.', {
+    retryable: true,
+  });
+
+async function find(
+  store: MlStore,
+  { classifier, place }: ChangeRequest,
+  { classes }: ClassifierState,
+): Promise<Found> {
+  const event = await readEvent(store, classifier, place);
+  const example = event === null ? undefined : examplesOf(event)[place.index];
+  if (event === null || example === undefined || !classes.has(example.classId)) throw unknownExample();
+  if (example.row !== undefined) throw rowOfQuery();
+  return { event, ...example, version: event.version };
+}
+
+function correct(
+  { classId, text }: Found,
+  {
+    state,
+    correction,
+    deps,
+  }: {
+    state: ClassifierState;
+    correction: NonNullable<ChangeRequest['correction']>;
+    deps: ExampleChangeDeps;
+  },
+): Content {
+  const { label } = correction;
+  const content = { classId, text: correction.text ?? text, added: undefined };
+  if (label === undefined) return content;
+  const known = state.classIdOf(label);
+  if (known === undefined && state.classes.size >= classesMaxDefault) throw tooManyClasses(classesMaxDefault);
+  const to = known ?? deps.createClassId();
+  // Readers of the log can come to the example before the event that made the class.
+  return to === classId ? content : { ...content, classId: to, added: { classId: to, label } };
+}
+
+function changed(event: EventDoc, { index }: Place, content: Content | undefined): EventDoc {
+  const { classId, text, added } = content ?? { classId: '', text: '', added: undefined };
+  let at = 0;
+  let longer = 0;
+  const calls = event.calls?.map((call) => ({
+    ...call,
+    examples: call.examples.map((example) => {
+      if (at++ !== index) return example;
+      longer = text.length - example.text.length;
+      return { ...example, classId, text };
+    }),
+  }));
+  const newClasses = [...(event.newClasses ?? []), ...(added === undefined ? [] : [added])];
+  return {
+    ...event,
+    ...(calls === undefined ? {} : { calls }),
+    ...(newClasses.length === 0 ? {} : { newClasses }),
+    ...(event.characters === undefined ? {} : { characters: Math.max(0, event.characters + longer) }),
+  };
+}

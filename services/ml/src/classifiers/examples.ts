@@ -1,0 +1,107 @@
+/** Reads the examples of a classifier from its log. */
+
+import { HubError } from '@datahub/service-kit/call/error';
+import { type EventDoc, eventIdOf } from '../documents.ts';
+import type { MlStore } from '../store.ts';
+import { readEvents } from './event-log.ts';
+import type { RowIdentity } from './known-examples.ts';
+
+export interface StoredExample {
+  exampleId: string;
+  classId: string;
+  text: string;
+  /** When it was trained, in milliseconds since 1970. */
+  at: number;
+}
+
+/** Where an example is: the number of its event, and its place among the examples of all calls of the event. */
+export interface Place {
+  event: number;
+  index: number;
+}
+
+export interface ExamplePage {
+  examples: StoredExample[];
+  /** Whether there can be more. */
+  more: boolean;
+}
+
+const idShape = /^([1-9]\d{0,11})\.(\d{1,7})\.([^.]+)$/;
+/** A page ends before its texts are longer. A longer text is a page of its own. */
+const pageCharactersMax = 4_000_000;
+
+/** The end of an example's id, so that it is of no use with another classifier. It is random in a classifier's id. */
+const endOf = (classifierId: string): string => classifierId.slice(-10);
+
+const toExampleId = ({ event, index }: Place, classifierId: string): string =>
+  `${event}.${index}.${endOf(classifierId)}`;
+
+/** Throws NOT_FOUND if it is no id of an example of this classifier. */
+export function toPlace(exampleId: string, classifierId: string): Place {
+  const [, event, index, end] = idShape.exec(exampleId) ?? [];
+  if (event === undefined || end !== endOf(classifierId)) throw unknownExample();
+  return { event: Number(event), index: Number(index) };
+}
+
+export interface LoggedExample {
+  classId: string;
+  text: string;
+  /** Set if the example is a row of a query. */
+  row?: RowIdentity;
+}
+
+export const unknownExample = () => new HubError('NOT_FOUND', 'There is no such example.');
+
+interface PageOptions {
+  /** The page follows this place. */
+  after: Place | undefined;
+  limit: number;
+  /** The other examples of the log are left out. */
+  isLearnt: (example: LoggedExample) => boolean;
+}
+
+/** In the order in which they were trained. */
+export async function readExamples(
+  store: MlStore,
+  classifier: { accountId: string; classifierId: string },
+  { after, limit, isLearnt }: PageOptions,
+): Promise<ExamplePage> {
+  const examples: StoredExample[] = [];
+  let characters = 0;
+  for await (const { events } of readEvents(store, classifier, (after?.event ?? 1) - 1)) {
+    for (const event of events) {
+      const number = numberOf(event);
+      const from = number === after?.event ? after.index + 1 : 0;
+      for (const [i, example] of examplesOf(event).slice(from).entries()) {
+        const { classId, text } = example;
+        if (!isLearnt(example)) continue;
+        characters += text.length;
+        const isFull = examples.length >= limit || characters > pageCharactersMax;
+        if (isFull && examples.length > 0) return { examples, more: true };
+        const exampleId = toExampleId({ event: number, index: from + i }, classifier.classifierId);
+        examples.push({ exampleId, classId, text, at: event.at });
+      }
+    }
+  }
+  return { examples, more: false };
+}
+
+/** Null if the log has no such event. */
+export function readEvent(
+  store: MlStore,
+  { accountId, classifierId }: { accountId: string; classifierId: string },
+  { event }: Place,
+): Promise<EventDoc | null> {
+  return store.events.get(accountId, eventIdOf(classifierId, event));
+}
+
+export const examplesOf = (event: EventDoc): LoggedExample[] =>
+  (event.calls ?? []).flatMap(({ examples, job }) =>
+    examples.map(({ classId, text, id = '' }) =>
+      job === undefined ? { classId, text } : { classId, text, row: { queryId: job.queryId, id } },
+    ),
+  );
+
+function numberOf({ id }: EventDoc): number {
+  return Number(id.slice(id.lastIndexOf('/') + 1));
+}

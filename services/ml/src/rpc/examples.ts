@@ -1,0 +1,85 @@
+/** The RPCs of single examples. */
+
+import type { TrainedExample } from '@datahub/proto/ml/v1/ml';
+import { changeExample } from '../classifiers/example-changes.ts';
+import { readExamples, type StoredExample, toPlace } from '../classifiers/examples.ts';
+import {
+  type ClassifierCallDeps,
+  type ClassifierCalls,
+  createScheduler,
+  ofLog,
+  open,
+  versionOf,
+} from './opened.ts';
+import { checkCorrection, checkPageLimit } from './validate.ts';
+
+type ExampleCall = 'listExamples' | 'updateExample' | 'deleteExample';
+
+const pageDefault = 100;
+
+export function createExampleCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, ExampleCall> {
+  const schedule = createScheduler(deps);
+  const changes = {
+    store: deps.store,
+    createClassId: () => deps.createId('clfc', deps.nowMs()),
+    nowMs: deps.nowMs,
+  };
+  return {
+    listExamples: async ({ classifierId, after, limit = pageDefault }, ctx) => {
+      checkPageLimit(limit);
+      const { accountId, log } = await open(deps, ctx, classifierId);
+      const { state, labels } = await log.read((state) => ({ state, labels: new Map(state.classes) }));
+      const { examples, more } = await readExamples(
+        deps.store,
+        { accountId, classifierId },
+        {
+          after: after === '' ? undefined : toPlace(after, classifierId),
+          limit,
+          // A row that a later one has corrected is not an example any more.
+          isLearnt: ({ row, ...one }) =>
+            labels.has(one.classId) && (row === undefined || state.hasLearnt(row, one)),
+        },
+      );
+      let total = 0;
+      for (const { observations } of labels.values()) total += observations;
+      return {
+        examples: examples.map((one) => toMessage(one, labels.get(one.classId)?.label)),
+        more,
+        total,
+      };
+    },
+
+    updateExample: async ({ classifierId, exampleId, label, context, ...expected }, ctx) => {
+      const correction = checkCorrection({ label, context });
+      const { accountId, doc, log } = await open(deps, ctx, classifierId);
+      const request = {
+        classifier: { accountId, classifierId },
+        place: toPlace(exampleId, classifierId),
+        correction,
+        expected: ofLog(expected, doc),
+      };
+      const changed = await schedule(accountId, [context ?? ''], () => changeExample(log, changes, request));
+      const { version, label: known } = await log.read((state) => ({
+        version: versionOf(doc, state),
+        label: state.classes.get(changed?.classId ?? '')?.label,
+      }));
+      return { example: changed && toMessage({ exampleId, ...changed }, known), version };
+    },
+
+    deleteExample: async ({ classifierId, exampleId, ...expected }, ctx) => {
+      const { accountId, doc, log } = await open(deps, ctx, classifierId);
+      await changeExample(log, changes, {
+        classifier: { accountId, classifierId },
+        place: toPlace(exampleId, classifierId),
+        correction: undefined,
+        expected: ofLog(expected, doc),
+      });
+      return { version: await log.read((state) => versionOf(doc, state)) };
+    },
+  };
+}
+
+/** The label is missing if the class was deleted meanwhile. */
+function toMessage({ exampleId, classId, text, at }: StoredExample, label = ''): TrainedExample {
+  return { exampleId, classId, label, context: text, trainedAt: new Date(at) };
+}

@@ -1,0 +1,153 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { api, timestamp } from '../support/hub.ts';
+
+const texts = ['green "tea"', 'black tea,\nwith milk', 'strong coffee', 'an espresso', 'tea again'];
+const examples = texts.map((context, i) => ({ label: i === 2 || i === 3 ? 'coffee' : 'tea', context }));
+
+describe('the examples of a classifier', () => {
+  let path: string;
+  beforeEach(async () => {
+    path = `/v1/classifiers/${(await api.ok(api.post('/v1/classifiers', { name: 'drinks' }))).id}`;
+    await api.ok(api.post(`${path}/train`, { examples }));
+  });
+
+  const list = () => api.ok(api.get(`${path}/examples`));
+  const counts = async () => {
+    const { classes } = await api.ok(api.get(path));
+    return Object.fromEntries(
+      classes.map((one: { label: string; observations: number }) => [one.label, one.observations]),
+    );
+  };
+
+  it('are listed page by page, in the order of training', async () => {
+    const all = await list();
+    expect(all.map(({ label, context }: { label: string; context: string }) => ({ label, context }))).toEqual(
+      examples,
+    );
+    expect(all[0].trainedAt).toMatch(timestamp);
+    const first = await api.get(`${path}/examples?limit=3`);
+    expect([first.body, first.headers.get('x-total-count')]).toEqual([all.slice(0, 3), '5']);
+    const [, next = ''] = /^<(.*)>; rel="next"$/.exec(first.headers.get('link') ?? '') ?? [];
+    const second = await api.get(next);
+    expect([second.body, second.headers.get('link')]).toEqual([all.slice(3), null]);
+    expect((await api.get(`${path}/examples?limit=0`)).body.errors).toMatchObject([
+      { pointer: 'query/limit' },
+    ]);
+    expect((await api.get(`${path}/examples?after=x`)).status).toBe(404);
+  });
+
+  it('are exported as NDJSON and CSV, which can be imported', async () => {
+    const all = await list();
+    for (const accept of ['application/x-ndjson', 'text/csv']) {
+      const { text: raw, headers } = await api.get(`${path}/examples`, { headers: { accept } });
+      const type = headers.get('content-type') ?? '';
+      expect(type).toContain(accept);
+      if (accept === 'application/x-ndjson')
+        expect(
+          raw
+            .trimEnd()
+            .split('\n')
+            .map((line) => JSON.parse(line)),
+        ).toEqual(all);
+      const { id } = await api.ok(api.post('/v1/classifiers', {}));
+      const imported = api.call('POST', `/v1/classifiers/${id}/train`, {
+        raw,
+        headers: { 'content-type': type },
+      });
+      expect(await api.ok(imported)).toEqual({ trained: 5, skipped: 0, faults: [] });
+      const predict = (at: string) => api.ok(api.post(`${at}/predict`, { context: 'milk tea' }));
+      expect((await predict(`/v1/classifiers/${id}`)).confidence).toBe((await predict(path)).confidence);
+    }
+  });
+
+  it('are exported in full, beyond one page', async () => {
+    const many = Array.from({ length: 2_300 }, (_, i) => ({ label: `${i % 2}`, context: `text ${i}` }));
+    await api.ok(api.post(`${path}/train`, { examples: many }));
+    const { text } = await api.get(`${path}/examples`, { headers: { accept: 'text/csv' } });
+    expect(text.split('\r\n').slice(0, 1)).toEqual(['exampleId,classId,label,context,trainedAt']);
+    expect(text.trimEnd().split('\r\n')).toHaveLength(2_306);
+    const head = await api.call('HEAD', `${path}/examples`, { headers: { accept: 'text/csv' } });
+    expect([head.status, head.headers.get('x-total-count')]).toEqual([200, '2305']);
+  });
+
+  it('are corrected and deleted, and the model follows', async () => {
+    const [first, second, third] = await list();
+    const at = ({ exampleId }: { exampleId: string }) => `${path}/examples/${exampleId}`;
+    const { headers, body } = await api.put(at(first), { label: ' matcha ' });
+    expect(body).toMatchObject({ exampleId: first.exampleId, label: 'matcha', context: 'green "tea"' });
+    expect(headers.get('etag')).toBe((await api.get(path)).headers.get('etag'));
+    await api.ok(api.put(at(second), { ...second, context: 'black tea' }));
+    await api.ok(api.delete(at(third)));
+    expect(await counts()).toEqual({ tea: 2, coffee: 1, matcha: 1 });
+    const left = (await list()).map(({ label, context }: { label: string; context: string }) => [
+      label,
+      context,
+    ]);
+    expect(left).toEqual([
+      ['matcha', 'green "tea"'],
+      ['tea', 'black tea'],
+      ['coffee', 'an espresso'],
+      ['tea', 'tea again'],
+    ]);
+    const { id } = await api.ok(api.post('/v1/classifiers', {}));
+    const same = left.map(([label, context]: [string, string]) => ({ label, context }));
+    await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples: same }));
+    const scores = async (of: string) => {
+      const { scores } = await api.ok(api.post(`${of}/predict`, { context: 'green tea' }));
+      return scores.map(({ label, confidence }: { label: string; confidence: number }) => [
+        label,
+        confidence,
+      ]);
+    };
+    await expect.poll(() => scores(path), { timeout: 5_000 }).toEqual(await scores(`/v1/classifiers/${id}`));
+    for (const gone of [third, { exampleId: '1.0' }]) {
+      expect((await api.put(at(gone), { label: 'x' })).status).toBe(404);
+      expect((await api.delete(at(gone))).status).toBe(404);
+    }
+  });
+
+  it('are changed only in the version of If-Match, and not to what cannot be trained', async () => {
+    const [first] = await list();
+    const at = `${path}/examples/${first.exampleId}`;
+    const stale = { headers: { 'if-match': '"1"' } };
+    expect((await api.put(at, { label: 'x' }, stale)).status).toBe(412);
+    expect((await api.delete(at, stale)).status).toBe(412);
+    const { body } = await api.put(at, { label: ' ', context: '\n' });
+    expect(body.errors).toMatchObject([{ pointer: '/label' }, { pointer: '/context' }]);
+    expect((await api.put(at, { text: 'x' })).status).toBe(400);
+    const current = { headers: { 'if-match': (await api.get(path)).headers.get('etag') ?? '' } };
+    await api.ok(api.delete(at, current));
+    expect(await counts()).toEqual({ tea: 2, coffee: 2 });
+  });
+
+  it('leave nothing to predict once all are deleted', async () => {
+    for (const { exampleId } of await list()) await api.ok(api.delete(`${path}/examples/${exampleId}`));
+    expect(await list()).toEqual([]);
+    expect(await counts()).toEqual({ tea: 0, coffee: 0 });
+    expect((await api.post(`${path}/predict`, { context: 'tea' })).body.code).toBe('NOT_TRAINED');
+  });
+});
+
+describe('a classifier', () => {
+  it('is renamed', async () => {
+    const { body, headers } = await api.post('/v1/classifiers', { name: 'before' });
+    const path = `/v1/classifiers/${body.id}`;
+    await api.ok(api.post(`${path}/train`, { label: 'a', context: 'words' }));
+    const stale = { headers: { 'if-match': headers.get('etag') ?? '' } };
+    expect((await api.put(path, { name: 'x' }, stale)).status).toBe(412);
+    const renamed = await api.put(path, { ...(await api.get(path)).body, name: ' after ' });
+    const read = await api.get(path);
+    expect([read.body.name, read.headers.get('etag')]).toEqual(['after', renamed.headers.get('etag')]);
+    // The version counts renames and training alike.
+    const current = { headers: { 'if-match': read.headers.get('etag') ?? '' } };
+    const [{ classId }] = read.body.classes;
+    expect((await api.delete(`${path}/classes/${classId}`, stale)).status).toBe(412);
+    await api.ok(api.delete(`${path}/classes/${classId}`, current));
+    for (const name of ['', ' ', 'x'.repeat(201)]) {
+      expect((await api.put(path, { name })).body.errors).toMatchObject([{ pointer: '/name' }]);
+    }
+    expect((await api.put(path, {})).body.errors).toMatchObject([{ pointer: '/name' }]);
+    const listed = await api.ok(api.get('/v1/classifiers'));
+    expect(listed).toContainEqual(expect.objectContaining({ classifierId: body.id, name: 'after' }));
+  });
+});
