@@ -40,7 +40,7 @@ async function setUpMysql(url: string, engine: keyof typeof numbers): Promise<vo
   await connection.query(
     `CREATE TABLE bench_rows (id INT, name VARCHAR(50), amount DECIMAL(10, 2), at TIMESTAMP, active TINYINT, note CHAR(32))
      SELECT n AS id, CONCAT('customer number ', n) AS name, (n * 7919 % 100000) / 100 AS amount,
-     TIMESTAMP('2026-01-01') + INTERVAL n SECOND AS at, n % 2 = 0 AS active, MD5(n) AS note FROM (${numbers[engine]}) AS numbered`,
+     TIMESTAMP('2026-01-01') + INTERVAL n SECOND AS at, n % 2 = 0 AS active, LEFT(SHA2(n, 256), 32) AS note FROM (${numbers[engine]}) AS numbered`,
   );
   await connection.end();
 }
