@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { createClient, ProblemError, type Query } from '../../packages/client/dist/index.js';
-import { api, createSource, engines } from '../support/hub.ts';
+import { api, createSource, engines, sourceBody } from '../support/hub.ts';
 import { scaled } from '../support/scale.ts';
 
 const client = createClient(inject('hub'));
@@ -78,16 +78,19 @@ it.runIf(isPostgres)(
   'the client reads a million rows in a heap that does not hold them',
   async () => {
     const count = scaled(100_000, 1_000_000);
-    const queryId = await store('SELECT n AS id, repeat($$x$$, 500) AS text FROM generate_series(1, :n) n', {
+    const body = sourceBody(hubId);
+    Object.assign(body.connectionSettings, { statementTimeoutMs: 55_000 });
+    const patient = await client.call('POST /v1/sources', { body: { ...body, engine: 'postgres' } });
+    const queryId = await store('SELECT n AS id, repeat($$x$$, 60) AS text FROM generate_series(1, :n) n', {
       context: [{ key: 'n', type: 'integer' }],
+      sourceId: patient.sourceId,
     });
     const program = fileURLToPath(new URL('../../packages/client/test/read-rows.mjs', import.meta.url));
     const { url, key } = inject('hub');
-    // A tenth of the rows: without back-pressure, or if rows were kept, the process would run out of memory.
-    const heapMb = scaled(16, 24);
+    // The rows have 10 MB of text, or 100 MB: if they were kept, the process would run out of memory.
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      [`--max-old-space-size=${heapMb}`, program],
+      [`--max-old-space-size=${scaled(8, 16)}`, program],
       {
         env: { ...process.env, HUB_URL: url, HUB_KEY: key, QUERY_ID: queryId, COUNT: String(count) },
       },
