@@ -109,9 +109,12 @@ describe('GET /v1/hubs/:hubId/openapi.json', () => {
       add: { id: 901, label: 'x' },
       evilB: {},
     };
+    const { examples } = document.paths['/v1/queries/execute'].post.requestBody.content['application/json'];
+    expect(examples.byRegion).toMatchObject({ summary: 'By region', value: { context: { region: 'text' } } });
     for (const { name, queryId, reads, context } of document['x-datahub-queries'] as Listed[]) {
       if (values[name] === undefined) continue;
       expectValid(context, values[name]);
+      expectValid(context.replace('_Context', '_Execution'), examples[name].value);
       expectValid(context.replace('_Context', '_Execution'), { queryId, context: values[name] });
       const result = context.replace('_Context', '_Result');
       const body = { queryId, context: values[name], options: { meta: true } };

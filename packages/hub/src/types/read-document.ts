@@ -46,6 +46,8 @@ async function read<T>({ url, key }: HubAccess, path: string): Promise<{ body: T
     headers: { 'x-service-api-key': key },
     signal: AbortSignal.timeout(timeoutMs),
     redirect: 'error',
+  }).catch((err) => {
+    throw new Error(`No hub answers at ${url}. Set DATAHUB_URL.`, { cause: err });
   });
   const body = (await response.json()) as T & { detail?: string };
   if (!response.ok) throw new Error(`The hub rejected the command: ${body.detail}`);

@@ -142,7 +142,12 @@ function toExecute(parts: readonly QueryParts[]): object {
     operationId: 'executeQuery',
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: { oneOf: refs(({ executionRef }) => executionRef) } } },
+      content: {
+        'application/json': {
+          schema: { oneOf: refs(({ executionRef }) => executionRef) },
+          examples: Object.fromEntries(parts.map(({ name, example }) => [name, example])),
+        },
+      },
     },
     responses: toResponses({ anyOf: refs(({ resultRef }) => resultRef) }),
   };

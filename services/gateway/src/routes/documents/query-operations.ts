@@ -14,6 +14,7 @@ export interface DocumentedQuery {
 }
 
 export interface QueryParts {
+  name: string;
   schemas: Record<string, Schema>;
   /** By path; a query that writes has none. */
   paths: Record<string, object>;
@@ -21,6 +22,8 @@ export interface QueryParts {
   listed: object;
   executionRef: string;
   resultRef: string;
+  /** A body that executes it. */
+  example: object;
 }
 
 const refer = (name: string): string => `#/components/schemas/${name}`;
@@ -38,6 +41,7 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
   ) as [string, string, string, string];
   const describes = { label, text: describe(documented) };
   return {
+    name,
     schemas: {
       [row]: toRowSchema(described) ?? toUndescribedRow(command, described),
       [context]: toContext(values),
@@ -61,6 +65,7 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
       context: refer(context),
       row: refer(row),
     },
+    example: { summary: label, value: toExample(queryId, values) },
     executionRef: refer(executionName),
     resultRef: refer(result),
   };
@@ -113,6 +118,11 @@ function toExecution(queryId: string, contextRef: string, values: readonly Value
   };
 }
 
+function toExample(queryId: string, values: readonly ValueShape[]): object {
+  const needed = values.filter(({ required }) => required).map(({ key, example }) => [key, example]);
+  return { queryId, ...(needed.length === 0 ? {} : { context: Object.fromEntries(needed) }) };
+}
+
 const affected = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
 
 /** A write without columns says how many rows it changed. */
@@ -146,7 +156,7 @@ function toRead(
   };
 }
 
-function toParameter({ key, inUrl, required, description }: ValueShape): object {
+function toParameter({ key, inUrl, required, description, example }: ValueShape): object {
   return {
     name: key,
     in: 'query',
@@ -155,6 +165,7 @@ function toParameter({ key, inUrl, required, description }: ValueShape): object 
     ...(inUrl.type === undefined
       ? { content: { 'application/json': { schema: inUrl } } }
       : { schema: inUrl }),
+    ...(required && !Array.isArray(example) ? { example } : {}),
   };
 }
 

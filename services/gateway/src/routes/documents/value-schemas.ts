@@ -22,11 +22,14 @@ export interface ValueShape {
   /** A call must have it. */
   required: boolean;
   description: string | undefined;
+  /** A value to begin with. */
+  example: unknown;
 }
 
 /** By the declared type of a variable. */
 const schemas: Record<VariableType, Schema> = {
-  string: { type: 'string' },
+  // The hub takes no NUL characters.
+  string: { type: 'string', pattern: '^[^\\u0000]*$' },
   integer: { type: 'integer', format: 'int32', minimum: -2_147_483_648, maximum: 2_147_483_647 },
   bigint: { type: ['integer', 'string'], format: 'int64', pattern: '^-?\\d{1,19}$' },
   number: { type: 'number' },
@@ -111,7 +114,21 @@ function toShape({ key, type, list, nullable, isUnused, declared }: Known): Valu
     inUrl: declared?.type?.endsWith('[]') ? { type: 'array', items: single } : single,
     required: fallback === undefined && declared?.required !== false && isUnused !== true,
     description: declared?.description,
+    example: isList ? [exampleOf(single)] : exampleOf(single),
   };
+}
+
+const examplesByFormat: Record<string, unknown> = {
+  date: '2026-11-20',
+  'date-time': '2026-11-20T13:04:05Z',
+  uuid: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
+};
+
+function exampleOf({ type, format, enum: values }: Schema): unknown {
+  if (Array.isArray(values)) return values[0];
+  const [first] = [type].flat();
+  if (first === 'string') return examplesByFormat[String(format)] ?? 'text';
+  return first === 'boolean' ? true : 1;
 }
 
 /** Rows of a query that returns some; undefined if its columns are not known. */

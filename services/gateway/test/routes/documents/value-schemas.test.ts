@@ -79,8 +79,8 @@ describe('values', () => {
       none,
     );
     expect(shapes.map(({ required }) => required)).toEqual([false, false, true, true]);
-    expect(shapes[2]?.schema).toEqual({ type: 'string', enum: ['x'] });
-    expect(shapes[3]?.schema).toEqual({ type: ['string', 'null'], enum: ['x', null] });
+    expect(shapes[2]?.schema).toMatchObject({ type: 'string', enum: ['x'] });
+    expect(shapes[3]?.schema).toMatchObject({ type: ['string', 'null'], enum: ['x', null] });
   });
 
   it('that the text does not use need not be sent, and pinned ones are left out', () => {
