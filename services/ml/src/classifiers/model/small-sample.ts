@@ -63,6 +63,8 @@ export class SmallSampleModel {
   readonly #candidates: Candidate[];
   #features = 0;
   #cursor: number;
+  /** The candidate that serves until the next example. */
+  #serving: Candidate | undefined;
 
   constructor(from?: SmallSampleState) {
     this.#candidates = denseWeights.map((weight, i) => {
@@ -101,6 +103,7 @@ export class SmallSampleModel {
     if (count <= recomputedMax && Number.isInteger(Math.log2(count))) this.#computeInputs(model);
     this.#addSupport({ kept: example, inputs: tfIdf(model, example), vector });
     this.#calibrate(model);
+    this.#serving = undefined;
     return true;
   }
 
@@ -109,7 +112,8 @@ export class SmallSampleModel {
     const size = model.classes.length;
     const svm = new Float64Array(size);
     const bayes = new Float64Array(size);
-    const best = this.#best();
+    this.#serving ??= this.#best();
+    const best = this.#serving;
     const point = { rows: example.rows, inputs: tfIdf(model, example), vector };
     best.svm.score(weighted(this.#kernel.similarities(point), best.weight), svm);
     scoreBayes(model, example, bayes);
@@ -193,7 +197,9 @@ export class SmallSampleModel {
 }
 
 function weighted({ sparse, dense }: Similarities, weight: number): Float64Array {
-  return sparse.map((value, i) => value + weight * (dense[i] as number));
+  const sum = new Float64Array(sparse.length);
+  for (let i = 0; i < sum.length; i++) sum[i] = (sparse[i] as number) + weight * (dense[i] as number);
+  return sum;
 }
 
 /**
