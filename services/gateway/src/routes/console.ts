@@ -98,7 +98,7 @@ function readOnce(path: string): () => Promise<File> {
   const read = async (): Promise<File> => {
     const identity = await readFile(require.resolve(path));
     const params = {
-      [constants.BROTLI_PARAM_QUALITY]: 9,
+      [constants.BROTLI_PARAM_QUALITY]: 10,
       [constants.BROTLI_PARAM_SIZE_HINT]: identity.length,
     };
     const [br, gzipped] = await Promise.all([
