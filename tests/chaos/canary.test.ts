@@ -198,7 +198,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
         await raw(executor, ExecutorServiceService.testSource, { sourceId });
         await raw(executor, ExecutorServiceService.readSchema, { sourceId });
         await raw(executor, ExecutorServiceService.describeQuery, { queryId });
-        await raw(executor, ExecutorServiceService.checkQuery, { sourceId, query });
+        await raw(executor, ExecutorServiceService.checkQuery, { sourceId, query, notNull: [] });
         await raw(catalog, CatalogServiceService.getSource, { sourceId });
         await raw(catalog, CatalogServiceService.updateSource, {
           sourceId,
