@@ -71,8 +71,7 @@ describe('the contract', () => {
       for (const [method, { parameters }] of Object.entries(operations)) {
         const named = parameters.filter((one) => one.in === 'header').map((one) => one.name);
         const url = path.replaceAll(/\{\w+\}/g, 'none');
-        const label = { label: 'x' };
-        const body = path.startsWith('/v1/queries') ? { meta: label } : label;
+        const body = bodies.find(([start]) => path.startsWith(start))?.[1];
         const headers = { 'if-match': 'malformed' };
         const { code } = (
           await api.call(method.toUpperCase(), url, { headers, ...(method === 'put' ? { body } : {}) })
@@ -105,6 +104,14 @@ describe('the contract', () => {
     expect([answer.headers.has('etag'), list.headers.has('link')]).toEqual([true, true]);
   });
 });
+
+/** A valid body of a change, by the beginning of its path. */
+const bodies: [string, object][] = [
+  ['/v1/queries', { meta: { label: 'x' } }],
+  ['/v1/classifiers/{classifierId}/examples', { context: 'x' }],
+  ['/v1/classifiers', { name: 'x' }],
+  ['', { label: 'x' }],
+];
 
 /** What browsers are let see, which is what clients are to read. */
 const ours = new Set([
