@@ -125,9 +125,11 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
       })()`);
     /** Presses Tab until something has the focus, as a person would. */
     const tabTo = async (wanted: RegExp) => {
-      for (let i = 0; i < 60; i++) {
+      for (let i = 1; i <= 240; i++) {
         await key('Tab');
         if (wanted.test(String(await focused()))) return;
+        // What has the wanted name may still be loading.
+        if (i % 60 === 0) await page.waitForTimeout(500);
       }
       throw new Error(`Tab does not lead to ${wanted}.`);
     };
@@ -137,6 +139,7 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
     await key('Enter');
     await page.locator('h1', { hasText: 'by region' }).waitFor();
     await goTo('query', queryId);
+    await page.locator('.editor').waitFor();
     await tabTo(/^Statement$/);
     await page.locator('.editor[data-state=open]').waitFor();
     await key('Control+Home');
