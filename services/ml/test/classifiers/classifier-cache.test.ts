@@ -2,12 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
-import { createLearners } from '../../src/classifiers/model/online-learner.ts';
-import { createFairLock } from '../../src/scheduling/fair-lock.ts';
-import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
-
-const learners = createLearners();
+import { logDeps } from './log-deps.ts';
 
 let store: MlStore;
 beforeAll(async () => {
@@ -15,22 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-let made = 0;
 const open = (options: Partial<Parameters<typeof createClassifierCache>[1]>) =>
-  createClassifierCache(
-    {
-      store,
-      learners,
-      slices: createTimeSlices(),
-      snapshotLock: createFairLock(),
-      createClassId: () => `class-${++made}`,
-      nowMs: Date.now,
-      onFailure: (err) => {
-        throw err;
-      },
-    },
-    { countMax: 100, bytesMax: 1e9, idleMs: 60_000, ...options },
-  );
+  createClassifierCache(logDeps(store), { countMax: 100, bytesMax: 1e9, idleMs: 60_000, ...options });
 const example = [{ label: 'tea', text: 'green tea' }];
 
 it('keeps within its bytes, also when many classifiers load at once', async () => {

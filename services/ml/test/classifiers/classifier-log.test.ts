@@ -3,18 +3,13 @@ import { deserialize, serialize } from 'node:v8';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
-import { createLearners } from '../../src/classifiers/model/online-learner.ts';
-import { createFairLock } from '../../src/scheduling/fair-lock.ts';
-import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
-
-const learners = createLearners();
+import { logDeps } from './log-deps.ts';
 
 const all = { top: 1_000, signal: new CallStop() };
 
 describe('the processes of one classifier', () => {
   let store: MlStore;
-  let made = 0;
 
   beforeEach(async () => {
     store = await openMlStore('sqlite::memory:', randomUUID);
@@ -23,16 +18,8 @@ describe('the processes of one classifier', () => {
 
   const create = (classesMax?: number, over = store) =>
     new ClassifierLog('account', 'classifier', {
+      ...logDeps(over),
       ...(classesMax === undefined ? {} : { classesMax }),
-      store: over,
-      learners,
-      slices: createTimeSlices(),
-      snapshotLock: createFairLock(),
-      createClassId: () => `class-${++made}`,
-      nowMs: Date.now,
-      onFailure: (err) => {
-        throw err;
-      },
     });
 
   it('use in a prediction what another process has just learnt', async () => {
@@ -166,15 +153,7 @@ describe('the processes of one classifier', () => {
     const a = create();
     const [first] = await a.train(examples);
     await a.deleteClass(first?.classId ?? '');
-    const b = new ClassifierLog('account', 'other', {
-      store,
-      learners,
-      slices: createTimeSlices(),
-      snapshotLock: createFairLock(),
-      createClassId: () => `class-${++made}`,
-      nowMs: Date.now,
-      onFailure: () => {},
-    });
+    const b = new ClassifierLog('account', 'other', logDeps(store));
     await b.train(examples.filter(({ label }) => label !== 'label 0'));
     const confidences = async (log: ClassifierLog) =>
       (await log.predict(['word1 and', 'word2 text 4', 'word0'], all))

@@ -2,12 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
-import { createLearners } from '../../src/classifiers/model/online-learner.ts';
-import { createFairLock } from '../../src/scheduling/fair-lock.ts';
-import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
+import { logDeps } from './log-deps.ts';
 
-const learners = createLearners();
 const all = { top: 1_000, signal: new CallStop() };
 const job = { jobId: 'job', queryId: 'query' };
 const rows = Array.from({ length: 900 }, (_, i) => ({
@@ -18,25 +15,13 @@ const rows = Array.from({ length: 900 }, (_, i) => ({
 
 describe('rows of a query', () => {
   let store: MlStore;
-  let made = 0;
 
   beforeEach(async () => {
     store = await openMlStore('sqlite::memory:', randomUUID);
   });
   afterEach(() => store.close());
 
-  const create = (classifierId = 'classifier') =>
-    new ClassifierLog('account', classifierId, {
-      store,
-      learners,
-      slices: createTimeSlices(),
-      snapshotLock: createFairLock(),
-      createClassId: () => `class-${++made}`,
-      nowMs: Date.now,
-      onFailure: (err) => {
-        throw err;
-      },
-    });
+  const create = (classifierId = 'classifier') => new ClassifierLog('account', classifierId, logDeps(store));
   const counts = (log: ClassifierLog, jobId = 'job') => log.read((state) => state.jobCounts(jobId));
   const classes = (log: ClassifierLog) =>
     log.read((state) =>

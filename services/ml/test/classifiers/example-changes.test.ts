@@ -4,13 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { changeExample } from '../../src/classifiers/example-changes.ts';
 import { readExamples, type StoredExample, toPlace } from '../../src/classifiers/examples.ts';
-import { createLearners } from '../../src/classifiers/model/online-learner.ts';
 import type { TrainExample } from '../../src/classifiers/train-batch.ts';
-import { createFairLock } from '../../src/scheduling/fair-lock.ts';
-import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
+import { logDeps } from './log-deps.ts';
 
-const learners = createLearners();
 const accountId = 'account';
 const classifierId = 'dh.clfr.0123456789abcdef';
 const classifier = { accountId, classifierId };
@@ -23,21 +20,14 @@ const examples: TrainExample[] = Array.from({ length: 90 }, (_, i) => ({
 
 describe('a changed example', () => {
   let store: MlStore;
-  let made = 0;
   beforeEach(async () => {
     store = await openMlStore('sqlite::memory:', randomUUID);
   });
   afterEach(() => store.close());
 
-  const createClassId = () => `class-${++made}`;
   const create = (id = classifierId) =>
     new ClassifierLog(accountId, id, {
-      store,
-      learners,
-      slices: createTimeSlices(),
-      snapshotLock: createFairLock(),
-      createClassId,
-      nowMs: Date.now,
+      ...logDeps(store),
       // The store can close while a log is learned again.
       onFailure: () => {},
     });
@@ -54,16 +44,12 @@ describe('a changed example', () => {
       isLearnt: ({ classId }) => classId !== '',
     });
   const change = (log: ClassifierLog, at: StoredExample, to?: { label?: string; text?: string }) =>
-    changeExample(
-      log,
-      { store, createClassId, nowMs: Date.now },
-      {
-        classifier,
-        place: toPlace(at.exampleId, classifierId),
-        correction: to && { label: to.label, text: to.text },
-        expected: {},
-      },
-    );
+    changeExample(log, logDeps(store), {
+      classifier,
+      place: toPlace(at.exampleId, classifierId),
+      correction: to && { label: to.label, text: to.text },
+      expected: {},
+    });
   const figuresOf = async (log: ClassifierLog) => {
     await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
     const predictions = await log.predict(['word1 and', 'text 4', 'word0 text 2'], {

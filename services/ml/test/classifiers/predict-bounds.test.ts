@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { createLearners } from '../../src/classifiers/model/online-learner.ts';
 import { topDefault } from '../../src/classifiers/predict-bounds.ts';
-import { createFairLock } from '../../src/scheduling/fair-lock.ts';
-import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
+import { logDeps } from './log-deps.ts';
 
 const learners = createLearners();
 
@@ -20,9 +19,8 @@ describe('predictions of a classifier with many classes', () => {
 
   beforeAll(async () => {
     store = await openMlStore('sqlite::memory:', randomUUID);
-    let made = 0;
     log = new ClassifierLog('account', 'classifier', {
-      store,
+      ...logDeps(store),
       learners: {
         ...learners,
         create: () => {
@@ -34,13 +32,6 @@ describe('predictions of a classifier with many classes', () => {
           };
           return learner;
         },
-      },
-      slices: createTimeSlices(),
-      snapshotLock: createFairLock(),
-      createClassId: () => `class-${String(++made).padStart(5, '0')}`,
-      nowMs: Date.now,
-      onFailure: (err) => {
-        throw err;
       },
     });
     const examples = Array.from({ length: classCount }, (_, i) => ({ label: `${i}`, text: `word${i} both` }));

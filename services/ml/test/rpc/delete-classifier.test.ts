@@ -5,12 +5,10 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { expect, it } from 'vitest';
 import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
-import { createLearners } from '../../src/classifiers/model/online-learner.ts';
 import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
-import { createFairLock } from '../../src/scheduling/fair-lock.ts';
 import { createTextBudget } from '../../src/scheduling/text-budget.ts';
-import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import { openMlStore } from '../../src/store.ts';
+import { logDeps } from '../classifiers/log-deps.ts';
 
 it('a repeated deletion deletes the examples that a failed one has left', async () => {
   const store = await openMlStore('sqlite::memory:', randomUUID);
@@ -20,23 +18,12 @@ it('a repeated deletion deletes the examples that a failed one has left', async 
     fails
       ? Promise.reject(new HubError('UNAVAILABLE', 'The store is away.'))
       : deleteMany.call(store.events, filter);
-  const slices = createTimeSlices();
-  const createId = createIdFactory({ namespace: 'test' });
-  const nowMs = Date.now;
-  const onFailure = (err: unknown) => {
-    throw err;
-  };
-  const log = { store, learners: createLearners(), slices, snapshotLock: createFairLock(), nowMs, onFailure };
+  const log = logDeps(store);
   const calls = createClassifierCalls({
-    store,
-    slices,
-    createId,
-    nowMs,
+    ...log,
+    createId: createIdFactory({ namespace: 'test' }),
     namespace: 'test',
-    cache: createClassifierCache(
-      { ...log, createClassId: () => createId('clfc', nowMs()) },
-      { countMax: 10, bytesMax: 1e8, idleMs: 60_000 },
-    ),
+    cache: createClassifierCache(log, { countMax: 10, bytesMax: 1e8, idleMs: 60_000 }),
     quota: createQuota(100),
     budget: createTextBudget(),
   });

@@ -1,0 +1,23 @@
+/** A classifier log's dependencies over a store, without a service around it. */
+
+import type { ClassifierDeps } from '../../src/classifiers/classifier-deps.ts';
+import { createLearners } from '../../src/classifiers/model/online-learner.ts';
+import { createFairLock } from '../../src/scheduling/fair-lock.ts';
+import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
+import type { MlStore } from '../../src/store.ts';
+
+const learners = createLearners();
+let made = 0;
+
+/** Class ids are numbered in the order in which they are made. */
+export const logDeps = (store: MlStore): ClassifierDeps => ({
+  store,
+  learners,
+  slices: createTimeSlices(),
+  snapshotLock: createFairLock(),
+  createClassId: () => `class-${String(++made).padStart(5, '0')}`,
+  nowMs: Date.now,
+  onFailure: (err) => {
+    throw err;
+  },
+});
