@@ -1,5 +1,7 @@
 /** Runs in a worker thread: answers one summary request at a time. */
 
+import { readlinkSync } from 'node:fs';
+import { constants, platform, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import type { FieldFault } from '@datahub/contract/validation-error';
 import { type ErrorCode, toHubError } from '@datahub/service-kit/call/error';
@@ -21,6 +23,14 @@ interface Failure {
 
 export type Answer = { generated: string } | Failure;
 
+/** With few cores the event loop goes first: other calls then hardly notice a summary. Only Linux has priorities of threads. */
+function lowerPriority(): void {
+  if (platform() !== 'linux') return;
+  const threadId = Number(readlinkSync('/proc/thread-self').split('/').pop());
+  setPriority(threadId, constants.priority.PRIORITY_BELOW_NORMAL);
+}
+
+lowerPriority();
 parentPort?.on('message', ({ documents, options }: Task) => {
   parentPort?.postMessage(answer(() => summarize(documents, options)));
 });
