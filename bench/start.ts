@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
-import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { memoryOf } from './support/child.ts';
 import { type Pair, printHead, printRow } from './support/table.ts';
 
@@ -69,7 +68,7 @@ else {
   const starts: Pair[] = [];
   const memory: Pair[] = [];
   const atRest: Pair[] = [];
-  const hub = [...v8Flags, 'packages/hub/src/main.ts'];
+  const hub = ['packages/service-kit/launch.mjs', 'packages/hub/src/main.ts'];
   await (await start(hub, dataDir)).stop();
   for (let round = 0; round < rounds; round++) {
     const both = {
