@@ -6,7 +6,7 @@
  */
 
 import { isIP } from 'node:net';
-import { isGranted } from '@datahub/contract/scopes';
+import { isGranted, type Scope } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
@@ -72,15 +72,22 @@ function originOfRead({ method, headers }: FastifyRequest, { publicOrigin }: Acc
   return headers['sec-fetch-site'] === 'same-origin' ? publicOrigin : undefined;
 }
 
-/** Throws SCOPE_DENIED. */
+/** Checks the scope of the request's route. Throws SCOPE_DENIED. */
 export function requireScope(request: FastifyRequest): void {
   const { scope } = request.context.route.config;
-  const granted = request.context.principal?.scopes ?? [];
-  if (scope === undefined || isGranted(granted, scope)) return;
+  if (scope === undefined) return;
   // Only the executor knows whether a query writes; it checks the scope of writes itself.
-  if (scope === 'queries:execute' && granted.includes('queries:execute:write')) return;
+  if (scope === 'queries:execute' && scopesOf(request).includes('queries:execute:write')) return;
+  requireGranted(request, scope);
+}
+
+/** For a request that needs more than the scope of its route. Throws SCOPE_DENIED. */
+export function requireGranted(request: FastifyRequest, scope: Scope): void {
+  if (isGranted(scopesOf(request), scope)) return;
   throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
 }
+
+const scopesOf = ({ context }: FastifyRequest): string[] => context.principal?.scopes ?? [];
 
 export interface KeyCacheOptions {
   catalog: Pick<Upstreams['catalog'], 'authenticate'>;

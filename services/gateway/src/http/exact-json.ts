@@ -1,6 +1,7 @@
 /** Members of a body that are passed on as JSON text, because their numbers must keep their digits. */
 
 import { parseExact } from '@datahub/contract/exact-json';
+import type { FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
 
 /** The JSON text of one member of the body, or undefined if it is absent. The body is valid. */
@@ -12,4 +13,11 @@ export function exactMember(body: ParsedBody, path: readonly string[]): string |
     at = holds ? (at as Record<string, unknown>)[name] : undefined;
   }
   return at === undefined ? undefined : JSON.stringify(at);
+}
+
+/** The member `context` as JSON, with the digits of its numbers; empty for none. */
+export function contextJson(request: FastifyRequest, body: { context?: unknown }): string {
+  if (body.context === undefined || body.context === null) return '';
+  if (request.parsed?.exactText === undefined) return JSON.stringify(body.context);
+  return exactMember(request.parsed, ['context']) ?? '';
 }

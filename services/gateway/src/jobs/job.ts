@@ -69,6 +69,7 @@ class JobRun {
   #learnt = 0;
   /** The job was deleted, or another gateway has it. */
   #isLost = false;
+  readonly #onClosing = () => this.#stop.abort(stops.closing);
 
   constructor(job: TakenJob, deps: JobDeps) {
     this.#job = job;
@@ -77,12 +78,13 @@ class JobRun {
     this.#principal = { accountId, keyId, scopes: [], limits: undefined };
     this.#heartbeat = setInterval(() => void this.#extendLease(), leaseMs / 3);
     this.#keyCheck = setInterval(() => void this.#checkKey(), keyCheckMs);
-    deps.closing.addEventListener('abort', () => this.#stop.abort(stops.closing));
+    deps.closing.addEventListener('abort', this.#onClosing);
   }
 
   close(): void {
     clearInterval(this.#heartbeat);
     clearInterval(this.#keyCheck);
+    this.#deps.closing.removeEventListener('abort', this.#onClosing);
   }
 
   async run(): Promise<void> {

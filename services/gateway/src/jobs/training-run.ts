@@ -7,6 +7,7 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { faultsOfExample } from '../routes/classifiers/examples.ts';
 import { repeated } from '../rows/repeated.ts';
 import { type Row, RowReader, toText } from '../rows/row-reader.ts';
+import { executeInto } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const faultsMax = 50;
@@ -40,16 +41,8 @@ export class TrainingRun {
     const reader = new RowReader({ use: (rows) => this.#use(rows), stop });
     const options = { dryRun: false, meta: false, numbersAsStrings: true };
     const { queryId, contextJson } = job;
-    try {
-      await upstreams.executor.execute(
-        { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true },
-        ctx,
-        reader,
-      );
-      await reader.finish();
-    } catch (err) {
-      throw stop.aborted ? stop.reason : err;
-    }
+    const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };
+    await executeInto(reader, { executor: upstreams.executor, execution, ctx });
     this.counts.truncated = reader.isTruncated;
     await this.#train();
   }

@@ -1,17 +1,16 @@
 /** Executes a query and classifies its rows as they stream. */
 
 import { classifierLimits } from '@datahub/contract/limits';
-import { isGranted, type Scope } from '@datahub/contract/scopes';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
-import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
+import { requireGranted } from '../access/authenticate.ts';
 import { AnnotatedReply } from '../answers/annotated-reply.ts';
 import type { Label } from '../answers/annotation-batch.ts';
 import { type FromSchema, id, object } from '../http/json-schema.ts';
 import { validationError } from '../http/request-error.ts';
 import { repeated } from '../rows/repeated.ts';
-import { stoppable } from '../rows/stoppable.ts';
+import { executeInto, stoppable } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 const { min, max } = classifierLimits.annotations;
@@ -53,18 +52,7 @@ export async function executeAnnotated(
   const { format } = execution;
   const reply = new AnnotatedReply(answer, { format, members: annotate, predict, stop });
   const members = annotate.map(({ text, as }) => ({ text, as }));
-  try {
-    await executor.execute({ ...execution, annotate: { members } }, ctx, reply);
-    await reply.finish();
-  } catch (err) {
-    throw stop.aborted ? stop.reason : err;
-  }
-}
-
-/** Throws SCOPE_DENIED. For a request that needs more than the scope of its route. */
-export function requireGranted(request: FastifyRequest, scope: Scope): void {
-  if (isGranted(request.context.principal?.scopes ?? [], scope)) return;
-  throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+  await executeInto(reply, { executor, execution: { ...execution, annotate: { members } }, ctx });
 }
 
 function requireDistinct(annotate: Annotate): void {

@@ -7,7 +7,7 @@ import { readCacheRequest } from '../answers/cache-headers.ts';
 import { addVary } from '../answers/compression.ts';
 import { chooseFormat } from '../answers/format.ts';
 import { type AnswerSettings, StreamedAnswer } from '../answers/streamed-answer.ts';
-import { exactMember } from '../http/exact-json.ts';
+import { contextJson } from '../http/exact-json.ts';
 import { answer, count, type FromSchema, id, list, object, text } from '../http/json-schema.ts';
 import { readDataQuery } from '../http/query-form.ts';
 import type { Handler } from '../http/request-context.ts';
@@ -130,13 +130,6 @@ function toRetryable(err: HubError): HubError {
     retryable: err.retryable ?? true,
     ...(err.retryAfterMs === undefined ? {} : { retryAfterMs: err.retryAfterMs }),
   });
-}
-
-/** The member `context` as JSON, with the digits of its numbers; empty for none. */
-export function contextJson(request: FastifyRequest, body: { context?: unknown }): string {
-  if (body.context === undefined || body.context === null) return '';
-  if (request.parsed?.exactText === undefined) return JSON.stringify(body.context);
-  return exactMember(request.parsed, ['context']) ?? '';
 }
 
 function toOptions({

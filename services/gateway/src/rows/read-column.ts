@@ -3,12 +3,12 @@
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
+import { requireGranted } from '../access/authenticate.ts';
+import { contextJson } from '../http/exact-json.ts';
 import { validationError } from '../http/request-error.ts';
-import { requireGranted } from '../routes/annotate.ts';
-import { contextJson } from '../routes/execute.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { type Row, RowReader, toText } from './row-reader.ts';
-import { stoppable } from './stoppable.ts';
+import { executeInto, stoppable } from './stoppable.ts';
 
 const columnRowsMax = 10_000;
 const charactersMax = 4_194_304;
@@ -51,12 +51,7 @@ export async function readColumn(
     format: Format.FORMAT_NDJSON,
     onlyReads: true,
   };
-  try {
-    await upstreams.executor.execute(execution, ctx, reader);
-    await reader.finish();
-  } catch (err) {
-    throw stop.aborted ? stop.reason : err;
-  }
+  await executeInto(reader, { executor: upstreams.executor, execution, ctx });
   if (texts.length > 0) return texts;
   const detail = isKnown ? 'has no text in any row' : 'is a column of no row of the result';
   throw validationError([{ pointer: '/text', detail }]);

@@ -5,7 +5,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
-import { type RawRecord, RecordSplitter } from '../routes/classifiers/records.ts';
+import { type RawRecord, RecordSplitter } from './records.ts';
 
 export interface Row {
   /** From 1. */

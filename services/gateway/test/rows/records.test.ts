@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../../src/routes/classifiers/records.ts';
+import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../src/rows/records.ts';
 
 function split(text: string | Buffer, { isCsv = false, bytesMax = 100, chunk = 1_000 } = {}): RawRecord[] {
   const splitter = new RecordSplitter({ isCsv, bytesMax });

@@ -4,10 +4,10 @@ import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
 import { faultsMax, validationError } from '../../http/request-error.ts';
+import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../rows/records.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { readChunks } from './body-chunks.ts';
 import { faultsOfExample } from './examples.ts';
-import { parseCsvRecord, type RawRecord, RecordSplitter } from './records.ts';
 
 export const importMediaTypes = ['application/x-ndjson', 'text/csv'];
 export const imported = answer({

@@ -3,6 +3,8 @@
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { Job } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
+import { requireGranted } from '../../access/authenticate.ts';
+import { contextJson } from '../../http/exact-json.ts';
 import {
   answer,
   count,
@@ -21,8 +23,6 @@ import type { Handler } from '../../http/request-context.ts';
 import { type Fault, validationError } from '../../http/request-error.ts';
 import { unknownMembers } from '../../http/validation.ts';
 import type { Upstreams } from '../../upstreams.ts';
-import { requireGranted } from '../annotate.ts';
-import { contextJson } from '../execute.ts';
 
 const column = { type: 'string', minLength: 1, maxLength: 128 } as const;
 export const trainFromQuery = object(
