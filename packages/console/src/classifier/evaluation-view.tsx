@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { callJson, part } from '../api/client.ts';
 import { count, percent } from '../parts/format.ts';
 import { useLoad } from '../parts/load.tsx';
-import { Loading, Scrolling } from '../parts/page.tsx';
+import { Loading, Scrolling, TableHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 
 interface Figures {
@@ -80,15 +80,7 @@ function ClassTable({ all, recent }: { all: Figures; recent: Figures | undefined
       <h2>By class</h2>
       <Scrolling label="Figures by class">
         <table class="facts numbers">
-          <thead>
-            <tr>
-              {heads.map((head) => (
-                <th key={head} scope="col">
-                  {head}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <TableHead names={heads} />
           <tbody>
             {all.classes.slice(0, classesShownMax).map(({ classId, label, support, recall, precision }) => (
               <tr key={classId}>

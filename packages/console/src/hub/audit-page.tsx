@@ -7,7 +7,7 @@ import type { AuditEntry, Key } from '../api/types.ts';
 import { count, moment } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { useLoad } from '../parts/load.tsx';
-import { Loading, PageHead } from '../parts/page.tsx';
+import { Loading, PageHead, Scrolling, TableHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { classifiers, findNode, hubs } from '../shell/workspace.ts';
 
@@ -90,23 +90,9 @@ export function AuditPage() {
 
 function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string, string> }) {
   return (
-    <div class="table-scroll">
+    <Scrolling label="Changes">
       <table class="facts">
-        <thead>
-          <tr>
-            {['At', 'Action', 'What', 'Key'].map((head) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
-            <th scope="col" class="right">
-              Count
-            </th>
-            <th scope="col" class="right">
-              Failed
-            </th>
-          </tr>
-        </thead>
+        <TableHead names={['At', 'Action', 'What', 'Key']} numbers={['Count', 'Failed']} />
         <tbody>
           {entries.map((entry) => (
             <tr key={entry.entryId}>
@@ -124,6 +110,6 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolling>
   );
 }

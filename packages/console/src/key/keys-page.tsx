@@ -12,7 +12,7 @@ import { count, moment } from '../parts/format.ts';
 import { useLoad } from '../parts/load.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { notify } from '../parts/notice.tsx';
-import { Loading, PageHead } from '../parts/page.tsx';
+import { Loading, PageHead, Scrolling, TableHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { goInstead, route } from '../shell/route.ts';
 import { signOut } from '../shell/session.ts';
@@ -62,20 +62,13 @@ const isOwn = (key: Key) => key.keyId === currentKey.value?.keyId;
 
 function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: Asked): void }) {
   return (
-    <div class="table-scroll">
+    <Scrolling label="Keys">
       <table class="facts">
-        <thead>
-          <tr>
-            {['Name', 'May', 'Within', 'Last used', 'Ends'].map((head) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
-            <th scope="col">
-              <span class="sr-only">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead names={['Name', 'May', 'Within', 'Last used', 'Ends']}>
+          <th scope="col">
+            <span class="sr-only">Actions</span>
+          </th>
+        </TableHead>
         <tbody>
           {keys.map((key) => (
             <tr key={key.keyId}>
@@ -109,7 +102,7 @@ function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: Asked): void }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolling>
   );
 }
 

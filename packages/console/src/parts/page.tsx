@@ -67,6 +67,32 @@ export const Loading = ({ what }: { what: string }) => (
   </p>
 );
 
+interface TableHeadProps {
+  names: string[];
+  /** Heads of columns that are aligned to the right. */
+  numbers?: string[];
+  /** Further heads. */
+  children?: ComponentChildren;
+}
+
+export const TableHead = ({ names, numbers = [], children }: TableHeadProps) => (
+  <thead>
+    <tr>
+      {names.map((name) => (
+        <th key={name} scope="col">
+          {name}
+        </th>
+      ))}
+      {numbers.map((name) => (
+        <th key={name} scope="col" class="right">
+          {name}
+        </th>
+      ))}
+      {children}
+    </tr>
+  </thead>
+);
+
 /** A wide table that scrolls by itself, by pointer and by keys. */
 export const Scrolling = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.

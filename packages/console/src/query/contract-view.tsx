@@ -4,6 +4,7 @@ import { may } from '../api/permissions.ts';
 import type { Signature } from '../api/types.ts';
 import { Chips } from '../parts/chips.tsx';
 import { Choice, Field } from '../parts/field.tsx';
+import { Scrolling, TableHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { commands, reads } from './commands.ts';
 import { SourceChoice } from './source-choice.tsx';
@@ -33,6 +34,7 @@ export function ContractView({ work }: { work: QueryWork }) {
         <p class="hint">It has none.</p>
       ) : (
         <FactTable
+          label="Variables"
           heads={['Variable', 'Type', 'Value']}
           rows={work.fields.value.map(({ key, shownType, required, list }) => [
             key,
@@ -102,22 +104,20 @@ function Columns({ signature }: { signature: Signature | null | undefined }) {
   if (columns.length === 0) return <p class="hint">It returns no columns.</p>;
   const nulls = (nullable: boolean | undefined) => (nullable === false ? 'never' : 'possible');
   const rows = columns.map(({ name, type, nullable }) => [name, type, nulls(nullable)]);
-  return <FactTable heads={['Column', 'Type', 'Null']} rows={rows} />;
+  return <FactTable label="Columns" heads={['Column', 'Type', 'Null']} rows={rows} />;
 }
 
-export function FactTable({ heads, rows }: { heads: string[]; rows: string[][] }) {
+interface FactTableProps {
+  label: string;
+  heads: string[];
+  rows: string[][];
+}
+
+export function FactTable({ label, heads, rows }: FactTableProps) {
   return (
-    <div class="table-scroll">
+    <Scrolling label={label}>
       <table class="facts">
-        <thead>
-          <tr>
-            {heads.map((head) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead names={heads} />
         <tbody>
           {rows.map((cells) => (
             <tr key={cells[0]}>
@@ -128,6 +128,6 @@ export function FactTable({ heads, rows }: { heads: string[]; rows: string[][] }
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolling>
   );
 }

@@ -185,7 +185,7 @@ function CheckNote({ checked }: { checked: Checked | undefined }) {
   );
 }
 
-/** Where the text is wrong: of the edited text, else of the last run, else of the description. */
+/** The faults to mark in the editor: those of the edited text; if it is unchanged, those of the last run or description. */
 function useFaults(work: QueryWork, problem: Problem | undefined, checked: Checked | undefined): Fault[] {
   const told = work.signature.value?.problem;
   const dirty = work.dirty.value;

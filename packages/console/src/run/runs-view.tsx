@@ -1,6 +1,7 @@
 /** The runs of this tab. */
 
 import { count, duration } from '../parts/format.ts';
+import { Scrolling, TableHead } from '../parts/page.tsx';
 import type { QueryWork } from '../query/work.ts';
 import type { PastRun } from './run.ts';
 
@@ -19,24 +20,14 @@ export function RunsView({ work, onReuse }: { work: QueryWork; onReuse(run: Past
     return <p class="empty">No runs in this tab yet. They are listed here until the tab is closed.</p>;
   return (
     <div class="page">
-      <div class="table-scroll">
+      <Scrolling label="Runs">
         <table class="facts">
-          <thead>
-            <tr>
-              <th scope="col">At</th>
-              <th scope="col">Result</th>
-              <th scope="col" class="right">
-                Rows
-              </th>
-              <th scope="col" class="right">
-                Took
-              </th>
-              <th scope="col">Values</th>
-              <th scope="col">
-                <span class="sr-only">Action</span>
-              </th>
-            </tr>
-          </thead>
+          <TableHead names={['At', 'Result']} numbers={['Rows', 'Took']}>
+            <th scope="col">Values</th>
+            <th scope="col">
+              <span class="sr-only">Action</span>
+            </th>
+          </TableHead>
           <tbody>
             {runs.map((run) => (
               <tr key={run.id}>
@@ -60,7 +51,7 @@ export function RunsView({ work, onReuse }: { work: QueryWork; onReuse(run: Past
             ))}
           </tbody>
         </table>
-      </div>
+      </Scrolling>
     </div>
   );
 }

@@ -64,7 +64,7 @@ interface Call {
   rules: CacheRules;
 }
 
-/** Of an execution, in the snapshot of which `validate` had a value. */
+/** An execution, and the value of `validate` in the snapshot that it read. */
 interface Result {
   own: Execution;
   validation: string | undefined;

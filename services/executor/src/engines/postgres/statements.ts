@@ -23,7 +23,7 @@ export interface Prepared {
 /** A statement that failed. */
 interface Failed {
   prepared: Prepared;
-  /** Whether the server took it with its values. */
+  /** `bound` is true if the server accepted the statement with its values. */
   reader: { bound: boolean };
 }
 
