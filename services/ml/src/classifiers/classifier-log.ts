@@ -5,10 +5,11 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
-import { cancelled, inSlices } from '../scheduling/time-slices.ts';
+import { cancelled, inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import type { ClassifierDeps, PredictOptions } from './classifier-deps.ts';
 import { ClassifierState, type Prediction } from './classifier-state.ts';
 import { newEvents } from './event-log.ts';
@@ -74,11 +75,15 @@ export class ClassifierLog {
       requirePredictBounds(texts.length, { classes: state.classes.size, top });
       const predictions: Prediction[] = [];
       const countLabels = createLabelCount();
-      await inSlices(texts, this.#deps.slices.of(this.accountId, signal), (text) => {
+      const work = this.#startWork(signal);
+      if (texts.length > 1) await work.next();
+      await inSlices(texts, work, (text) => {
         const prediction = state.predict(text, top);
         countLabels(prediction.scores);
         predictions.push(prediction);
       });
+      // A long response is encoded in a slice of its own.
+      if (texts.length > 1) await work.next();
       return predictions;
     });
   }
@@ -149,7 +154,12 @@ export class ClassifierLog {
     // Numbers have no gaps, and getting one event costs a fraction of a search.
     const nextId = eventIdOf(this.#classifierId, state.applied + 1);
     if ((await this.#deps.store.events.get(this.accountId, nextId)) === null) return;
-    for await (const event of this.#newEvents(state)) await this.#apply(state, event);
+    const work = this.#startWork();
+    for await (const event of this.#newEvents(state)) await this.#apply(state, event, work);
+  }
+
+  #startWork(signal?: CallSignal): SlicedWork {
+    return this.#deps.slices.of(this.accountId, signal);
   }
 
   #newEvents(state: ClassifierState, ahead?: ClassifierState): AsyncGenerator<EventDoc> {
@@ -157,12 +167,8 @@ export class ClassifierLog {
     return newEvents(this.#deps.store, classifier, { state, ahead });
   }
 
-  #learn(state: ClassifierState, event: EventDoc): Promise<void> {
-    return state.apply(event, state.applied + 1, this.#deps.slices.of(this.accountId));
-  }
-
-  async #apply(state: ClassifierState, event: EventDoc): Promise<void> {
-    await this.#learn(state, event);
+  async #apply(state: ClassifierState, event: EventDoc, work: SlicedWork): Promise<void> {
+    await state.apply(event, state.applied + 1, work);
     this.#learntSinceSnapshot += (event.calls ?? []).reduce((sum, { examples }) => sum + examples.length, 0);
     if (this.#learntSinceSnapshot >= snapshotEvery) this.#snapshot();
     if (state.needsRebuild && this.#state === state) this.#rebuild(state);
@@ -178,7 +184,7 @@ export class ClassifierLog {
       if (err instanceof HubError && err.code === 'CONFLICT') return false;
       throw err;
     }
-    await this.#apply(state, event);
+    await this.#apply(state, event, this.#startWork());
     return true;
   }
 
@@ -237,8 +243,10 @@ export class ClassifierLog {
 
   async #rebuildOnce(old: ClassifierState): Promise<void> {
     const rebuilt = ClassifierState.startRebuild(old, this.#deps.learners.create());
+    const work = this.#startWork();
     const catchUp = async (ahead?: ClassifierState) => {
-      for await (const event of this.#newEvents(rebuilt, ahead)) await this.#learn(rebuilt, event);
+      for await (const event of this.#newEvents(rebuilt, ahead))
+        await rebuilt.apply(event, rebuilt.applied + 1, work);
     };
     while (rebuilt.applied < old.applied) {
       const before = rebuilt.applied;

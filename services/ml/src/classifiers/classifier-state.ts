@@ -2,7 +2,7 @@
 
 import { deserialize, serialize } from 'node:v8';
 import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
-import { inSlices, type NextSlice } from '../scheduling/time-slices.ts';
+import { inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import { hashRow, KnownExamples, type KnownExamplesState, type RowIdentity } from './known-examples.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
@@ -187,7 +187,7 @@ export class ClassifierState {
   }
 
   /** Applies the next event, in time slices. */
-  async apply(event: EventDoc, number: number, next: NextSlice): Promise<void> {
+  async apply(event: EventDoc, number: number, work: SlicedWork): Promise<void> {
     for (const { classId, label } of event.newClasses ?? [])
       this.#addClass({ classId, label, observations: 0 });
     if (event.version > 1) this.#eventVersions.set(number, event.version);
@@ -196,19 +196,19 @@ export class ClassifierState {
     if (changedExample !== undefined) this.#changeExample(changedExample);
     for (const { eventId, examples, job } of event.calls ?? []) {
       if (job === undefined) {
-        const results = await this.#learnAll(examples, next);
+        const results = await this.#learnAll(examples, work);
         // During a rebuild, the recent results are those of the first run.
         if (this.#rebuilds === undefined || this.#recent.get(eventId) === undefined)
           this.#recent.add(eventId, results);
-      } else await inSlices(examples, next, ({ id = '', ...example }) => this.#learnRow(job, id, example));
+      } else await inSlices(examples, work, ({ id = '', ...example }) => this.#learnRow(job, id, example));
     }
     this.updatedAt = event.at;
     this.applied = number;
   }
 
-  async #learnAll(examples: { classId: string; text: string }[], next: NextSlice): Promise<CallResult[]> {
+  async #learnAll(examples: { classId: string; text: string }[], work: SlicedWork): Promise<CallResult[]> {
     const results: CallResult[] = [];
-    await inSlices(examples, next, ({ classId, text }) => {
+    await inSlices(examples, work, ({ classId, text }) => {
       results.push({ classId, observations: this.#learn(classId, text) });
     });
     return results;

@@ -6,12 +6,17 @@
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 
-/** Waits for the next slice. Resolves with its end, in milliseconds of `performance.now()`. Rejects with CANCELLED. */
-export type NextSlice = () => Promise<number>;
+/** One call, or background work, in slices. */
+export interface SlicedWork {
+  /** The end of the current slice, in milliseconds of `performance.now()`. */
+  endsAt: number;
+  /** Waits for the next slice. Rejects with CANCELLED. */
+  next(): Promise<void>;
+}
 
 export interface TimeSlices {
-  /** For one call, or, without a signal, for background work of an account. */
-  of(accountId: string, signal?: CallSignal): NextSlice;
+  /** The first slice starts now. Background work has no signal. */
+  of(accountId: string, signal?: CallSignal): SlicedWork;
   /** Long work pauses while this call is in progress. */
   short<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -62,15 +67,24 @@ export function createTimeSlices(): TimeSlices {
   };
 
   return {
-    of: (accountId, signal) => () =>
-      new Promise((start, cancel) => {
-        if (signal?.aborted === true) return cancel(cancelled(signal));
-        const waiter = { signal, start, cancel };
-        const own = waiting.get(accountId);
-        if (own === undefined) waiting.set(accountId, [waiter]);
-        else own.push(waiter);
-        schedule();
-      }),
+    of: (accountId, signal) => {
+      const wait = (): Promise<number> =>
+        new Promise((start, cancel) => {
+          if (signal?.aborted === true) return cancel(cancelled(signal));
+          const waiter = { signal, start, cancel };
+          const own = waiting.get(accountId);
+          if (own === undefined) waiting.set(accountId, [waiter]);
+          else own.push(waiter);
+          schedule();
+        });
+      const work: SlicedWork = {
+        endsAt: performance.now() + sliceMs,
+        next: async () => {
+          work.endsAt = await wait();
+        },
+      };
+      return work;
+    },
     short: async (call) => {
       shortCalls++;
       try {
@@ -82,16 +96,15 @@ export function createTimeSlices(): TimeSlices {
   };
 }
 
-/** Does the work for each item, in order. The first slice starts immediately. */
+/** Calls `use` with each item, in order. */
 export async function inSlices<T>(
   items: Iterable<T>,
-  next: NextSlice,
-  work: (item: T) => void,
+  work: SlicedWork,
+  use: (item: T) => void,
 ): Promise<void> {
-  let endsAt = performance.now() + sliceMs;
   for (const item of items) {
-    if (performance.now() >= endsAt) endsAt = await next();
-    work(item);
+    if (performance.now() >= work.endsAt) await work.next();
+    use(item);
   }
 }
 

@@ -164,6 +164,17 @@ describe('the processes of one classifier', () => {
     expect(await a.train([{ label: 'label 0', text: 'word0' }])).toMatchObject([{ observations: 1 }]);
   });
 
+  it('let other calls run while they learn thousands of calls with one example each again', async () => {
+    const a = create();
+    for (let i = 0; i < 2_000; i++)
+      await a.train([{ label: `label ${i % 3}`, text: `word${i % 3} text ${i}` }]);
+    const [gone] = await a.read((state) => [...state.classes.keys()]);
+    await a.deleteClass(gone ?? '');
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect(await a.read(({ needsRebuild }) => needsRebuild)).toBe(true);
+    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 20_000 }).toBe(false);
+  }, 30_000);
+
   it('evaluate after a class was deleted as if it had never been trained, also after a restart', async () => {
     const examples = Array.from({ length: 700 }, (_, i) => ({
       label: `label ${i % 3}`,

@@ -5,14 +5,14 @@ import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 it('rotates over the accounts, however many slices each requests', async () => {
   const slices = createTimeSlices();
   const order: string[] = [];
-  const work = async (accountId: string, count: number) => {
-    const next = slices.of(accountId);
+  const run = async (accountId: string, count: number) => {
+    const work = slices.of(accountId);
     for (let i = 0; i < count; i++) {
-      await next();
+      await work.next();
       order.push(accountId);
     }
   };
-  await Promise.all([...Array.from({ length: 20 }, () => work('many', 5)), work('one', 3)]);
+  await Promise.all([...Array.from({ length: 20 }, () => run('many', 5)), run('one', 3)]);
   expect(order.slice(0, 6)).toEqual(['many', 'one', 'many', 'one', 'many', 'one']);
   expect(order).toHaveLength(103);
 });
@@ -28,7 +28,7 @@ it('gives one slice per turn of the event loop', async () => {
   tick();
   const turns = await Promise.all(
     ['a', 'b', 'c'].map(async (accountId) => {
-      await slices.of(accountId)();
+      await slices.of(accountId).next();
       return turn;
     }),
   );
@@ -39,20 +39,20 @@ it('gives one slice per turn of the event loop', async () => {
 it('rejects work of a disconnected client, before and while it waits', async () => {
   const slices = createTimeSlices();
   const caller = new CallStop();
-  const waits = slices.of('a', caller)();
+  const waits = slices.of('a', caller).next();
   caller.abort(new Error('gone'));
   await expect(waits).rejects.toMatchObject({ code: 'CANCELLED' });
-  await expect(slices.of('a', caller)()).rejects.toMatchObject({ code: 'CANCELLED' });
-  await slices.of('b')();
+  await expect(slices.of('a', caller).next()).rejects.toMatchObject({ code: 'CANCELLED' });
+  await slices.of('b').next();
 });
 
 it('gives long work slices during a short call that never ends', async () => {
   const slices = createTimeSlices();
   let end: () => void = () => {};
   const short = slices.short(() => new Promise<void>((resolve) => (end = resolve)));
-  const next = slices.of('a');
-  await next();
-  await next();
+  const long = slices.of('a');
+  await long.next();
+  await long.next();
   end();
   await short;
 });

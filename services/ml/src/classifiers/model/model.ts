@@ -57,15 +57,16 @@ const byConfidence = (x: Score, y: Score) => y.confidence - x.confidence || (x.c
 export function bestScores({ classes }: Model, probabilities: Float64Array, top: number): Score[] {
   const best: Score[] = [];
   // Twice `top` candidates are sorted and cut to `top`. A class below the last of them cannot return.
-  let least = 0;
+  let last: Score = { classId: '', confidence: 0 };
   for (let i = 0; i < probabilities.length; i++) {
     const classId = classes[i]?.classId;
     const confidence = probabilities[i] as number;
-    if (classId === undefined || confidence < least) continue;
+    if (classId === undefined || confidence < last.confidence) continue;
+    if (confidence === last.confidence && last.classId !== '' && classId > last.classId) continue;
     best.push({ classId, confidence });
     if (best.length < 2 * top) continue;
     best.sort(byConfidence).length = top;
-    least = (best[top - 1] as Score).confidence;
+    last = best[top - 1] as Score;
   }
   best.sort(byConfidence);
   return best.length > top ? best.slice(0, top) : best;

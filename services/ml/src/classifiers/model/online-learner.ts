@@ -284,6 +284,8 @@ class OnlineLearner implements Learner {
 
   #priors(): Float64Array {
     const { classes, examples } = this.#model;
-    return Float64Array.from(classes, (one) => (one === null ? 0 : one.examples / examples));
+    const priors = new Float64Array(classes.length);
+    for (let i = 0; i < priors.length; i++) priors[i] = (classes[i]?.examples ?? 0) / examples;
+    return priors;
   }
 }
