@@ -11,7 +11,7 @@ const retry = process.env.CI ? 1 : 0;
  * The console's jobs and what programs of clients do are the same over every form: `console.test.ts` and `client.test.ts`
  * say that they work there.
  */
-const once = ['console-*', 'types', 'python'].map((name) => `tests/e2e/${name}.test.ts`);
+const once = ['console-*', 'client-runtimes', 'types', 'python'].map((name) => `tests/e2e/${name}.test.ts`);
 
 /** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
 const e2e = (name: string, env: Record<string, string>) => ({

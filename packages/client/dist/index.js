@@ -21,10 +21,17 @@ var ProblemError = class extends Error {
 };
 async function toProblemError(response) {
   const { status, headers } = response;
+  if (response.type === "opaqueredirect") return new ProblemError(hiddenRedirect);
   const body = await response.json().catch(() => void 0);
   const problem = typeof body === "object" && body !== null ? body : {};
   return new ProblemError({ ...problem, status }, { retryAfterMs: readRetryAfter(headers) });
 }
+var hiddenRedirect = {
+  status: 0,
+  code: "NO_ANSWER",
+  detail: "The answer is a redirect. The client follows none.",
+  retryable: false
+};
 function readRetryAfter(headers) {
   const text = headers.get("retry-after");
   if (text === null) return void 0;

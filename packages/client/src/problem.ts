@@ -40,10 +40,19 @@ export class ProblemError extends Error {
 /** Reads the body of a failure. A body that is no problem document leaves the status alone. */
 export async function toProblemError(response: Response): Promise<ProblemError> {
   const { status, headers } = response;
+  if (response.type === 'opaqueredirect') return new ProblemError(hiddenRedirect);
   const body: unknown = await response.json().catch(() => undefined);
   const problem = typeof body === 'object' && body !== null ? body : {};
   return new ProblemError({ ...problem, status }, { retryAfterMs: readRetryAfter(headers) });
 }
+
+/** Browsers hide everything of a redirect, its status included. */
+const hiddenRedirect: Problem = {
+  status: 0,
+  code: 'NO_ANSWER',
+  detail: 'The answer is a redirect. The client follows none.',
+  retryable: false,
+};
 
 /** Seconds or a date (RFC 9110, 10.2.3). */
 function readRetryAfter(headers: Headers): number | undefined {
