@@ -57,6 +57,7 @@ describe.skipIf(process.platform === 'win32')('a signal to npm', () => {
     ['start', 'Starting the demo database'],
     ['start', 'Try it:'],
     ['start:distributed', 'Press Ctrl-C'],
+    ['start:distributed -- --gateways 2 --executors 2', ', http://127.0.0.1:'],
   ])(
     'stops all processes of `npm run %s` that printed "%s", and frees the port',
     async (script, line) => {
@@ -71,7 +72,7 @@ describe.skipIf(process.platform === 'win32')('a signal to npm', () => {
         DATAHUB_DEMO: '1',
       };
       let output = '';
-      const npm = spawn('npm', ['run', script], { cwd: root, env, detached: true });
+      const npm = spawn('npm', ['run', ...script.split(' ')], { cwd: root, env, detached: true });
       child = npm;
       for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => (output += chunk));
       await until(() => output.includes(line), startTimeoutMs, `${script} prints ${line}`);

@@ -1,6 +1,7 @@
 /**
  * Runs the four services as separate processes on this machine, connected by gRPC. `npm run start:distributed` starts them
- * and prints their addresses; tests call `startDistributed` with their own settings.
+ * and prints their addresses (`-- --gateways 2 --executors 2`: several of these); tests call `startDistributed` with their
+ * own settings.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -10,6 +11,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import type { Environment } from '@datahub/service-kit/process/settings';
@@ -51,15 +53,16 @@ interface GatewayPorts {
 type Output = 'inherit' | 'ignore' | number;
 
 /**
- * `output` is where the logs go; a number is an open file. `replicas` is the number of replicas of each service; more than
- * one need a store that several processes can share.
+ * `output` is where the logs go; a number is an open file. `replicas` is the number of replicas of each service, or of
+ * those that have more than one. Several of catalog or ml need a store that several processes can share.
  */
 export async function startDistributed(
   env: Environment,
   output: Output = 'inherit',
-  replicas = 1,
+  replicas: number | Partial<Record<Service, number>> = 1,
 ): Promise<DistributedHub> {
-  const plan = await planDistributed(env, replicas);
+  const countOf = (name: Service) => (typeof replicas === 'number' ? replicas : (replicas[name] ?? 1));
+  const plan = await planDistributed(env, countOf);
   const { gateways, ports, internalPorts, executorMetricsPorts, catalogMetricsPorts } = plan;
   const running = new Map<string, ChildProcess>();
   const ended = Promise.withResolvers<string>();
@@ -77,7 +80,7 @@ export async function startDistributed(
     return stopAll(children);
   };
   for (const name of [...services, 'gateway'] as const) {
-    for (let i = 0; i < replicas; i++) start(name, i);
+    for (let i = 0; i < countOf(name); i++) start(name, i);
   }
   try {
     for (const { port } of gateways) await untilReady(port, [...running.values()]);
@@ -116,18 +119,23 @@ export async function startDistributed(
 }
 
 /** Chooses the ports, and the environment of each replica. */
-async function planDistributed(env: Environment, replicas: number) {
+async function planDistributed(env: Environment, countOf: (name: Service) => number) {
   const dataDir = env.DATAHUB_DATA_DIR ?? 'data';
   await mkdir(dataDir, { recursive: true });
   const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
-  const each = Array.from({ length: replicas }, (_, i) => i);
-  const freePorts = () => Promise.all(each.map(freePort));
-  const ports = { catalog: await freePorts(), executor: await freePorts(), ml: await freePorts() };
-  const internalPorts = await freePorts();
-  const gateways = await Promise.all(each.map((i) => gatewayPorts(env, i)));
-  const executorMetricsPorts = await freePorts();
-  const catalogMetricsPorts = await freePorts();
+  const forEach = <T>(name: Service, make: (i: number) => Promise<T>) =>
+    Promise.all(Array.from({ length: countOf(name) }, (_, i) => make(i)));
+  const freePorts = (name: Service) => forEach(name, freePort);
+  const ports = {
+    catalog: await freePorts('catalog'),
+    executor: await freePorts('executor'),
+    ml: await freePorts('ml'),
+  };
+  const internalPorts = await freePorts('catalog');
+  const gateways = await forEach('gateway', (i) => gatewayPorts(env, i));
+  const executorMetricsPorts = await freePorts('executor');
+  const catalogMetricsPorts = await freePorts('catalog');
   const addresses = (list: number[]) => list.map((port) => `127.0.0.1:${port}`).join(',');
   const common = {
     ...process.env,
@@ -145,7 +153,7 @@ async function planDistributed(env: Environment, replicas: number) {
     }),
     catalog: (i) => ({
       DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(','),
-      DATAHUB_CATALOG_REPLICAS: String(replicas),
+      DATAHUB_CATALOG_REPLICAS: String(ports.catalog.length),
       DATAHUB_GRPC_PORT: String(ports.catalog[i]),
       DATAHUB_INTERNAL_PORT: String(internalPorts[i]),
       DATAHUB_METRICS_PORT: String(catalogMetricsPorts[i]),
@@ -226,14 +234,31 @@ async function stopAll(children: ChildProcess[], signal: 'SIGTERM' | 'SIGKILL' =
   }
 }
 
+/** Of the command line. Undefined if it has an unknown argument, or a count that is not from 1 to 9. */
+function readReplicas(): { gateway: number; executor: number } | undefined {
+  const count = { type: 'string', default: '1' } as const;
+  try {
+    const { gateways, executors } = parseArgs({ options: { gateways: count, executors: count } }).values;
+    if ([gateways, executors].every((value) => /^[1-9]$/.test(value)))
+      return { gateway: Number(gateways), executor: Number(executors) };
+  } catch {}
+  return undefined;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { DATAHUB_DATA_DIR: dataDir = 'data', DATAHUB_API_KEY, DATAHUB_SERVICE_TOKEN } = process.env;
-  const hub = await startDistributed(process.env);
+  const replicas = readReplicas();
+  if (replicas === undefined) {
+    process.stderr.write('usage: npm run start:distributed -- [--gateways 1..9] [--executors 1..9]\n');
+    process.exit(2);
+  }
+  const hub = await startDistributed(process.env, 'inherit', replicas);
+  const urls = hub.gateways.map(({ port }) => `http://127.0.0.1:${port}`);
   const placeOf = (setting: string | undefined, file: string) =>
     setting === undefined ? join(dataDir, file) : 'its setting';
   const inner = Object.entries(hub.addresses).map(([name, address]) => `${name} ${address}`);
   process.stdout.write(
-    `The hub listens on http://127.0.0.1:${hub.port}; the key is in ${placeOf(DATAHUB_API_KEY, 'api-key')}.
+    `The hub listens on ${urls.join(', ')}; the key is in ${placeOf(DATAHUB_API_KEY, 'api-key')}.
 Over gRPC: ${inner.join(', ')}; the token is in ${placeOf(DATAHUB_SERVICE_TOKEN, 'service-token')}.
 Press Ctrl-C to stop it.\n`,
   );
