@@ -32,6 +32,7 @@ const isTypedHere = ({ page, at }: Block) =>
 const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npm test$/, '.ci/run', 'npm test'],
   [/^npm run sbom$/, 'tests/architecture/supply-chain.test.ts', 'tools/sbom.ts'],
+  [/^npm run --silent datahub -- types HUB --python /, 'tests/e2e/types.test.ts', "'--python'"],
   [/^npm run start:distributed &$/, 'tests/chaos/npm-start.test.ts', "'start:distributed'"],
   [/ npx node tools\/examples\/grpc-client\.ts /, 'tools/examples/grpc-client.test.ts', './grpc-client.ts'],
   [/^DATAHUB_EDGE=express-gateway /, 'services/gateway/test/edge/edge.test.ts', 'docs/edge.md'],

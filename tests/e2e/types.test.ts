@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { api, createSource } from '../support/hub.ts';
+import { api, createSource, engines } from '../support/hub.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
+const hasPython = await run('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']).then(
+  () => true,
+  () => false,
+);
 let dir: string;
 let hubId: string;
 
@@ -48,6 +52,15 @@ beforeAll(async () => {
       { key: 'label', type: 'string' },
     ],
   });
+  await store('Amounts', 'SELECT id, amount FROM sales WHERE amount > :least ORDER BY id', {
+    context: [{ key: 'least', type: 'decimal' }],
+  });
+  await store(
+    'Breaks off',
+    engines[0] === 'postgres'
+      ? 'SELECT n, 1 / (n - 30000) AS x, repeat($$x$$, 100) AS t FROM generate_series(1, 40000) n'
+      : "WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 900) SELECT n, IF(n = 800, (SELECT 1 UNION SELECT 2), 1) AS x, repeat('x', 2000) AS t FROM s",
+  );
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
@@ -111,6 +124,58 @@ it('datahub types writes a module that compiles only with the right names and ty
   const ran = await run(process.execPath, [join(dir, 'main.ts')]);
   expect(JSON.parse(ran.stdout)).toMatchObject({ count: 1 });
 }, 60_000);
+
+const pythonProgram = `
+from decimal import Decimal
+from http.client import IncompleteRead
+from hub import Hub, ProblemError, TruncatedError, add, all, amounts, by_region, in_region, iter_all, iter_breaks_off
+
+hub = Hub("HUB_URL", "HUB_KEY")
+print(by_region(hub, region="south", ids=[1, "2"]))
+print([row["id"] for row in iter_all(hub)])
+print(add(hub, id=6, label=None)[0]["affectedRows"])
+print([row["amount"] for row in amounts(hub, least=Decimal("0.01"))])
+try:
+    in_region(hub)
+except ProblemError as err:
+    print(err.status, err.code, err)
+for read in (all, iter_all):
+    try:
+        list(read(Hub("HUB_URL", "LIMITED_KEY")))
+    except TruncatedError as err:
+        print("truncated")
+seen = 0
+try:
+    for row in iter_breaks_off(hub):
+        seen += 1
+except (IncompleteRead, OSError):
+    print(seen > 0)
+`;
+
+it.runIf(hasPython)('datahub types --python writes a module that Python runs', async () => {
+  const { stdout } = await datahub('types', hubId, '--python');
+  expect((await datahub('types', hubId, '--python')).stdout).toBe(stdout);
+  const { url, key } = inject('hub');
+  const limited = await api.ok(api.post('/v1/keys', { name: 'limited', limits: { maxRows: 1 } }));
+  await writeFile(join(dir, 'hub.py'), stdout);
+  const code = pythonProgram
+    .replace('LIMITED_KEY', limited.key)
+    .replace('HUB_KEY', key)
+    .replaceAll('HUB_URL', url);
+  await writeFile(join(dir, 'main.py'), code);
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', PYTHONIOENCODING: 'utf-8' };
+  const ran = await run('python3', [join(dir, 'main.py')], { env, timeout: 30_000 });
+  expect(ran.stdout.trim().split('\n')).toEqual([
+    "[{'id': 2, 'region': 'south'}]",
+    '[1, 2, 3]',
+    '1',
+    "['1234567890123456.78', Decimal('10.50')]",
+    '422 CONTEXT_INVALID /context/region is missing.',
+    'truncated',
+    'truncated',
+    'True',
+  ]);
+});
 
 it('datahub types finds a hub by its label, and says what is wrong', async () => {
   const { label } = await api.ok(api.get(`/v1/hubs/${hubId}`));

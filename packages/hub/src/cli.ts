@@ -15,6 +15,7 @@ import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socke
 import { readSettings } from '@datahub/service-kit/process/settings';
 import { type Access, describeAccess, findKey, findUrl } from './access.ts';
 import { knowsColumns, queriesOf, toTypeScript } from './types/hub-module.ts';
+import { toPython } from './types/python-module.ts';
 import { findHub, readDocument } from './types/read-document.ts';
 
 const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] [--new-account]
@@ -24,7 +25,8 @@ const usage = `usage: npm run datahub -- keys create --name NAME [--scopes a,b] 
        npm run datahub -- whoami [--show-key]
        npm run datahub -- backup DIRECTORY [--overwrite]
        npm run datahub -- sealing-keys
-       npm run --silent datahub -- types HUB > hub.ts`;
+       npm run --silent datahub -- types HUB > hub.ts
+       npm run --silent datahub -- types HUB --python > hub.py`;
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
@@ -38,6 +40,7 @@ function parse() {
     'new-account': { type: 'boolean', default: false },
     'show-key': { type: 'boolean', default: false },
     overwrite: { type: 'boolean', default: false },
+    python: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   } as const;
   try {
@@ -59,6 +62,8 @@ interface WhoamiCommand {
 interface TypesCommand {
   /** An id or a label. */
   hub: string;
+  /** Otherwise the module is TypeScript. */
+  python: boolean;
 }
 
 function readCommand(): OperatorRequest | BackupCommand | WhoamiCommand | TypesCommand | 'sealing-keys' {
@@ -75,7 +80,7 @@ function readCommand(): OperatorRequest | BackupCommand | WhoamiCommand | TypesC
   }
   if (noun === 'types') {
     if (positionals.length !== 2 || action === '') fail(usage);
-    return { hub: action };
+    return { hub: action, python: values.python };
   }
   if (noun === 'backup') {
     if (positionals.length !== 2 || action === '') fail(usage);
@@ -207,7 +212,7 @@ async function backUp(command: BackupCommand): Promise<unknown> {
 }
 
 /** The text of a module, with what is not known of its queries on standard error. */
-async function writeTypes({ hub }: TypesCommand): Promise<string> {
+async function writeTypes({ hub, python }: TypesCommand): Promise<string> {
   const { access } = await locateHub();
   const { url, key } = access;
   if (key === undefined) fail(`There is no key in ${access.keyPlace}. Set DATAHUB_API_KEY.`);
@@ -217,7 +222,7 @@ async function writeTypes({ hub }: TypesCommand): Promise<string> {
   if (unknown.length > 0) {
     print(`The columns of these queries are not known: ${unknown.map(({ label }) => label).join(', ')}`);
   }
-  return toTypeScript(hubId, pages);
+  return (python ? toPython : toTypeScript)(hubId, pages);
 }
 
 const print = (line: string) => process.stderr.write(`${line}\n`);

@@ -88,6 +88,8 @@ export const toCode = (value: unknown): string =>
 /** The name of a member. */
 const toName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : toCode(name));
 
+export const onOneLine = (text: string): string =>
+  text.replaceAll(/\s+/g, ' ').replaceAll(/\p{C}/gu, '').trim();
+
 /** Text in a comment of one line, which nothing in it can end. */
-export const inComment = (text: string): string =>
-  text.replaceAll(/\s+/g, ' ').replaceAll(/\p{C}/gu, '').replaceAll('*/', '*\\/').trim();
+export const inComment = (text: string): string => onOneLine(text).replaceAll('*/', '*\\/');

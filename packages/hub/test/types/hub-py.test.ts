@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { toPython } from '../../src/types/python-module.ts';
+
+const run = promisify(execFile);
+const hasPython = await run('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']).then(
+  () => true,
+  () => false,
+);
+
+/** By the first part of the path. */
+const answers: Record<string, (response: ServerResponse) => void> = {
+  redirect: (response) => response.writeHead(307, { location: '/elsewhere' }).end(),
+  chunked: (response) => response.write('{"id":1}\n', () => response.destroy()),
+  counted: (response) =>
+    response.writeHead(200, { 'content-length': 100 }).write('{"id":1}\n', () => response.destroy()),
+  proxy: (response) => response.writeHead(502).end('<html>'),
+};
+
+describe.runIf(hasPython)('the library of a Python module (needs Python 3.11)', () => {
+  const paths: string[] = [];
+  let server: Server;
+  let dir: string;
+
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      const { url = '' } = request;
+      paths.push(url);
+      // A connection that is closed with unread bytes is reset.
+      request.resume().on('end', () => answers[url.split('/')[1] ?? '']?.(response));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    dir = await mkdtemp(join(tmpdir(), 'datahub-python-'));
+    await writeFile(join(dir, 'hub.py'), toPython('h', []));
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    server.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const port = () => (server.address() as AddressInfo).port;
+  /** The rows that came, and the error after them. */
+  const call = async (place: string, method: string): Promise<string> => {
+    const code = `
+from hub import Hub
+seen = []
+try:
+    seen.extend(Hub("http://127.0.0.1:${port()}/${place}", "k").${method}("q", {}))
+except Exception as err:
+    print(seen, type(err).__name__, getattr(err, "status", None))
+`;
+    await writeFile(join(dir, 'main.py'), code);
+    const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', no_proxy: '*' };
+    return (await run('python3', [join(dir, 'main.py')], { env, timeout: 15_000 })).stdout.trim();
+  };
+
+  it('raises an error for rows that break off between two lines', async () => {
+    expect(await call('chunked', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
+    expect(await call('counted', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
+    expect(await call('counted', 'execute')).toBe('[] IncompleteRead None');
+  });
+
+  it('follows no redirect, which would send the key elsewhere', async () => {
+    expect(await call('redirect', 'execute')).toBe('[] ProblemError 307');
+    expect(paths).not.toContain('/elsewhere');
+  });
+
+  it('raises an error for an answer that no hub sent', async () => {
+    expect(await call('proxy', 'rows')).toBe('[] ProblemError 502');
+  });
+});
