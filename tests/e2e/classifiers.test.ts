@@ -134,7 +134,11 @@ describe('a classifier', () => {
   it('is evaluated by class, in total and over the last examples, without deleted classes', async () => {
     const empty = { examples: 0, accuracy: null, calibrationError: null, classes: [] };
     const nothing = { ...empty, confusion: { classes: [], counts: [] } };
-    expect(await api.ok(api.get(`${path}/evaluation`))).toEqual({ ...nothing, recent: nothing });
+    expect(await api.ok(api.get(`${path}/evaluation`))).toEqual({
+      ...nothing,
+      recent: nothing,
+      curve: [],
+    });
 
     const labels = ['apple', 'banana', 'cherry'];
     const examples = Array.from({ length: 1_503 }, (_, i) => {
@@ -146,6 +150,19 @@ describe('a classifier', () => {
     expect([all.examples, all.recent.examples]).toEqual([1_502, 1_000]);
     expect(all.accuracy).toBeLessThan(1);
     expect(all.recent).toMatchObject({ accuracy: 1, calibrationError: expect.any(Number) });
+    expect(all.curve.map(({ examples, window }: Record<string, number>) => [examples, window])).toEqual([
+      [10, 10],
+      [20, 10],
+      [30, 10],
+      [50, 20],
+      [100, 50],
+      [200, 100],
+      [300, 100],
+      [500, 200],
+      [1_000, 500],
+      [1_502, 502],
+    ]);
+    expect(all.curve.at(-1)).toMatchObject({ accuracy: 1, meanConfidence: expect.any(Number) });
     // The first example of all had no prediction.
     const supports = [
       [all, [500, 501, 501]],
@@ -173,6 +190,9 @@ describe('a classifier', () => {
     await api.ok(api.delete(`${path}/classes/${results[0].classId}`));
     const after = await api.ok(api.get(`${path}/evaluation`));
     expect(after.examples).toBeLessThanOrEqual(1_002);
+    const lastExamples = async () =>
+      (await api.ok(api.get(`${path}/evaluation`))).curve.at(-1)?.examples ?? 0;
+    await expect.poll(lastExamples, { timeout: 10_000 }).toBe(1_001);
     for (const figures of [after, after.recent]) {
       for (const found of [figures.classes, figures.confusion.classes]) {
         expect(found.map(({ label }: { label: string }) => label).toSorted()).toEqual(['banana', 'cherry']);

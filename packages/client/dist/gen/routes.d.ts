@@ -1167,6 +1167,12 @@ export interface Routes {
                     counts: (number[])[];
                 };
             };
+            curve: ({
+                examples: number;
+                window: number;
+                accuracy: number;
+                meanConfidence: number;
+            })[];
         };
     };
     /** List the examples of a classifier */

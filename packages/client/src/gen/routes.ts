@@ -1171,6 +1171,12 @@ export interface Routes {
           counts: (number[])[];
         };
       };
+      curve: ({
+        examples: number;
+        window: number;
+        accuracy: number;
+        meanConfidence: number;
+      })[];
     };
   };
   /** List the examples of a classifier */

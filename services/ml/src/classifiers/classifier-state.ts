@@ -57,7 +57,7 @@ export class ClassifierState {
   /** The number of the last event that was applied; 0 for none. */
   applied = 0;
   updatedAt: number | null = null;
-  /** A class was deleted, or an example changed, and what the learner knows does not show it yet. */
+  /** A class was deleted or an example changed, and the learner does not show it yet; or the learning curve is not whole. */
   needsRebuild = false;
   readonly classes = new Map<string, ClassState>();
   readonly evaluation: Evaluation;
@@ -81,7 +81,8 @@ export class ClassifierState {
     if (from === undefined) return;
     this.applied = from.applied;
     this.updatedAt = from.updatedAt;
-    this.needsRebuild = from.stale;
+    // A snapshot of a version without curves, or one that such a version has continued, does not have the whole curve.
+    this.needsRebuild = from.stale || !this.evaluation.hasWholeCurve;
     for (const one of from.classes) this.#addClass(one);
   }
 

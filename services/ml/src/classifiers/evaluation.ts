@@ -1,5 +1,6 @@
 /** Prequential evaluation: each example is predicted before it is learnt, so each of them is a test (Dawid, 1984). */
 
+import { addToCurve, type CurvePoint, type CurveState, examplesOf, pointsOf } from './learning-curve.ts';
 import { type ClassFigures, type Confusion, createTally, emptyTally, type TallyState } from './tally.ts';
 
 const binCount = 15;
@@ -15,6 +16,7 @@ export interface EvaluationState extends TallyState {
   bins: number[][];
   /** Of the last examples, oldest first: class, predicted class, confidence. */
   recent: [string, string, number][];
+  curve: CurveState;
 }
 
 export interface Figures {
@@ -35,17 +37,23 @@ export interface Evaluation {
   /** Of all examples. */
   readonly figures: Figures;
   readonly recentFigures: Figures;
+  /** Empty if it is not whole. */
+  readonly curve: CurvePoint[];
+  /** False if the curve lacks examples, or has those of a forgotten class. Only learning the log again mends this. */
+  readonly hasWholeCurve: boolean;
   /** Approximate memory in bytes. */
   readonly size: number;
 }
 
-/** Old snapshots lack the members that tell classes apart. */
+/** Old snapshots lack the members that tell classes apart, and the curve. */
 export function createEvaluation(state?: Partial<EvaluationState>): Evaluation {
-  const own: EvaluationState = { ...emptyTally(), bins: emptyBins(), recent: [], ...state };
+  const own: EvaluationState = { ...emptyTally(), bins: emptyBins(), recent: [], curve: [], ...state };
   const tally = createTally(own);
+  const hasWholeCurve = () => examplesOf(own.curve) === own.examples;
   return {
     record: (classId, { classId: predictedId, confidence }) => {
       tally.record(classId, predictedId);
+      addToCurve(own.curve, confidence, classId === predictedId);
       own.recent.push([classId, predictedId, confidence]);
       if (own.recent.length > recentMax) own.recent.shift();
       own.bins = own.bins.map((bin) => bin.map((value) => value * (1 - 1 / window)));
@@ -63,6 +71,12 @@ export function createEvaluation(state?: Partial<EvaluationState>): Evaluation {
     },
     get recentFigures() {
       return figuresOf(own.recent);
+    },
+    get curve() {
+      return hasWholeCurve() ? pointsOf(own.curve) : [];
+    },
+    get hasWholeCurve() {
+      return hasWholeCurve();
     },
     get size() {
       return tally.size + bytesPerRecent * own.recent.length;

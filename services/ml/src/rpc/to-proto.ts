@@ -20,7 +20,11 @@ export function toClassifier(
 }
 
 export function toEvaluation({ evaluation, classes }: ClassifierState): GetEvaluationResponse {
-  return { ...toFigures(evaluation.figures, classes), recent: toFigures(evaluation.recentFigures, classes) };
+  return {
+    ...toFigures(evaluation.figures, classes),
+    recent: toFigures(evaluation.recentFigures, classes),
+    curve: evaluation.curve,
+  };
 }
 
 /** Only classes that exist: an example can have been predicted as a class that was deleted later. */

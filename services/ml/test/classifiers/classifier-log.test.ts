@@ -186,12 +186,52 @@ describe('the processes of one classifier', () => {
     const examplesOf = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.figures.examples);
     expect(await examplesOf(a)).toBeLessThan(468);
     await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
-    const figures = (log: ClassifierLog) =>
-      log.read(({ evaluation }) => [evaluation.figures, evaluation.recentFigures]);
-    const own = await figures(a);
-    expect(own).toMatchObject([{ examples: 465 }, { examples: 465 }]);
-    expect(own[0]?.classes.map(({ support }) => support)).toEqual([233, 232]);
-    expect(await figures(create())).toEqual(own);
+    const read = (log: ClassifierLog) =>
+      log.read(({ evaluation: { figures, recentFigures, curve } }) => ({ figures, recentFigures, curve }));
+    const own = await read(a);
+    expect(own).toMatchObject({ figures: { examples: 465 }, recentFigures: { examples: 465 } });
+    expect(own.figures.classes.map(({ support }) => support)).toEqual([233, 232]);
+    expect(own.curve.map(({ examples }) => examples)).toEqual([10, 20, 30, 50, 100, 200, 300, 465]);
+    expect(await read(create())).toEqual(own);
+  });
+
+  it('have one learning curve, also after a restart', async () => {
+    const examples = Array.from({ length: 700 }, (_, i) => ({
+      label: `label ${i % 3}`,
+      text: `word${(i * 7) % 3} and text ${i % 17}`,
+    }));
+    const curve = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.curve);
+    const [a, b] = [create(), create()];
+    for (let i = 0; i < 700; i += 7) await a.train(examples.slice(i, i + 7));
+    const own = await curve(a);
+    expect(own.map(({ examples }) => examples)).toEqual([10, 20, 30, 50, 100, 200, 300, 500, 699]);
+    expect(own[0]?.accuracy).toBeLessThan(own[8]?.accuracy ?? 0);
+    const sum = own.reduce((total, { window, accuracy }) => total + window * accuracy, 0);
+    const { accuracy = 0 } = await a.read(({ evaluation }) => evaluation.figures);
+    expect(sum).toBeCloseTo(699 * accuracy, 6);
+    for (const log of [b, create()]) expect(await curve(log)).toEqual(own);
+  });
+
+  it.each([
+    ['lacks', {}],
+    ['has a part of', { curve: [[10, 3, 2]] }],
+  ])('learn the log again for a snapshot that %s the curve', async (_name, part) => {
+    const a = create();
+    await a.train(
+      Array.from({ length: 700 }, (_, i) => ({ label: `label ${i % 3}`, text: `text ${i % 5}` })),
+    );
+    const snapshot = () => store.snapshots.get('account', 'classifier');
+    await expect.poll(snapshot, { timeout: 5_000 }).not.toBeNull();
+    const stored = deserialize((await snapshot()) as Uint8Array);
+    delete stored.evaluation.curve;
+    const old = { ...stored, evaluation: { ...stored.evaluation, ...part } };
+    await store.snapshots.put('account', 'classifier', serialize(old));
+    const b = create();
+    const curve = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.curve);
+    expect(await b.predict(['text 1'], all)).toEqual(await a.predict(['text 1'], all));
+    const whole = await curve(a);
+    expect(whole).not.toEqual([]);
+    await expect.poll(() => curve(b), { timeout: 5_000 }).toEqual(whole);
   });
 
   it('ignore a snapshot of another format, and learn the log', async () => {

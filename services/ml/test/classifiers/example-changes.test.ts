@@ -61,6 +61,7 @@ describe('a changed example', () => {
       ...(await log.read(({ classes, evaluation }) => ({
         classes: [...classes.values()].map(({ label, observations }) => [label, observations]),
         evaluated: [evaluation.figures.examples, evaluation.figures.accuracy],
+        curve: evaluation.curve,
       }))),
     };
   };

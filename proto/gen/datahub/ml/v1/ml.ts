@@ -159,7 +159,20 @@ export interface GetEvaluationResponse {
     | Confusion
     | undefined;
   /** The same figures of the last 1,000 examples alone. */
-  recent?: Figures | undefined;
+  recent?:
+    | Figures
+    | undefined;
+  /** Oldest first, at most 32. Empty before the first example, and after a class was deleted until the model is learnt again. */
+  curve: CurvePoint[];
+}
+
+export interface CurvePoint {
+  /** How many examples were predicted up to the end of the point's window. */
+  examples: number;
+  /** How many of them are in the window. The figures count only these. */
+  window: number;
+  accuracy: number;
+  meanConfidence: number;
 }
 
 export interface Figures {
@@ -1721,6 +1734,7 @@ function createBaseGetEvaluationResponse(): GetEvaluationResponse {
     classes: [],
     confusion: undefined,
     recent: undefined,
+    curve: [],
   };
 }
 
@@ -1743,6 +1757,9 @@ export const GetEvaluationResponse: MessageFns<GetEvaluationResponse> = {
     }
     if (message.recent !== undefined) {
       Figures.encode(message.recent, writer.uint32(50).fork()).join();
+    }
+    for (const v of message.curve) {
+      CurvePoint.encode(v!, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -1806,6 +1823,93 @@ export const GetEvaluationResponse: MessageFns<GetEvaluationResponse> = {
             }
 
             message.recent = Figures.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.curve.push(CurvePoint.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCurvePoint(): CurvePoint {
+  return { examples: 0, window: 0, accuracy: 0, meanConfidence: 0 };
+}
+
+export const CurvePoint: MessageFns<CurvePoint> = {
+  encode(message: CurvePoint, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.examples !== 0) {
+      writer.uint32(8).uint32(message.examples);
+    }
+    if (message.window !== 0) {
+      writer.uint32(16).uint32(message.window);
+    }
+    if (message.accuracy !== 0) {
+      writer.uint32(25).double(message.accuracy);
+    }
+    if (message.meanConfidence !== 0) {
+      writer.uint32(33).double(message.meanConfidence);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CurvePoint {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCurvePoint();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.examples = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.window = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.accuracy = reader.double();
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.meanConfidence = reader.double();
             continue;
           }
         }

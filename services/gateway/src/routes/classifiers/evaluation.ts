@@ -14,10 +14,15 @@ const figures = {
   ),
   confusion: answer({ classes: list(answer({ classId: text, label: text })), counts: list(list(count)) }),
 } as const;
-export const evaluation = answer({ ...figures, recent: answer(figures) });
+const point = answer({ examples: count, window: count, accuracy: share, meanConfidence: share });
+export const evaluation = answer({ ...figures, recent: answer(figures), curve: list(point) });
 
-export function toEvaluationJson({ recent, ...all }: GetEvaluationResponse): FromSchema<typeof evaluation> {
-  return { ...toFiguresJson(all), recent: toFiguresJson(recent) };
+export function toEvaluationJson({
+  recent,
+  curve,
+  ...all
+}: GetEvaluationResponse): FromSchema<typeof evaluation> {
+  return { ...toFiguresJson(all), recent: toFiguresJson(recent), curve };
 }
 
 /** While services are updated, an old one returns only the first three figures of all examples. */
