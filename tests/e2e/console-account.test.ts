@@ -75,7 +75,11 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button('Predict').click();
     await page.locator('.big-word', { hasText: 'delivery' }).waitFor();
     await page.getByRole('tab', { name: 'Evaluation' }).click();
-    await page.getByText('Accuracy').waitFor();
+    await page.getByText('Accuracy', { exact: true }).first().waitFor();
+    const chart = page.getByRole('img', { name: /the accuracy was .* over the last \d+ of 1,200/ });
+    await chart.locator('canvas').waitFor();
+    await page.getByText('Learning curve as a table').click();
+    await page.getByRole('rowheader', { name: '501 to 1,200' }).waitFor();
     await page.getByRole('tab', { name: 'Classes' }).click();
     await button('Actions for refund').click();
     await page.getByRole('menuitem', { name: 'Delete class' }).click();

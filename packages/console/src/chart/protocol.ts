@@ -11,6 +11,8 @@ export interface ChartOptions {
   /** Labels below the axis, or points in time in seconds, or numbers. */
   x: { kind: 'label'; labels: string[] } | { kind: 'time' | 'number'; values: number[] };
   series: ChartSeries[];
+  /** The scale of the values, and what follows each; by default it fits the values. */
+  y?: { from: number; to: number; unit: string };
 }
 
 export interface ChartModule {

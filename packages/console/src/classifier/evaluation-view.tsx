@@ -6,6 +6,7 @@ import { count, percent } from '../parts/format.ts';
 import { useLoad } from '../parts/load.tsx';
 import { Loading, Scrolling, TableHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
+import { type CurvePoint, LearningCurve } from './learning-curve.tsx';
 
 interface Figures {
   examples: number;
@@ -28,12 +29,12 @@ const share = (value: number | null | undefined) => (value == null ? '–' : per
 export function EvaluationView({ classifierId }: { classifierId: string }) {
   const path = `v1/classifiers/${part(classifierId)}/evaluation`;
   const loaded = useLoad(
-    (signal) => callJson<Figures & { recent: Figures }>(path, { signal }),
+    (signal) => callJson<Figures & { recent: Figures; curve: CurvePoint[] }>(path, { signal }),
     [classifierId],
   );
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
   if (loaded.value === undefined) return <Loading what="the evaluation" />;
-  const { recent: latest, ...all } = loaded.value;
+  const { recent: latest, curve, ...all } = loaded.value;
   // Until there are more, the last 1,000 are all.
   const recent = latest.examples < all.examples ? latest : undefined;
   if (all.examples === 0)
@@ -55,6 +56,7 @@ export function EvaluationView({ classifierId }: { classifierId: string }) {
         Each example is predicted before it is learned, so these figures are of texts that the classifier had
         not seen. The calibration error says how far its confidence is from how often it is right.
       </p>
+      <LearningCurve points={curve} />
       <ClassTable all={all} recent={recent} />
       <Confusion figures={all} />
     </>

@@ -1,19 +1,17 @@
 /** A chart of the rows: one column below, numbers above it. */
 
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { addressOf } from '../api/client.ts';
-import type { ChartModule, ChartOptions } from '../chart/protocol.ts';
+import { useState } from 'preact/hooks';
+import { Chart } from '../chart/chart-host.tsx';
+import type { ChartOptions } from '../chart/protocol.ts';
 import { Choice, Tick } from '../parts/field.tsx';
 import { count } from '../parts/format.ts';
 import type { RowStore } from '../rows/row-store.ts';
 import { textOf } from '../rows/scan.ts';
-import { theme } from '../shell/theme.ts';
 
 const pointsMax = 20_000;
 const timeType = /^(date|time|timestamp|datetime)/i;
 
 export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
-  const host = useRef<HTMLDivElement>(null);
   const numeric = store.columns.map((column, i) => ({ ...column, i })).filter(({ numeric }) => numeric);
   const first = Math.max(
     0,
@@ -24,22 +22,6 @@ export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
   const drawn = numeric.filter(({ i, name }) => i !== first && !/(^|_)id$/i.test(name));
   const [chosen, setChosen] = useState<number[]>(drawn.slice(-1).map(({ i }) => i));
   const [kind, setKind] = useState<'line' | 'bar'>(rows <= 60 ? 'bar' : 'line');
-  const [failed, setFailed] = useState(false);
-  useEffect(() => {
-    if (host.current === null || chosen.length === 0) return;
-    const element = host.current;
-    let close: (() => void) | undefined;
-    let current = true;
-    const draw = async () => {
-      const { drawChart }: ChartModule = await import(/* @vite-ignore */ addressOf('console/chart.js'));
-      if (current) close = drawChart({ host: element, kind, ...dataOf(store, { x, chosen, rows }) });
-    };
-    draw().catch(() => setFailed(true));
-    return () => {
-      current = false;
-      close?.();
-    };
-  }, [store, rows, x, chosen, kind, theme.value]);
   const options = store.columns.map(({ name }, i) => [String(i), name] as const);
   return (
     <div class="chart-view">
@@ -63,12 +45,10 @@ export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
         {rows > pointsMax && <p class="hint">The first {count(pointsMax)} rows.</p>}
       </div>
       {numeric.length === 0 && <p class="empty">A chart needs a column of numbers.</p>}
-      {failed && <p class="empty">The chart could not be loaded. Reload the page.</p>}
-      <div
-        class="chart"
-        ref={host}
-        role="img"
-        aria-label={`Chart of ${chosen.map((i) => store.columns[i]?.name).join(', ')} by ${store.columns[x]?.name}`}
+      <Chart
+        label={`Chart of ${chosen.map((i) => store.columns[i]?.name).join(', ')} by ${store.columns[x]?.name}`}
+        draw={() => (chosen.length === 0 ? undefined : { kind, ...dataOf(store, { x, chosen, rows }) })}
+        on={[store, rows, x, chosen, kind]}
       />
     </div>
   );
