@@ -14,6 +14,7 @@ describe('docs/api.md', () => {
     stallTimeoutMs: 1,
     idempotency: {} as never,
     compression: {} as never,
+    failMidway: {} as never,
   });
 
   it.each(routes.map(({ method, url, scope }) => [`${method} ${url}`, scope ?? 'any key']))(

@@ -1,3 +1,5 @@
+import { request } from 'node:http';
+import { createInterface } from 'node:readline';
 import { beforeEach, describe, expect, inject, it } from 'vitest';
 import { api } from '../support/hub.ts';
 
@@ -106,6 +108,98 @@ describe('an import of examples', () => {
         .status,
     ).toBe(404);
     expect(await observations()).toEqual({});
+  });
+
+  /** An import whose body is sent in parts, and whose answer is read line by line while it arrives. */
+  const open = () => {
+    const { url, key } = inject('hub');
+    const headers = { ...ndjson, accept: ndjson['content-type'], 'x-service-api-key': key };
+    const call = request(`${url}${path}/train`, { method: 'POST', agent: false, headers });
+    const lines: any[] = [];
+    const answer = Promise.withResolvers<{ status: number; type: string; complete: boolean }>();
+    call.on('error', answer.reject);
+    answer.promise.catch(() => {});
+    call.on('response', (response) => {
+      createInterface({ input: response })
+        .on('line', (line) => lines.push(JSON.parse(line)))
+        .on('error', () => {});
+      response.on('error', () => {});
+      response.on('close', () => {
+        const { statusCode: status = 0, headers, complete } = response;
+        answer.resolve({ status, type: headers['content-type'] ?? '', complete });
+      });
+    });
+    const write = (count: number) => call.write('{"label":"a","context":"apple"}\n'.repeat(count));
+    return { call, write, lines, answer: answer.promise };
+  };
+  /** Sends examples until the answer says that some are trained. Returns how many were sent. */
+  const sendUntilProgress = async ({ write, lines }: ReturnType<typeof open>) => {
+    let sent = 0;
+    for (; (lines.at(-1)?.trained ?? 0) === 0; sent += 500) {
+      expect(sent).toBeLessThan(50_000);
+      write(500);
+      await sleep(200);
+    }
+    return sent;
+  };
+  const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  it('answers with its progress while the body is read, and with the result at the end', async () => {
+    const opened = open();
+    const { call, lines, answer } = opened;
+    call.write('no example\n');
+    const sent = await sendUntilProgress(opened);
+    expect(lines.at(-1)).toEqual({ trained: expect.any(Number), skipped: 1 });
+    call.end('{"label":"b","context":"banana"}');
+    expect(await answer).toMatchObject({ status: 200, complete: true });
+    expect(lines.at(-1)).toEqual({
+      trained: sent + 1,
+      skipped: 1,
+      faults: [{ line: 1, detail: 'is not valid JSON' }],
+    });
+    expect(lines.filter((line) => line.faults !== undefined)).toHaveLength(1);
+  });
+
+  it('ends with the problem if it fails after the first line', async () => {
+    const opened = open();
+    const { call, write, lines, answer } = opened;
+    await sendUntilProgress(opened);
+    await api.ok(api.delete(path));
+    write(5_000);
+    expect(await answer).toEqual({
+      status: 200,
+      type: 'application/x-ndjson; charset=utf-8',
+      complete: true,
+    });
+    call.destroy();
+    expect(lines.at(-1)).toMatchObject({
+      code: 'NOT_FOUND',
+      status: 404,
+      detail: expect.stringMatching(/Before this, the first \d+ valid examples of the body were trained\.$/),
+      requestId: expect.any(String),
+    });
+  });
+
+  it('fails with a status if it fails before the first line', async () => {
+    const headers = { ...csv, accept: 'application/x-ndjson' };
+    const refused = await send('text,name\na,b\n', headers);
+    expect([refused.status, refused.body.code]).toEqual([400, 'VALIDATION']);
+    const small = await send('label,context\na,apple\n', headers);
+    expect([small.status, small.text]).toEqual([200, '{"trained":1,"skipped":0,"faults":[]}\n']);
+    const json = await send('label,context\na,apple\n', { ...csv, accept: 'text/html' });
+    expect([json.status, json.body]).toEqual([200, { trained: 1, skipped: 0, faults: [] }]);
+  });
+
+  it('stops when a client that was sent progress leaves', async () => {
+    const opened = open();
+    const sent = await sendUntilProgress(opened);
+    opened.call.destroy();
+    await sleep(1_000);
+    const { a = 0 } = await observations();
+    expect(a).toBeGreaterThan(0);
+    expect(a).toBeLessThanOrEqual(sent);
+    await sleep(500);
+    expect(await observations()).toEqual({ a });
   });
 
   it('stops when the client leaves', async () => {

@@ -106,6 +106,7 @@ const routes = listRoutes({} as never, {
   stallTimeoutMs: 1,
   idempotency: {} as never,
   compression: {} as never,
+  failMidway: {} as never,
 }).filter(
   ({ url, body, query }) =>
     url.includes(':') || query?.includes('hubId') || JSON.stringify(body ?? {}).includes('Id"'),

@@ -13,7 +13,7 @@ import { createCompression } from './answers/compression.ts';
 import type { AnswerSettings } from './answers/streamed-answer.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
-import { refuseUnknown, sendProblem } from './http/error-handler.ts';
+import { refuseUnknown, reportFailure, sendProblem } from './http/error-handler.ts';
 import { createIdempotency } from './http/idempotency.ts';
 import { createListener, createMalformedAnswer, listenerOptions } from './http/listener.ts';
 import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
@@ -91,6 +91,10 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     stallTimeoutMs: config.stallTimeoutMs,
     idempotency: createIdempotency(deps.upstreams.catalog),
     compression: createCompression({ enabled: config.compresses }),
+    failMidway: (err, request) => {
+      drain(request.raw);
+      return reportFailure(err, request, deps.events).problem;
+    },
   };
   const routes = listRoutes(deps.upstreams, settings);
   registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), ...settings });

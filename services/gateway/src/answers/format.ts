@@ -25,8 +25,15 @@ interface Wish {
   place: number;
 }
 
-/** The format that `Accept` gives the most weight, then the first; of the ranges it is in, the narrowest counts. */
+/** As `preferredFormat`. Throws NOT_ACCEPTABLE if `Accept` has none of the formats. */
 export function chooseFormat(accept: string | undefined): OutputFormat {
+  const format = preferredFormat(accept);
+  if (format !== undefined) return format;
+  throw new HubError('NOT_ACCEPTABLE', 'Answers come as application/json, application/x-ndjson or text/csv.');
+}
+
+/** The format that `Accept` gives the most weight, then the first; of the ranges it is in, the narrowest counts. */
+export function preferredFormat(accept: string | undefined): OutputFormat | undefined {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
   const wishes = new Map<string, Wish>();
   for (const [place, part] of accept.toLowerCase().split(',').entries()) {
@@ -42,8 +49,7 @@ export function chooseFormat(accept: string | undefined): OutputFormat {
     if (wish === undefined || !(wish.weight > (best?.weight ?? 0) || isSooner(wish, best))) continue;
     best = { ...wish, written };
   }
-  if (best !== undefined) return best.written;
-  throw new HubError('NOT_ACCEPTABLE', 'Answers come as application/json, application/x-ndjson or text/csv.');
+  return best?.written;
 }
 
 const isSooner = (wish: Wish, best: Wish | undefined): boolean =>

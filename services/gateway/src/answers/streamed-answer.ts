@@ -7,6 +7,7 @@ import { type CacheInfo, Format } from '@datahub/proto/executor/v1/executor';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerBytesMax, type Idempotency } from '../http/idempotency.ts';
+import type { Problem } from '../http/problem-details.ts';
 import { setCacheHeaders, setHeadHeaders, unchangedTag } from './cache-headers.ts';
 import { addVary, type Compression } from './compression.ts';
 import type { OutputFormat } from './format.ts';
@@ -19,6 +20,8 @@ export interface AnswerSettings {
   stallTimeoutMs: number;
   idempotency: Idempotency;
   compression: Compression;
+  /** For an answer that has begun: notes the failure, drops the rest of the body, and returns the problem to end with. */
+  failMidway(err: unknown, request: FastifyRequest): Problem;
 }
 
 interface AnswerOptions {
@@ -129,7 +132,7 @@ export class StreamedAnswer implements ExecutionReply {
     if (info?.notModified === true) return this.#notModified(info);
     const { compression } = this.#options.settings;
     if (info !== undefined) setHeadHeaders(this.#request, this.#reply, { info, compression });
-    this.#sendHeaders();
+    sendHeaders(this.#reply, this.#options.format.contentType);
     this.#response.end();
     return this.#reply;
   }
@@ -174,20 +177,12 @@ export class StreamedAnswer implements ExecutionReply {
     if (this.#cache !== undefined) setCacheHeaders(this.#request, this.#reply, this.#cache);
     if (this.#trailer) this.#reply.header('trailer', truncatedTrailer);
     const compressor = this.#options.settings.compression.open(this.#request, this.#reply, bytes);
-    this.#sendHeaders();
+    sendHeaders(this.#reply, this.#options.format.contentType);
     this.#sink = compressor?.pipeTo(this.#response) ?? this.#response;
     this.#sink.on('drain', () => {
       clearTimeout(this.#stall);
       this.#onDrain();
     });
-  }
-
-  #sendHeaders(): void {
-    this.#reply.header('content-type', this.#options.format.contentType).hijack();
-    for (const [name, value] of Object.entries(this.#reply.getHeaders())) {
-      if (value !== undefined) this.#response.setHeader(name, value);
-    }
-    this.#response.writeHead(200);
   }
 
   #keep(bytes: Buffer): void {
@@ -203,4 +198,13 @@ export class StreamedAnswer implements ExecutionReply {
     this.#stall = setTimeout(() => this.#response.destroy(), this.#options.settings.stallTimeoutMs);
     return false;
   }
+}
+
+/** For an answer that is written to `reply.raw`. */
+export function sendHeaders(reply: FastifyReply, contentType: string): void {
+  reply.header('content-type', contentType).hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  }
+  reply.raw.writeHead(200);
 }

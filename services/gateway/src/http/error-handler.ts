@@ -3,10 +3,15 @@
 import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayEvents } from '../telemetry/events.ts';
-import { problemHeaders, toProblem } from './problem-details.ts';
+import { type Problem, problemHeaders, toProblem } from './problem-details.ts';
 
-export function sendProblem(thrown: unknown, reply: FastifyReply, events: GatewayEvents): FastifyReply {
-  const { request } = reply;
+interface Failure {
+  hubError: HubError;
+  problem: Problem;
+}
+
+/** Notes the failure of a request, and returns what to tell the caller. */
+export function reportFailure(thrown: unknown, request: FastifyRequest, events: GatewayEvents): Failure {
   const err = fromFastify(thrown);
   const hubError = mayHaveChanged(err, request) ? outcomeUnknown(err) : err;
   request.failedWith = hubError.code;
@@ -16,6 +21,12 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
     id: request.id,
     pointers: hubError.errors && request.context.route.config.pointers?.(request.body),
   });
+  return { hubError, problem };
+}
+
+export function sendProblem(thrown: unknown, reply: FastifyReply, events: GatewayEvents): FastifyReply {
+  const { request } = reply;
+  const { hubError, problem } = reportFailure(thrown, request, events);
   const { allow } = hubError as HubError & { allow?: string };
   // RFC 9110 requires `Allow`. It is empty if the resource takes no method now, as a query that writes under `/data`.
   const isEmpty = allow === undefined && hubError.code === 'METHOD_NOT_ALLOWED';

@@ -79,10 +79,17 @@ function bodyContentOf({ documented, body, imports }: Route): Record<string, obj
   return { 'application/json': { schema: documented ?? body }, ...Object.fromEntries(streams) };
 }
 
-/** Rows and examples are also available in other formats. */
-function contentOf({ answer }: Route): Record<string, object> {
+const progress = {
+  ...text,
+  description:
+    'For a streamed body. Lines with `trained` and `skipped` while the body is read, at most one a second. The last line is the result, with `faults`, or a problem, with `code`.',
+};
+
+/** Rows and examples are also available in other formats, and an import with its progress. */
+function contentOf({ answer, imports }: Route): Record<string, object> {
   const content = { 'application/json': { schema: answer } };
   const rows = { schema: text };
+  if (imports) return { ...content, 'application/x-ndjson': { schema: progress } };
   return answer === execution || answer === trainedExamples
     ? { ...content, 'application/x-ndjson': rows, 'text/csv': rows }
     : content;

@@ -150,7 +150,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: queries.savedQuery, handler: query.update },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: query.remove },
 
-    ...listClassifierRoutes(upstreams),
+    ...listClassifierRoutes(upstreams, settings),
 
     { method: 'GET', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Get the progress of a job', answer: jobs.job, handler: job.get },
     { method: 'DELETE', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Stop a job and delete it', audit: 'job.delete', answer: nothing, handler: job.remove },
@@ -166,8 +166,8 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
   ];
 }
 
-function listClassifierRoutes(upstreams: Upstreams): Route[] {
-  const classifier = classifiers.createClassifierHandlers(upstreams);
+function listClassifierRoutes(upstreams: Upstreams, settings: AnswerSettings): Route[] {
+  const classifier = classifiers.createClassifierHandlers(upstreams, settings);
   const example = examples.createTrainedExampleHandlers(upstreams);
 
   // biome-ignore format: one line a route.

@@ -59,7 +59,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
           requestId,
           traceId: traceparent?.slice(3, 35),
           durationMs: Math.round(elapsedMs * 100) / 100,
-          ...(reply.raw.writableFinished ? undefined : { brokenOff: request.failedWith ?? 'CANCELLED' }),
+          ...brokenOff(request, reply),
         },
         kind.text,
       );
@@ -81,6 +81,12 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
       );
     },
   };
+}
+
+/** Why an answer that began with 200 did not end well: it was cut off, or its last line is a problem. */
+function brokenOff({ failedWith }: FastifyRequest, { raw }: FastifyReply): { brokenOff: string } | undefined {
+  if (!raw.writableFinished) return { brokenOff: failedWith ?? 'CANCELLED' };
+  return raw.statusCode === 200 && failedWith !== undefined ? { brokenOff: failedWith } : undefined;
 }
 
 /** Returns the kind of a request. Each is created once: there are few routes, methods and statuses. */
@@ -148,7 +154,7 @@ function endSpan(request: FastifyRequest, reply: FastifyReply): void {
   const { statusCode } = reply.raw;
   const key = principal === undefined ? {} : { 'datahub.key.id': principal.keyId };
   // A stream that broke off has a status of 200.
-  const failed = statusCode >= 500 || !reply.raw.writableFinished;
+  const failed = statusCode >= 500 || brokenOff(request, reply) !== undefined;
   span.end({
     attributes: { 'http.response.status_code': statusCode, ...key },
     error: failed ? (request.failedWith ?? String(statusCode)) : undefined,

@@ -85,7 +85,8 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const { classifierId, queryId, jobId } = request.params as Record<string, string | undefined>;
       const { queryId: executed } = (request.body ?? {}) as { queryId?: string };
       const resourceId = request.createdId ?? classifierId ?? queryId ?? jobId ?? executed ?? '';
-      const failed = status >= 400 || !reply.raw.writableFinished;
+      // An answer that began with 200 can end with a problem.
+      const failed = status >= 400 || !reply.raw.writableFinished || request.failedWith !== undefined;
       for (const use of [{ action, resourceId }, ...usedBesides(request)])
         counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0 });
       if (counts.size >= entriesMax) void flush();

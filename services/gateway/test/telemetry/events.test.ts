@@ -26,3 +26,19 @@ it('shows the stack of our own faults, and nothing of what a source’s driver s
   expect(logged(new HubError('SOURCE_BROKEN', 'It broke.', { cause })).cause).toBeUndefined();
   expect(logged(new HubError('NOT_FOUND', 'There is none.', { cause }))).toBeUndefined();
 });
+
+it.each([
+  ['is complete', { statusCode: 200, writableFinished: true }, undefined, undefined],
+  ['is a problem', { statusCode: 404, writableFinished: true }, 'NOT_FOUND', undefined],
+  ['was cut off', { statusCode: 200, writableFinished: false }, undefined, 'CANCELLED'],
+  ['ends with a problem', { statusCode: 200, writableFinished: true }, 'NOT_FOUND', 'NOT_FOUND'],
+])('logs why an answer broke off, if it %s', (_name, raw, failedWith, brokenOff) => {
+  const info = vi.fn();
+  const log = { info, isLevelEnabled: () => true };
+  const context = { route: { url: '/x' }, requestId: 'r', startedAt: 0 };
+  createGatewayEvents({ child: () => log } as never).answered(
+    { method: 'POST', context, failedWith } as never,
+    { raw } as never,
+  );
+  expect(info.mock.calls[0]?.[0].brokenOff).toBe(brokenOff);
+});

@@ -27,13 +27,20 @@ beforeEach(() => {
 
 function answer(
   queryId: string,
-  { status = 200, keyId = 'k', whole = true, counted = 'query.execute' } = {},
+  {
+    status = 200,
+    keyId = 'k',
+    whole = true,
+    counted = 'query.execute',
+    failedWith = undefined as string | undefined,
+  } = {},
 ) {
   const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined };
   const request = {
     context: { principal, route: { config: { counted: counted === '' ? undefined : counted } } },
     params: {},
     body: { queryId },
+    failedWith,
   };
   const reply = { raw: { statusCode: status, writableFinished: whole } };
   usage.answered(request as unknown as FastifyRequest, reply as FastifyReply);
@@ -42,11 +49,12 @@ function answer(
 it('sums up by key and query, with what failed', async () => {
   for (const status of [200, 200, 502, 404, 429]) answer('one', { status });
   answer('one', { whole: false });
+  answer('one', { failedWith: 'UNAVAILABLE' });
   answer('two', { keyId: 'other' });
   answer('three', { counted: '' });
   await usage.close();
   expect(calls).toEqual([
-    { keyId: 'k', uses: [{ action: 'query.execute', resourceId: 'one', count: 4, failed: 2 }] },
+    { keyId: 'k', uses: [{ action: 'query.execute', resourceId: 'one', count: 5, failed: 3 }] },
     { keyId: 'other', uses: [{ action: 'query.execute', resourceId: 'two', count: 1, failed: 0 }] },
   ]);
 });

@@ -5,6 +5,7 @@ import { IncomingMessage } from 'node:http';
 import { classifierLimits, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
+import type { AnswerSettings } from '../../answers/streamed-answer.ts';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
   answer,
@@ -27,7 +28,7 @@ import { requireItems, unknownMembers } from '../../http/validation.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { share, toEvaluationJson } from './evaluation.ts';
 import { contextRule, exampleRule, faultsOfExample } from './examples.ts';
-import { importExamples, imported } from './import.ts';
+import { answerImport, imported } from './import.ts';
 import { startedJob, startJob, trainFromQuery } from './jobs.ts';
 
 const paging = { limitMax: 10_000 };
@@ -114,7 +115,7 @@ function eventIdOf({ operationId, body }: FastifyRequest): string {
   return hash('sha256', JSON.stringify([operationId, body]), 'base64url');
 }
 
-export function createClassifierHandlers({ ml, executor }: Upstreams) {
+export function createClassifierHandlers({ ml, executor }: Upstreams, settings: AnswerSettings) {
   return {
     create: async (request, reply) => {
       const { name } = request.body as FromSchema<typeof createClassifierBody>;
@@ -157,7 +158,10 @@ export function createClassifierHandlers({ ml, executor }: Upstreams) {
       return {};
     },
 
-    train: (request) => train(request, { ml, executor }),
+    train: async (request, reply) => {
+      if (!(request.body instanceof IncomingMessage)) return train(request, { ml, executor });
+      return answerImport(request, reply, { classifierId: classifierIdOf(request), ml, settings });
+    },
     predict: (request) => predict(request, ml),
 
     removeClass: async (request) => {
@@ -177,7 +181,6 @@ export function createClassifierHandlers({ ml, executor }: Upstreams) {
 async function train(request: FastifyRequest, upstreams: Pick<Upstreams, 'ml' | 'executor'>) {
   const classifierId = classifierIdOf(request);
   const { ml } = upstreams;
-  if (request.body instanceof IncomingMessage) return importExamples(request, { classifierId, ml });
   if (Object.hasOwn(request.body as object, 'queryId')) return startJob(request, upstreams);
   const body = request.body as TrainBody;
   const eventId = eventIdOf(request);

@@ -1,7 +1,11 @@
 /** Trains with a streamed body of CSV or NDJSON. Faulty lines are skipped and reported. */
 
+import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { preferredFormat } from '../../answers/format.ts';
+import { answerWithProgress } from '../../answers/progress-answer.ts';
+import type { AnswerSettings } from '../../answers/streamed-answer.ts';
 import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
 import { faultsMax, validationError } from '../../http/request-error.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../rows/records.ts';
@@ -30,24 +34,42 @@ const batchCharactersMax = 1_000_000;
 export interface ImportOptions {
   classifierId: string;
   ml: Upstreams['ml'];
+  settings: AnswerSettings;
 }
 
-export async function importExamples(
+/** Answers with the result as JSON, or in NDJSON with the progress before it. */
+export function answerImport(
   request: FastifyRequest,
-  { classifierId, ml }: ImportOptions,
+  reply: FastifyReply,
+  { settings: { failMidway }, ...options }: ImportOptions,
+): Promise<unknown> {
+  const run = (report: Report) => importExamples(request, { ...options, report });
+  const hasProgress = preferredFormat(request.headers.accept)?.format === Format.FORMAT_NDJSON;
+  return hasProgress ? answerWithProgress(reply, { run, failMidway }) : run(() => {});
+}
+
+type Report = (progress: Pick<Imported, 'trained' | 'skipped'>) => void;
+
+async function importExamples(
+  request: FastifyRequest,
+  { classifierId, ml, report }: Omit<ImportOptions, 'settings'> & { report: Report },
 ): Promise<Imported> {
   const isCsv = /^text\/csv\b/i.test(request.headers['content-type'] ?? '');
   const reader = createExampleReader(isCsv);
   const result: Imported = { trained: 0, skipped: 0, faults: [] };
+  const reportProgress = () => report({ trained: result.trained, skipped: result.skipped });
   let batch: Example[] = [];
   let characters = 0;
   const train = async () => {
     if (batch.length === 0) return;
+    if (request.context.signal.aborted) throw request.context.signal.reason;
     const examples = batch;
     batch = [];
     characters = 0;
     await ml.train({ classifierId, examples, eventId: '' }, request.context);
     result.trained += examples.length;
+    request.context.renewDeadline();
+    reportProgress();
   };
   const take = async (records: RawRecord[]) => {
     for (const record of records) {
@@ -66,8 +88,8 @@ export async function importExamples(
   try {
     const splitter = new RecordSplitter({ isCsv, bytesMax: recordBytesMax });
     for await (const chunk of readChunks(request)) {
-      if (request.context.signal.aborted) throw request.context.signal.reason;
       await take(splitter.push(chunk));
+      reportProgress();
     }
     await take(splitter.end());
     await train();

@@ -9,9 +9,9 @@ it('trains under one event id for one idempotency key and body, and under none w
       return { classes: [] };
     },
   };
-  const { train } = createClassifierHandlers({ ml } as never);
+  const { train } = createClassifierHandlers({ ml } as never, {} as never);
   const call = (operationId: string | undefined, body: object) =>
-    train({ params: { classifierId: 'c' }, body, operationId, context: {} } as never);
+    train({ params: { classifierId: 'c' }, body, operationId, context: {} } as never, {} as never);
   const one = { label: 'a', context: 'b' };
   await call('first', one);
   await call('first', { ...one });
