@@ -150,6 +150,40 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await ended(page, 'done');
   });
 
+  it('keeps the statement that validates a result when the times of the cache change', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const validate = 'SELECT max(id) FROM sales';
+    const query = 'SELECT region FROM sales';
+    const cache = { maxAgeS: 60, validate };
+    const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'kept', query, cache }));
+    const { queryId } = stored.config.query;
+    const cacheAfterSave = async () => {
+      await button('Save').click();
+      await page.getByText('not saved').waitFor({ state: 'detached' });
+      return (await api.get(`/v1/queries/${queryId}`)).body.config.cache;
+    };
+    await goTo('query', queryId, 'contract');
+    const age = page.getByLabel('Keep results for, seconds');
+    await age.waitFor();
+    expect(await page.getByLabel('Check for changes with').inputValue()).toBe(validate);
+    // As a person types it: the field is empty for a moment.
+    await age.fill('');
+    await age.fill('120');
+    await page.getByLabel('Then refresh in the background for, seconds').fill('300');
+    expect(await cacheAfterSave()).toEqual({ maxAgeS: 120, staleS: 300, validate });
+    await page.getByLabel('Check for changes with').fill('SELECT count(*) FROM sales');
+    expect(await cacheAfterSave()).toEqual({
+      maxAgeS: 120,
+      staleS: 300,
+      validate: 'SELECT count(*) FROM sales',
+    });
+    await page.getByLabel('Check for changes with').fill('');
+    expect(await cacheAfterSave()).toEqual({ maxAgeS: 120, staleS: 300 });
+    await age.fill('');
+    expect(await cacheAfterSave()).toBeUndefined();
+  });
+
   it('asks before it writes, and shows a dry run as what it is', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);

@@ -56,6 +56,8 @@ export interface Signature {
 export interface CachePolicy {
   maxAgeS: number;
   staleS?: number;
+  /** SQL. If its row is the same as before, so is the result. */
+  validate?: string;
 }
 
 export interface Query {

@@ -13,13 +13,17 @@ interface FieldProps {
   placeholder?: string | undefined;
   autofocus?: boolean;
   rows?: number;
+  /** For code. */
+  mono?: boolean;
 }
 
-export function Field({ label, value, onInput, hint, rows, autofocus, type = 'text', ...rest }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, value, onInput, hint, rows, autofocus, mono, type = 'text', ...rest } = props;
   const id = useId();
   const common = {
     id,
     value,
+    class: mono ? 'mono' : undefined,
     autocomplete: 'off',
     spellcheck: false,
     'aria-describedby': hint === undefined ? undefined : `${id}-hint`,

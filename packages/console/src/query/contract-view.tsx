@@ -1,7 +1,8 @@
 /** What the query promises: its columns and variables as its source describes them, and what it runs on. */
 
+import { useRef } from 'preact/hooks';
 import { may } from '../api/permissions.ts';
-import type { Signature } from '../api/types.ts';
+import type { CachePolicy, Signature } from '../api/types.ts';
 import { Chips } from '../parts/chips.tsx';
 import { Choice, Field } from '../parts/field.tsx';
 import { Scrolling, TableHead } from '../parts/page.tsx';
@@ -52,31 +53,56 @@ export function ContractView({ work }: { work: QueryWork }) {
 
 const seconds = (text: string): number | undefined => (/^\d{1,5}$/.test(text) ? Number(text) : undefined);
 
+/** Changes the cache of the draft. While its first time is empty, as when it is typed again, the other members are kept. */
+function useCache(work: QueryWork, { cache }: Draft): (change: Partial<CachePolicy>) => void {
+  const latest = useRef<CachePolicy | null>(null);
+  if (cache !== null || !work.dirty.value) latest.current = cache;
+  return (change) => {
+    const { maxAgeS, staleS, validate } = { ...latest.current, maxAgeS: cache?.maxAgeS ?? 0, ...change };
+    if (maxAgeS === undefined) return work.edit({ cache: null });
+    work.edit({
+      cache: {
+        maxAgeS,
+        ...(staleS === undefined ? {} : { staleS }),
+        ...(validate === undefined ? {} : { validate }),
+      },
+    });
+  };
+}
+
 /** What callers may rely on, and how long the hub keeps a result. */
 function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
   const { cache, notNull } = draft;
-  const setCache = (maxAgeS: number | undefined, staleS: number | undefined) =>
-    work.edit({
-      cache: maxAgeS === undefined ? null : { maxAgeS, ...(staleS === undefined ? {} : { staleS }) },
-    });
+  const setCache = useCache(work, draft);
   return (
     <fieldset class="bare" disabled={!may('queries:write')}>
       <div class="columns-2">
         <Field
           label="Keep results for, seconds"
           value={String(cache?.maxAgeS ?? '')}
-          onInput={(text) => setCache(seconds(text), cache?.staleS)}
+          onInput={(text) => setCache({ maxAgeS: seconds(text) })}
           placeholder="not kept"
           hint="The hub answers with a kept result instead of running the query."
         />
         <Field
           label="Then refresh in the background for, seconds"
           value={String(cache?.staleS ?? '')}
-          onInput={(text) => setCache(cache?.maxAgeS ?? 0, seconds(text))}
+          onInput={(text) => setCache({ staleS: seconds(text) })}
           placeholder="0"
           hint="Callers get the old result while the query runs."
         />
       </div>
+      {work.engine.value !== 'mongodb' && (
+        <Field
+          label="Check for changes with"
+          value={cache?.validate ?? ''}
+          onInput={(text) => setCache({ validate: text.trim() === '' ? undefined : text })}
+          rows={2}
+          mono
+          placeholder="SELECT max(updated_at) FROM orders"
+          hint="A cheap SELECT with one row. If its row is the same as before, the hub keeps the result and does not run the query."
+        />
+      )}
       <Chips
         label="Columns that are never null"
         hint="A row without a value fails the execution with CONTRACT_BROKEN."
