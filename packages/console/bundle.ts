@@ -7,16 +7,6 @@ import { type BuildOptions, build } from 'esbuild';
 const pathOf = (name: string) => fileURLToPath(new URL(`src/${name}`, import.meta.url));
 
 const options: BuildOptions = {
-  entryPoints: [
-    { in: pathOf('main.tsx'), out: 'console' },
-    { in: pathOf('styles/console.css'), out: 'console' },
-    // Each stands alone, so that a name never depends on what is in it: the page loads it when it is first needed.
-    { in: pathOf('editor/editor.ts'), out: 'editor' },
-    { in: pathOf('chart/chart.ts'), out: 'chart' },
-    { in: pathOf('schema/worker.ts'), out: 'worker' },
-    { in: pathOf('docs/docs.ts'), out: 'docs' },
-    { in: pathOf('docs/docs.css'), out: 'docs' },
-  ],
   outdir: 'out',
   bundle: true,
   write: false,
@@ -30,12 +20,36 @@ const options: BuildOptions = {
   logLevel: 'error',
 };
 
+/** `texts` is loaded after the first page. What both use is in `shared`, so that it exists once. */
+const pages: BuildOptions = {
+  ...options,
+  entryPoints: [
+    { in: pathOf('main.tsx'), out: 'console' },
+    { in: pathOf('texts.ts'), out: 'texts' },
+  ],
+  splitting: true,
+  chunkNames: 'shared',
+};
+
+/** Each stands alone, so that a name never depends on what is in it: the page loads it when it is first needed. */
+const alone: BuildOptions = {
+  ...options,
+  entryPoints: [
+    { in: pathOf('styles/console.css'), out: 'console' },
+    { in: pathOf('editor/editor.ts'), out: 'editor' },
+    { in: pathOf('chart/chart.ts'), out: 'chart' },
+    { in: pathOf('schema/worker.ts'), out: 'worker' },
+    { in: pathOf('docs/docs.ts'), out: 'docs' },
+    { in: pathOf('docs/docs.css'), out: 'docs' },
+  ],
+};
+
 /** The name of each file and what is in it. */
 export async function bundle(): Promise<Map<string, Uint8Array>> {
-  const { outputFiles = [] } = await build(options);
-  const files = outputFiles.map(
-    ({ path, contents }) => [path.split(/[\\/]/).at(-1) ?? '', contents] as const,
-  );
+  const built = await Promise.all([build(pages), build(alone)]);
+  const files = built
+    .flatMap(({ outputFiles = [] }) => outputFiles)
+    .map(({ path, contents }) => [path.split(/[\\/]/).at(-1) ?? '', contents] as const);
   const licences = await readFile(new URL('licences.txt', import.meta.url));
   const page = await readFile(pathOf('index.html'));
   const docs = await readFile(pathOf('docs/docs.html'));

@@ -26,6 +26,7 @@ const programs = [
 /** What a browser runs: bundled, so an image holds the bundle and not these. */
 const browserPrograms = [
   'main.tsx',
+  'texts.ts',
   'editor/editor.ts',
   'chart/chart.ts',
   'schema/worker.ts',

@@ -110,6 +110,44 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
     60_000,
   );
 
+  it.each(themes)('finds nothing serious where a classifier learns from rows: %s', async (theme) => {
+    const { page, hubId } = shared;
+    const { sourceId, queryId, classifierId } = await prepare();
+    const query = 'SELECT id, region AS label, note AS text FROM sales';
+    const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'notes', query }));
+    const job = { queryId: stored.config.query.queryId, text: 'text', label: 'label', id: 'id' };
+    const { jobId } = await api.ok(api.post(`/v1/classifiers/${classifierId}/train`, job));
+    await page.emulateMedia({ colorScheme: theme });
+    await goTo('classifier', classifierId, 'train', jobId);
+    // The tree of the tab is older than the query.
+    await page.reload();
+    await page.getByText('Done', { exact: true }).waitFor();
+    await page.locator('td', { hasText: 'text is missing' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await button('Train from a query again').click();
+    await page.getByLabel('Query', { exact: true }).selectOption(queryId);
+    await page.getByLabel('Column of the id').selectOption('region');
+    await page.getByLabel('Column of the label').selectOption('region');
+    await page.getByLabel('Column of the text').selectOption('note');
+    await page.getByLabel('ids', { exact: true }).fill('no number');
+    await page.keyboard.press('Enter');
+    await page.locator('.fault').first().waitFor();
+    await button('Train with its rows').click();
+    await page.getByText('Some values are missing or do not fit.').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await goTo('classifier', classifierId, 'examples');
+    await page.locator('td', { hasText: 'I paid twice' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await button('Actions for example 1').click();
+    await page.getByRole('menuitem', { name: 'Correct' }).click();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await goTo('summary', 'column');
+    await page.getByLabel('Query', { exact: true }).selectOption(queryId);
+    await page.getByLabel('Column of the texts').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
   it('works by the keyboard alone: from the tree to rows, to the exact value', async () => {
     const { page } = shared;
     const { queryId } = await prepare();

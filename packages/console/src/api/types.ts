@@ -148,6 +148,23 @@ export interface Prediction {
   scores: { classId: string; label: string; confidence: number }[];
 }
 
+/** A job that trains a classifier with the rows of a query. */
+export interface Job {
+  jobId: string;
+  queryId: string;
+  state: 'queued' | 'running' | 'done' | 'failed';
+  rows: number;
+  trained: number;
+  corrected: number;
+  skipped: number;
+  nullIds: number;
+  invalid: number;
+  truncated: boolean;
+  /** The first rows that are no examples. */
+  faults: { row: number; detail: string }[];
+  error: { code: string; detail: string } | null;
+}
+
 export interface AuditEntry {
   entryId: string;
   at: string;

@@ -1,40 +1,66 @@
-/** Teaches a classifier: an example that is typed, many that are pasted, or a file. */
+/** Teaches a classifier: an example that is typed, many that are pasted, a file, or the rows of a query. */
 
-import { useId, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { call, isAborted, part, problemOf } from '../api/client.ts';
-import type { Problem } from '../api/types.ts';
+import type { Classifier, Problem } from '../api/types.ts';
 import { Field } from '../parts/field.tsx';
 import { count, counted } from '../parts/format.ts';
 import { notify } from '../parts/notice.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
+import { mayReadRows } from '../query/query-rows.tsx';
+import { go } from '../shell/route.ts';
+import { hubId } from '../shell/workspace.ts';
 import { batches, type Parsed, parseExamples } from './examples.ts';
 import { type ChosenFile, FileImport } from './file-import.tsx';
 import { formatOf } from './import.ts';
+import { JobView } from './job-view.tsx';
+import { QueryTraining } from './query-training.tsx';
 
 const batchSize = 500;
 const fileBytesMax = 64 * 1_024 * 1_024;
 
 interface TrainViewProps {
-  classifierId: string;
-  labels: string[];
-  onTrained(): void;
+  classifier: Classifier;
+  /** The training from a query that the address names. */
+  jobId: string | undefined;
+  onChanged(): void;
 }
 
-export function TrainView(props: TrainViewProps) {
+export function TrainView({ classifier, jobId, onChanged }: TrainViewProps) {
+  const { classifierId, classes = [] } = classifier;
+  const show = (...job: string[]) =>
+    go('hub', hubId.value ?? '', 'classifier', classifierId, 'train', ...job);
+  const shared = { classifierId, onTrained: onChanged };
   return (
     <>
-      <TypeExample {...props} />
+      {jobId !== undefined && (
+        <>
+          <JobView key={jobId} jobId={jobId} onTrained={onChanged} onLeave={() => show()} />
+          <hr />
+        </>
+      )}
+      <TypeExample {...shared} labels={classes.map(({ label }) => label)} />
       <hr />
-      <ManyExamples {...props} />
+      <ManyExamples {...shared} />
+      {jobId === undefined && mayReadRows() && (
+        <>
+          <hr />
+          <QueryTraining classifierId={classifierId} onStarted={show} />
+        </>
+      )}
     </>
   );
 }
 
-function TypeExample({ classifierId, labels, onTrained }: TrainViewProps) {
+interface TrainingProps {
+  classifierId: string;
+  onTrained(): void;
+}
+
+function TypeExample({ classifierId, labels, onTrained }: TrainingProps & { labels: string[] }) {
   const [label, setLabel] = useState('');
   const [text, setText] = useState('');
   const [problem, setProblem] = useState<Problem>();
-  const id = useId();
   const submit = async (event: Event) => {
     event.preventDefault();
     setProblem(undefined);
@@ -52,21 +78,7 @@ function TypeExample({ classifierId, labels, onTrained }: TrainViewProps) {
   return (
     <form class="form" onSubmit={submit}>
       <h2>One example</h2>
-      <div class="field">
-        <label for={id}>Label</label>
-        <input
-          id={id}
-          list={`${id}-labels`}
-          value={label}
-          autocomplete="off"
-          onInput={({ currentTarget }) => setLabel(currentTarget.value)}
-        />
-        <datalist id={`${id}-labels`}>
-          {labels.map((one) => (
-            <option key={one} value={one} />
-          ))}
-        </datalist>
-      </div>
+      <Field label="Label" value={label} onInput={setLabel} suggestions={labels} />
       <Field label="Text" value={text} onInput={setText} rows={3} />
       {problem !== undefined && <ProblemBox problem={problem} />}
       <div class="actions start">
@@ -127,7 +139,7 @@ function useTraining(classifierId: string, onTrained: () => void) {
   return { parsed, progress, problem, read, train, refuse, stop: () => stop.current?.abort() };
 }
 
-function ManyExamples({ classifierId, onTrained }: TrainViewProps) {
+function ManyExamples({ classifierId, onTrained }: TrainingProps) {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState<ChosenFile>();
   const { parsed, progress, problem, read, train, refuse, stop } = useTraining(classifierId, onTrained);

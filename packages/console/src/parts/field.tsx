@@ -15,15 +15,17 @@ interface FieldProps {
   rows?: number;
   /** For code. */
   mono?: boolean;
+  suggestions?: string[];
 }
 
 export function Field(props: FieldProps) {
-  const { label, value, onInput, hint, rows, autofocus, mono, type = 'text', ...rest } = props;
+  const { label, value, onInput, hint, rows, autofocus, mono, suggestions, type = 'text', ...rest } = props;
   const id = useId();
   const common = {
     id,
     value,
     class: mono ? 'mono' : undefined,
+    list: suggestions === undefined ? undefined : `${id}-suggestions`,
     autocomplete: 'off',
     spellcheck: false,
     'aria-describedby': hint === undefined ? undefined : `${id}-hint`,
@@ -45,6 +47,13 @@ export function Field(props: FieldProps) {
       {rows !== undefined && <textarea {...common} rows={rows} />}
       {rows === undefined &&
         (type === 'password' ? <input {...common} type="password" /> : <input {...common} type="text" />)}
+      {suggestions !== undefined && (
+        <datalist id={`${id}-suggestions`}>
+          {suggestions.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      )}
       {hint !== undefined && (
         <p class="hint" id={`${id}-hint`}>
           {hint}

@@ -15,7 +15,7 @@ import { WriteDialog } from '../run/write-dialog.tsx';
 import { modifier } from '../shell/bar.tsx';
 import { sources } from '../shell/workspace.ts';
 import { namesIn } from '../variables/variables.ts';
-import { VariablesPanel } from '../variables/variables-panel.tsx';
+import { focusFault, VariablesPanel } from '../variables/variables-panel.tsx';
 import { type Checked, faultsIn, useCheck, wordsOf } from './check.ts';
 import { CodeEditor } from './code-editor.tsx';
 import { canDryRun, reads } from './commands.ts';
@@ -71,13 +71,7 @@ export function useRun(work: QueryWork): RunActions {
   };
   const ask = () => {
     setTried(true);
-    if (Object.keys(work.sent.value.faults).length > 0) {
-      const first = Object.keys(work.sent.value.faults)[0] ?? '';
-      const field = document.querySelector(`[data-variable="${CSS.escape(first)}"]`);
-      field?.querySelector<HTMLElement>('input, select, textarea')?.focus();
-      notify('Some values are missing or do not fit.');
-      return;
-    }
+    if (focusFault(work)) return;
     if (reads(work.draft.value?.command ?? '')) void run();
     else setAsking(true);
   };

@@ -89,7 +89,9 @@ export class QueryWork {
   async describe(): Promise<void> {
     const path = `v1/queries/${part(this.queryId)}?signature=1`;
     const described = await callJson<Query>(path).catch(() => undefined);
-    if (described !== undefined) this.signature.value = described.signature ?? null;
+    // A description that was read before is still shown if the next one fails.
+    if (described !== undefined || this.signature.value === undefined)
+      this.signature.value = described?.signature ?? null;
   }
 
   edit(change: Partial<Draft>): void {

@@ -3,12 +3,11 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { loadPermissions } from '../api/permissions.ts';
-import { ClassifierPage } from '../classifier/classifier-page.tsx';
-import { NewClassifier } from '../classifier/new-classifier.tsx';
 import { AuditPage } from '../hub/audit-page.tsx';
 import { HubPage } from '../hub/hub-page.tsx';
 import { HubsPage } from '../hub/hubs-page.tsx';
 import { KeysPage } from '../key/keys-page.tsx';
+import { useLoad } from '../parts/load.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { Loading } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
@@ -17,7 +16,6 @@ import { QueryPage } from '../query/query-page.tsx';
 import { RunById } from '../run/run-by-id.tsx';
 import { NewSource } from '../source/new-source.tsx';
 import { SourcePage } from '../source/source-page.tsx';
-import { SummaryPage } from '../summary/summary-page.tsx';
 import { Bar } from './bar.tsx';
 import { goInstead, route } from './route.ts';
 import { key } from './session.ts';
@@ -25,6 +23,9 @@ import { Side } from './side.tsx';
 import { SignIn } from './sign-in.tsx';
 import './theme.ts';
 import { hubId, hubs, hubsProblem, loadClassifiers, loadHubs, loadTree } from './workspace.ts';
+
+/** The first page has what it needs by then. */
+const textPagesAfterMs = 1_000;
 
 export function App() {
   if (key.value === undefined) return <SignIn />;
@@ -41,10 +42,15 @@ function Frame() {
     });
     void loadPermissions();
     void loadClassifiers();
+    // Soon, because after an update of the hub this code would not fit what is loaded already.
+    const loading = setTimeout(() => void loadTextPages().catch(() => undefined), textPagesAfterMs);
     // Others change the hub as well: coming back to the tab shows what it holds now.
     const refresh = () => document.visibilityState === 'visible' && void loadTree();
     document.addEventListener('visibilitychange', refresh);
-    return () => document.removeEventListener('visibilitychange', refresh);
+    return () => {
+      clearTimeout(loading);
+      document.removeEventListener('visibilitychange', refresh);
+    };
   }, []);
   useSignalEffect(() => {
     if (hubId.value !== undefined) void loadTree(hubId.value);
@@ -83,6 +89,25 @@ function Frame() {
   );
 }
 
+const textPages = new Set(['classifier', 'new-classifier', 'summary']);
+const loadTextPages = () => import('../texts.ts');
+
+function TextView({ page, id }: { page: string; id: string | undefined }) {
+  const loaded = useLoad(loadTextPages, []);
+  if (loaded.problem !== undefined) {
+    const detail = 'Its code could not be loaded. Reload the page.';
+    return <ProblemBox problem={{ status: 0, title: 'The page is incomplete', detail }} />;
+  }
+  if (loaded.value === undefined) return <Loading what="the page" />;
+  const { ClassifierPage, NewClassifier, SummaryPage } = loaded.value;
+  if (page === 'classifier' && id !== undefined) return <ClassifierPage key={id} classifierId={id} />;
+  if (page === 'new-classifier') return <NewClassifier />;
+  if (page === 'summary') return <SummaryPage />;
+  return <NoPage />;
+}
+
+const NoPage = () => <p class="loading">There is no such page.</p>;
+
 function View() {
   const [area, hub, page, id] = route.value;
   if (area === 'run') return <RunById queryId={hub} problem={hubsProblem.value} />;
@@ -97,12 +122,10 @@ function View() {
   if (page === undefined) return <HubPage key={hub} />;
   if (page === 'query' && id !== undefined) return <QueryPage key={id} queryId={id} />;
   if (page === 'source' && id !== undefined) return <SourcePage key={id} sourceId={id} />;
-  if (page === 'classifier' && id !== undefined) return <ClassifierPage key={id} classifierId={id} />;
   if (page === 'new-query') return <NewQuery key={hub} />;
   if (page === 'new-source') return <NewSource key={hub} />;
-  if (page === 'new-classifier') return <NewClassifier />;
-  if (page === 'summary') return <SummaryPage />;
+  if (textPages.has(page)) return <TextView page={page} id={id} />;
   if (page === 'keys') return <KeysPage key={hub} />;
   if (page === 'audit') return <AuditPage />;
-  return <p class="loading">There is no such page.</p>;
+  return <NoPage />;
 }

@@ -5,36 +5,23 @@ import { toText } from '../api/exact.ts';
 import { may } from '../api/permissions.ts';
 import { Chips } from '../parts/chips.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { notify } from '../parts/notice.tsx';
 import type { QueryWork } from '../query/work.ts';
 import { VariableDialog } from './variable-dialog.tsx';
 import { defaultText, isBooleanType, isJsonType, type Value, type VariableField } from './variables.ts';
 
 export function VariablesPanel({ work, shown }: { work: QueryWork; shown: boolean }) {
   const [edited, setEdited] = useState<string>();
-  const fields = work.fields.value;
-  const { faults } = work.sent.value;
-  const set = (key: string, value: Value | undefined) => {
-    work.values.value = { ...work.values.value, [key]: value };
-  };
   return (
     <section class="variables" aria-label="Variables">
       <h2>Variables</h2>
-      {fields.length === 0 && (
+      {work.fields.value.length === 0 && (
         <p class="hint">
           None yet. Write <code>:name</code> where a value belongs; it is bound by the driver and never
           becomes part of the text.
         </p>
       )}
-      {fields.map((field) => (
-        <VariableInput
-          key={field.key}
-          field={field}
-          value={work.values.value[field.key]}
-          fault={shown || work.values.value[field.key] !== undefined ? faults[field.key] : undefined}
-          onChange={(value) => set(field.key, value)}
-          onEdit={() => setEdited(field.key)}
-        />
-      ))}
+      <VariableInputs work={work} shown={shown} onEdit={may('queries:write') ? setEdited : undefined} />
       {edited !== undefined && (
         <VariableDialog work={work} name={edited} onClose={() => setEdited(undefined)} />
       )}
@@ -42,12 +29,51 @@ export function VariablesPanel({ work, shown }: { work: QueryWork; shown: boolea
   );
 }
 
+interface InputsProps {
+  work: QueryWork;
+  /** Shows what is wrong with values that were not typed yet, too. */
+  shown: boolean;
+  /** Declares a variable. Without it, only values can be given. */
+  onEdit?: ((name: string) => void) | undefined;
+}
+
+export function VariableInputs({ work, shown, onEdit }: InputsProps) {
+  const { faults } = work.sent.value;
+  const values = work.values.value;
+  return (
+    <>
+      {work.fields.value.map((field) => (
+        <VariableInput
+          key={field.key}
+          field={field}
+          value={values[field.key]}
+          fault={shown || values[field.key] !== undefined ? faults[field.key] : undefined}
+          onChange={(value) => {
+            work.values.value = { ...work.values.value, [field.key]: value };
+          }}
+          onEdit={onEdit && (() => onEdit(field.key))}
+        />
+      ))}
+    </>
+  );
+}
+
+/** Moves the focus to the first variable whose value is missing or does not fit. False if there is none. */
+export function focusFault({ sent }: QueryWork): boolean {
+  const [first] = Object.keys(sent.value.faults);
+  if (first === undefined) return false;
+  const field = document.querySelector(`[data-variable="${CSS.escape(first)}"]`);
+  field?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+  notify('Some values are missing or do not fit.');
+  return true;
+}
+
 interface InputProps {
   field: VariableField;
   value: Value | undefined;
   fault: string | undefined;
   onChange(value: Value | undefined): void;
-  onEdit(): void;
+  onEdit: (() => void) | undefined;
 }
 
 function VariableInput(props: InputProps) {
@@ -87,7 +113,7 @@ function VariableInput(props: InputProps) {
           >
             null
           </button>
-          {may('queries:write') && (
+          {onEdit !== undefined && (
             <button
               type="button"
               class="mini icon-only"

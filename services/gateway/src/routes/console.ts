@@ -24,6 +24,8 @@ const consoleTypes = new Map([
   ['index.html', 'text/html'],
   ['console.css', 'text/css'],
   ['console.js', 'text/javascript'],
+  ['shared.js', 'text/javascript'],
+  ['texts.js', 'text/javascript'],
   ['editor.js', 'text/javascript'],
   ['chart.js', 'text/javascript'],
   ['worker.js', 'text/javascript'],

@@ -1,0 +1,5 @@
+/** The views of classifiers and summaries, which the console loads after its first page. */
+
+export { NewClassifier } from './classifier/classifier-dialogs.tsx';
+export { ClassifierPage } from './classifier/classifier-page.tsx';
+export { SummaryPage } from './summary/summary-page.tsx';

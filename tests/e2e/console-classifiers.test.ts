@@ -1,0 +1,294 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Locator } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { executablePath, makeKey, openBrowser, openTab, signIn, useConsole } from '../support/console.ts';
+import { api, createSource, engines } from '../support/hub.ts';
+
+const unique = () => randomBytes(4).toString('hex');
+const hasPostgres = engines.includes('postgres');
+
+describe.skipIf(executablePath === undefined)('classifiers in the console (needs Chromium)', () => {
+  const { shared, goTo, button } = useConsole();
+
+  const createClassifier = async (examples: object[] = []): Promise<string> => {
+    const { id } = await api.ok(api.post('/v1/classifiers', { name: `mail ${unique()}` }));
+    if (examples.length > 0) await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
+    return id;
+  };
+  const createQuery = async (query: string, engine?: string): Promise<string> => {
+    const { hubId } = shared;
+    const sourceId = await createSource(hubId, engine);
+    const label = `tickets ${unique()}`;
+    const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label, query }));
+    return stored.config.query.queryId;
+  };
+  /** A page whose tree has the queries that were created since the tab was opened. */
+  const openAfresh = async (...to: string[]) => {
+    await goTo(...to);
+    await shared.page.reload();
+  };
+  const act = async (name: string, item: string) => {
+    await button(name).click();
+    await shared.page.getByRole('menuitem', { name: item }).click();
+  };
+  const classesOf = async (id: string) => {
+    const { classes } = await api.ok(api.get(`/v1/classifiers/${id}`));
+    return Object.fromEntries(classes.map((one: any) => [one.label, one.observations]));
+  };
+
+  it('renames a classifier, also while other programs train it', async () => {
+    const { page } = shared;
+    const id = await createClassifier();
+    await goTo('classifier', id);
+    await act('More actions', 'Rename');
+    const name = `renamed ${unique()}`;
+    await page.getByLabel('Name', { exact: true }).fill(name);
+    await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'a', context: 'words' }));
+    await button('Rename').click();
+    await page.locator('h1', { hasText: name }).waitFor();
+    await page.getByRole('link', { name }).waitFor();
+    await act('More actions', 'Rename');
+    await page.getByLabel('Name', { exact: true }).fill('mine');
+    await api.ok(api.put(`/v1/classifiers/${id}`, { name: `theirs ${name}` }));
+    await button('Rename').click();
+    await page.locator('dialog .problem', { hasText: 'VERSION_MISMATCH (412)' }).waitFor();
+    expect((await api.get(`/v1/classifiers/${id}`)).body.name).toBe(`theirs ${name}`);
+  });
+
+  it('pages through examples, corrects one, deletes one', async () => {
+    const { page } = shared;
+    const examples = Array.from({ length: 120 }, (_, i) => ({
+      label: 'late',
+      context: `parcel ${i + 1} is late`,
+    }));
+    const id = await createClassifier(examples);
+    await goTo('classifier', id, 'examples');
+    await page.getByText('1 to 50 of 120').waitFor();
+    await button('Next').click();
+    await page.getByText('51 to 100 of 120').waitFor();
+    await button('Next').click();
+    await page.getByText('101 to 120 of 120').waitFor();
+    await page.getByText('parcel 120 is late').waitFor();
+    expect(await button('Next').isDisabled()).toBe(true);
+    await button('Back').click();
+    await page.getByText('parcel 51 is late').waitFor();
+
+    await act('Actions for example 51', 'Correct');
+    await page.getByLabel('Label', { exact: true }).fill('paid');
+    await page.getByLabel('Text', { exact: true }).fill('I paid twice');
+    // What another program trains meanwhile is no reason to reject the correction.
+    await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'late', context: 'another' }));
+    await button('Correct').click();
+    await page
+      .locator('tr', { hasText: 'I paid twice' })
+      .locator('td', { hasText: 'paid' })
+      .first()
+      .waitFor();
+    await page.getByText('51 to 100 of 121').waitFor();
+    expect(await classesOf(id)).toEqual({ late: 120, paid: 1 });
+
+    await act('Actions for example 52', 'Delete');
+    await button('Delete example').click();
+    await page.locator('td', { hasText: 'parcel 52 is late' }).waitFor({ state: 'detached' });
+    expect(await classesOf(id)).toEqual({ late: 119, paid: 1 });
+  });
+
+  it('changes no example that someone else changed, and shows what it is now', async () => {
+    const { page } = shared;
+    const id = await createClassifier([{ label: 'late', context: 'where is it' }]);
+    await goTo('classifier', id, 'examples');
+    await act('Actions for example 1', 'Correct');
+    await page.getByLabel('Label', { exact: true }).fill('mine');
+    const path = `/v1/classifiers/${id}/examples`;
+    const [{ exampleId }] = await api.ok(api.get(path));
+    await api.ok(api.put(`${path}/${exampleId}`, { label: 'theirs' }));
+    await button('Correct').click();
+    await page.locator('dialog .problem', { hasText: 'VERSION_MISMATCH (412)' }).waitFor();
+    await button('Cancel').click();
+    await page.locator('td', { hasText: 'theirs' }).waitFor();
+    expect((await api.ok(api.get(path)))[0].label).toBe('theirs');
+  });
+
+  it('hands all examples over as files that can be trained with', async () => {
+    const { page } = shared;
+    const examples = Array.from({ length: 60 }, (_, i) => ({ label: 'a', context: `"text", ${i}` }));
+    const id = await createClassifier(examples);
+    await goTo('classifier', id, 'examples');
+    for (const [name, mediaType] of [
+      ['Download CSV', 'text/csv'],
+      ['Download NDJSON', 'application/x-ndjson'],
+    ] as const) {
+      const [download] = await Promise.all([page.waitForEvent('download'), button(name).click()]);
+      expect(download.suggestedFilename()).toMatch(name.endsWith('CSV') ? /\.csv$/ : /\.ndjson$/);
+      const raw = await readFile(await download.path(), 'utf8');
+      const other = await createClassifier();
+      const trained = await api.ok(
+        api.call('POST', `/v1/classifiers/${other}/train`, { raw, headers: { 'content-type': mediaType } }),
+      );
+      expect(trained.trained).toBe(60);
+      await page.getByText(/^Downloaded /).waitFor();
+    }
+  });
+
+  it('offers a key only what it may do', async () => {
+    const id = await createClassifier([{ label: 'late', context: 'where is it' }]);
+    const queryId = await createQuery('SELECT region FROM sales');
+    const reading = ['hubs:read', 'queries:read', 'classifiers:read'];
+    const browser = await openBrowser();
+    const look = async (scopes: string[], tab: string) => {
+      const { page } = await openTab(browser);
+      await signIn(page, await makeKey([...reading, ...scopes], {}));
+      await page.evaluate(`location.hash = '#/hub/${shared.hubId}/classifier/${id}/${tab}'`);
+      await page.locator('h1', { hasText: 'mail' }).waitFor();
+      return page;
+    };
+    const none = (what: Locator) => what.waitFor({ state: 'detached' });
+    try {
+      const read = await look([], 'examples');
+      await read.locator('td', { hasText: 'where is it' }).waitFor();
+      await none(read.getByRole('button', { name: 'Actions for example 1' }));
+      await none(read.getByRole('button', { name: 'More actions' }));
+      await none(read.getByRole('tab', { name: 'Train' }));
+      await read.context().close();
+      const train = await look(['classifiers:train'], 'train');
+      await train.getByRole('heading', { name: 'Many examples' }).waitFor();
+      await none(train.getByRole('heading', { name: 'Rows of a query' }));
+      await train.context().close();
+      const both = await look(['classifiers:train', 'queries:execute'], 'train');
+      await both.getByLabel('Query', { exact: true }).selectOption(queryId);
+      await both.getByLabel('Column of the id').waitFor();
+      await both.context().close();
+    } finally {
+      await browser.close();
+    }
+  });
+
+  it.skipIf(!hasPostgres)(
+    'trains with the rows of a query, and shows the job again after a reload',
+    async () => {
+      const { page } = shared;
+      const rows = [
+        "('1', 'late', 'where is my parcel')",
+        "('2', 'paid', 'I paid twice')",
+        "(NULL, 'paid', 'refund')",
+        "('4', 'late', ' ')",
+      ];
+      const queryId = await createQuery(
+        `SELECT * FROM (VALUES ${rows}) AS t (mail_id, topic, body) WHERE topic = :topic OR :topic = 'all'`,
+        'postgres',
+      );
+      const id = await createClassifier();
+      await openAfresh('classifier', id, 'train');
+      await page.getByLabel('Query', { exact: true }).selectOption(queryId);
+      const choice = (name: string) => page.getByLabel(name, { exact: true });
+      await choice('Column of the text').waitFor();
+      expect(await choice('Column of the text').inputValue()).toBe('body');
+      await choice('Column of the label').selectOption('topic');
+      expect(await button('Train with its rows').isDisabled()).toBe(true);
+      await page.getByLabel('Column of the id').selectOption('mail_id');
+      await choice('topic').fill('all');
+      await button('Train with its rows').click();
+      const figures = async () =>
+        Object.fromEntries(
+          await page
+            .locator('.figures-list > div')
+            .evaluateAll((all) =>
+              all.map((one) => [one.querySelector('dt')?.textContent, one.querySelector('dd')?.textContent]),
+            ),
+        );
+      const learned = {
+        'Rows read': '4',
+        Learned: '2',
+        Corrected: '0',
+        'Skipped: not changed': '0',
+        Invalid: '1',
+        'Without an id': '1',
+      };
+      await page.getByText('Done', { exact: true }).waitFor();
+      expect(await figures()).toEqual(learned);
+      await page.getByText('2 rows left out').waitFor();
+      await page.locator('td', { hasText: 'mail_id is null' }).waitFor();
+      await page.getByText('2 classes').waitFor();
+      // An answer that is lost is asked for again.
+      const lost = { status: 503, body: '{"code":"UNAVAILABLE","detail":"Try again."}' };
+      await page.route('**/v1/jobs/*', (route) => route.fulfill(lost), { times: 1 });
+      await page.reload();
+      await page.locator('.problem', { hasText: 'UNAVAILABLE (503)' }).waitFor();
+      await page.getByText('Done', { exact: true }).waitFor();
+      expect(await figures()).toEqual(learned);
+      await page.getByRole('tab', { name: 'Classes' }).click();
+      await page.getByText('late').first().waitFor();
+      await page.getByRole('tab', { name: 'Train' }).click();
+      await page.getByText('Done', { exact: true }).waitFor();
+
+      // A row of a query is corrected where it comes from.
+      await page.getByRole('tab', { name: 'Examples' }).click();
+      await act('Actions for example 1', 'Delete');
+      await button('Delete example').click();
+      await page.locator('dialog .problem', { hasText: 'Correct the row' }).waitFor();
+      await button('Cancel').click();
+
+      await page.getByRole('tab', { name: 'Train' }).click();
+      await button('Train from a query again').click();
+      await page.getByLabel('Query', { exact: true }).selectOption(queryId);
+      await choice('Column of the label').selectOption('topic');
+      await page.getByLabel('Column of the id').selectOption('mail_id');
+      await choice('topic').fill('paid');
+      await button('Train with its rows').click();
+      await page.getByText('Done', { exact: true }).waitFor();
+      expect(await figures()).toMatchObject({ 'Rows read': '2', Learned: '0', 'Skipped: not changed': '1' });
+    },
+  );
+
+  it.skipIf(!hasPostgres)('stops a job, and says why one failed', async () => {
+    const { page } = shared;
+    const slow = await createQuery(
+      "SELECT n AS id, 'topic' AS label, 'word' || n AS text, pg_sleep(0.01) FROM generate_series(1, 100000) n",
+      'postgres',
+    );
+    const id = await createClassifier();
+    const start = async (queryId: string) => {
+      await openAfresh('classifier', id, 'train');
+      await page.getByLabel('Query', { exact: true }).selectOption(queryId);
+      await button('Train with its rows').click();
+    };
+    await start(slow);
+    await page.getByText('Running', { exact: true }).waitFor();
+    const jobId = decodeURIComponent(page.url().split('/').at(-1) ?? '');
+    expect((await api.get(`/v1/jobs/${jobId}`)).body.state).toBe('running');
+    await button('Stop').click();
+    await button('Train with its rows').waitFor();
+    expect((await api.get(`/v1/jobs/${jobId}`)).status).toBe(404);
+    await page.goBack();
+    await page.locator('.problem', { hasText: 'NOT_FOUND (404)' }).waitFor();
+
+    const failing = await createQuery(
+      "SELECT '1' AS id, 'a' AS label, (1 / (n - 2))::text AS text FROM generate_series(1, 3) n",
+      'postgres',
+    );
+    await start(failing);
+    await page.getByText('Failed', { exact: true }).waitFor();
+    await page.locator('.problem', { hasText: 'SQL_REJECTED' }).waitFor();
+  });
+
+  it('summarises a column of a query', async () => {
+    const { page } = shared;
+    const texts = [
+      'The harbour was closed.',
+      'A storm damaged the pier of the harbour.',
+      'Dogs like a house.',
+    ];
+    const rows = texts.map((text, i) => `SELECT ${i} AS n, '${text}' AS body`).join(' UNION ALL ');
+    const queryId = await createQuery(`SELECT n, body FROM (${rows}) AS t WHERE n < :most`);
+    await openAfresh('summary');
+    await page.getByRole('tab', { name: 'A column of a query' }).click();
+    await page.getByLabel('Query', { exact: true }).selectOption(queryId);
+    await page.getByLabel('Column of the texts').waitFor();
+    expect(await page.getByLabel('Column of the texts').inputValue()).toBe('body');
+    await page.getByLabel('most', { exact: true }).fill('2');
+    await button('Summarise').click();
+    await page.locator('.copy-block pre', { hasText: 'A storm damaged' }).waitFor();
+    expect(await page.locator('.copy-block pre').textContent()).not.toContain('Dogs');
+  });
+});
