@@ -80,7 +80,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
     expected = [...labels, ...Array(blank + 1).fill({ label: null, confidence: null })];
   });
 
-  it('adds what predict answers, in every format', async () => {
+  it('adds the answers of predict, in every format', async () => {
     const rows = expected.map(({ label, confidence }, i) => ({
       id: i,
       body: texts[i] ?? null,
@@ -106,7 +106,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
     );
   });
 
-  it('takes several classifiers, and says the columns and that rows were cut', async () => {
+  it('accepts several classifiers, and reports the columns and truncation', async () => {
     const second = await trained();
     const options = {
       annotate: [
@@ -156,7 +156,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
   });
 
   it.each([
-    [{ as: 'body' }, '/options/annotate/0/as', 'gives the name of a column, body'],
+    [{ as: 'body' }, '/options/annotate/0/as', 'would add a second column named body'],
     [{ text: 'nope' }, '/options/annotate/0/text', 'is not a column of the result'],
   ])('refuses %j, which does not fit the columns', async (change, pointer, detail) => {
     const { status, body } = await execute(queryId, annotate(change));
@@ -165,7 +165,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
     if (engine !== 'postgres') expect((await execute(renamed, annotate())).status).toBe(400);
   });
 
-  it('refuses what it may not or cannot do before the query runs', async () => {
+  it('refuses invalid or forbidden annotations before the query runs', async () => {
     const twice = [
       { classifier, text: 'body', as: 'topic' },
       { classifier, text: 'body', as: 'topic' },
@@ -185,7 +185,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
     expect(other.status).toBe(404);
   });
 
-  it('needs both scopes, and keeps the limits of the key', async () => {
+  it('needs both scopes, and applies the limits of the key', async () => {
     const keyWith = async (body: object) => (await api.ok(api.post('/v1/keys', { name: 'k', ...body }))).key;
     const reader = await keyWith({ scopes: ['queries:execute'] });
     expect((await execute(queryId, annotate(), { key: reader })).body.code).toBe('SCOPE_DENIED');
@@ -201,7 +201,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
     });
   });
 
-  it('cancels the statement when its reader leaves', async () => {
+  it('cancels the statement when the client disconnects', async () => {
     const watcher = await watch(engine, database(engine));
     const mark = `annotated_${engine}`;
     const rows =
@@ -271,7 +271,7 @@ describe.skipIf(MONGODB_URL === undefined)('annotate on mongodb (needs MONGODB_U
     return execute(queryId, { annotate: [{ classifier, text: 'body', as: 'topic' }] }, { accept });
   };
 
-  it('reads the text of each document that has one', async () => {
+  it('classifies each document that has the text', async () => {
     const { body } = await run({ find: 'mails', filter: { _id: { $lt: 4 } }, sort: { _id: 1 } });
     const [first, nested] = await predicted(classifier, ['the parcel', '{"nested":"}"}']);
     expect(body.data).toEqual([
@@ -283,7 +283,7 @@ describe.skipIf(MONGODB_URL === undefined)('annotate on mongodb (needs MONGODB_U
     expect(csv.text).toMatch(/^_id,body,topic,topicConfidence\r\n1,the parcel,/);
   });
 
-  it('refuses a document with a member of that name', async () => {
+  it('refuses a document that already has a member with the added name', async () => {
     const { status, body } = await run({ find: 'mails', filter: { _id: 4 } });
     expect([status, body.errors?.[0]?.pointer]).toEqual([400, '/options/annotate/0/as']);
     expect((await run({ find: 'mails', filter: { _id: 5 } })).text).toBe('{"data":[]}');

@@ -101,7 +101,7 @@ describe('bodies', () => {
     ['/v1/hubs', { label: '' }, '/label must have at least 1 character.'],
     ['/v1/ai/summarize', { context: [[1]] }, '/context/0/0 must be a string.'],
     ['/v1/ai/summarize', { context: [['a'], 1] }, '/context/1 must be an array or a string.'],
-    ['/v1/ai/summarize', { context: [['a'], 'b'] }, '/context must have arrays or texts, not both.'],
+    ['/v1/ai/summarize', { context: [['a'], 'b'] }, '/context must contain only arrays or only strings.'],
     [
       '/v1/keys',
       { name: 'page', limits: { origins: ['https://shop.example/'] } },

@@ -132,9 +132,9 @@ function addRequestContext(app: FastifyInstance, { config, deps, bodies, drain }
     if (deps.tracing !== undefined) startSpan(request, deps.tracing);
     reply.header('x-request-id', request.id);
     if (isIgnoredBody(request.raw)) drain(request.raw);
-    // The CORS plugin would send it without an Origin, too.
+    // The CORS plugin would also set this header on answers to requests without an Origin.
     if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
-    // The hook onResponse is not called for an answer that breaks off.
+    // Fastify does not call the hook onResponse if the connection closes before the answer is complete.
     reply.raw.on('close', () => {
       request.context.closed();
       bodies.release(request);
@@ -170,7 +170,7 @@ function registerV1(
   });
   const open = [...openPaths, ...(config.console ? consolePaths : [])];
   const known = [...routes, ...open.map((url) => ({ method: 'GET', url }))];
-  // Before Fastify reads the body of an unknown path.
+  // This runs before Fastify reads the body of an unknown path.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.is404) refuseUnknown(request, known);
     done();
@@ -187,7 +187,7 @@ function registerV1(
   app.addHook('onSend', (request, reply, payload, done) => {
     if (request.operationId === undefined) done();
     else {
-      // The answer stays valid. The record stays open, and a repeat finds out whether the first request succeeded.
+      // The answer stays valid. The record stays open, and a repeat determines whether the first request succeeded.
       idempotency
         .finish(request, reply, { payload })
         .catch((err) => deps.events.failed(request, toHubError(err)))

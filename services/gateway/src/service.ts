@@ -26,9 +26,9 @@ export interface GatewayDeps {
   tracing?: Tracing | undefined;
   /** True if other gateways may serve the same keys. */
   sharesLimits?: boolean;
-  /** Metrics of the services in the same process, in Prometheus' text format. */
+  /** Returns the metrics of the other services in this process, in Prometheus' text format. */
   otherMetrics?: () => string;
-  /** For links that sign in at a hub in one process. */
+  /** Creates links that sign in at a hub in one process. */
   signIn?: SignIn;
 }
 
@@ -88,7 +88,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
       stopLog.cut(inFlight());
       app.server.closeAllConnections();
     }, config.drainMs);
-    // Clients keep a connection for a next request after an answer.
+    // Clients keep connections open for further requests, so the hub closes those that become idle.
     const idle = setInterval(() => app.server.closeIdleConnections(), idleCloseMs);
     await app.close();
     clearInterval(idle);

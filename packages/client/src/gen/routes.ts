@@ -523,7 +523,7 @@ export interface Routes {
       ok: true;
       latencyMs: number;
       serverVersion: string;
-      /** The connectionSettings.pooling that the source needs; absent where the setting fits. */
+      /** The value that connectionSettings.pooling should have; absent if the setting fits. */
       suggestedPooling?: string | undefined;
     };
   };

@@ -1,8 +1,8 @@
 /**
- * Decides whether a request may come in: its key, its origin, its rate and its scope. A key that was seen lately costs a
- * hash and a look-up in memory. The catalog's answer about it is used for some seconds and refreshed in the background;
- * while the catalog cannot be reached, a known key works for at most a minute. Only hashes of keys are kept, so the time
- * of a look-up reveals nothing about the characters of a key.
+ * Decides whether a request may come in: its key, its origin, its rate and its scope. A key that was seen lately costs
+ * a hash and a look-up in memory. The catalog's answer about it is used for some seconds and refreshed in the
+ * background; while the catalog cannot be reached, a known key works for at most a minute. Only hashes of keys are
+ * kept, so the time of a look-up reveals nothing about the characters of a key.
  */
 
 import { isIP } from 'node:net';
@@ -102,8 +102,8 @@ export interface KeyCacheOptions {
 
 export interface KeyCache {
   /**
-   * Returns at once for a known key. `beforeUnknown` is called before any other key is looked up, and may throw. Rejects
-   * with KEY_MISSING, KEY_INVALID, KEY_EXPIRED or UNAVAILABLE.
+   * Returns at once for a known key. `beforeUnknown` is called before any other key is looked up, and may throw.
+   * Rejects with KEY_MISSING, KEY_INVALID, KEY_EXPIRED or UNAVAILABLE.
    */
   principalOf(
     header: string | string[] | undefined,
@@ -169,7 +169,7 @@ class CatalogKeyCache implements KeyCache {
       { keySha256: Buffer.from(hash, 'hex') },
       createCallContext({ timeoutMs: lookUpTimeoutMs }),
     );
-    if (principal === undefined) throw new HubError('INTERNAL', 'The catalog named no principal.');
+    if (principal === undefined) throw new HubError('INTERNAL', 'The catalog returned no principal.');
     this.#entries.set(hash, {
       principal,
       expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
@@ -222,5 +222,5 @@ class CatalogKeyCache implements KeyCache {
 
 /** The catalog's words for an unknown key, so that a malformed key reveals nothing more. */
 function invalidKey(): HubError {
-  return new HubError('KEY_INVALID', 'This key is not known, or it was revoked.');
+  return new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
 }

@@ -1,6 +1,7 @@
 /**
- * Adds labels to the rows of an execution on their way to the client. Rows are predicted in batches, of which a few are in
- * memory. If the client or a classifier is slow, the executor waits; if a prediction fails, the statement is cancelled.
+ * Adds labels to the rows of an execution on their way to the client. The classifiers read rows in batches, and memory
+ * holds a few batches. If the client or a classifier is slow, the executor waits. If a prediction fails, the executor
+ * cancels the statement.
  */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
@@ -14,7 +15,7 @@ import { AnnotationBatch, type Label } from './annotation-batch.ts';
 export interface AnnotatedReplyOptions {
   format: Format;
   members: readonly Annotation[];
-  /** A label for each text, by the annotation with this index. */
+  /** Resolves to one label for each text, from the classifier of the annotation with this index. */
   predict(index: number, texts: string[]): Promise<Label[]>;
   /** Stops the execution and the predictions. */
   stop: CallStop;
@@ -22,7 +23,7 @@ export interface AnnotatedReplyOptions {
 
 /** Bytes of rows in memory before the executor has to wait. */
 const pendingBytesMax = 1_048_576;
-/** A classifier predicts one batch while another one is on its way. */
+/** One batch can be on its way to the classifier while it predicts the other. */
 const batchesInFlightMax = 2;
 /** A smaller answer is sent in one piece. */
 const firstBytes = 16_384;
@@ -32,7 +33,7 @@ export class AnnotatedReply implements ExecutionReply {
   readonly #options: AnnotatedReplyOptions;
   readonly #reader: FrameReader;
   #batch = new AnnotationBatch();
-  /** Complete batches that no prediction was started for. */
+  /** Complete batches whose prediction has not started. */
   readonly #waiting: AnnotationBatch[] = [];
   #inFlight = 0;
   #pendingBytes = 0;
@@ -90,13 +91,13 @@ export class AnnotatedReply implements ExecutionReply {
     this.#reply.timings?.(metrics);
   }
 
-  /** Resolves when all rows are written. Rejects with the reason if it stopped the execution. */
+  /** Resolves when all rows are written. If the execution was stopped, rejects with the reason. */
   async finish(): Promise<void> {
     this.#hasEnded = true;
     this.#close();
     this.#start();
     let seen: Promise<void> | undefined;
-    // A batch that is written can start the next one.
+    // Writing a batch can start the next one.
     while (seen !== this.#written) {
       seen = this.#written;
       await seen;
@@ -127,7 +128,7 @@ export class AnnotatedReply implements ExecutionReply {
       if (batch === undefined) return;
       this.#inFlight++;
       const labels = this.#predict(batch);
-      // A rejection is handled when earlier batches are written.
+      // The rejection is handled after earlier batches are written. Without this, Node would report it as unhandled.
       labels.catch(() => {});
       this.#written = this.#written.then(() => this.#write(batch, labels));
     }
@@ -162,7 +163,7 @@ export class AnnotatedReply implements ExecutionReply {
     }
   }
 
-  /** Sends what is written, unless the answer may be small or more is about to be written. */
+  /** Sends the written bytes, unless the answer may still be small or more bytes are about to be written. */
   async #send(): Promise<void> {
     const isSmall = this.#heldBytes < firstBytes;
     if (isSmall && (this.#hasEnded || !this.#isIdle)) return;
@@ -180,14 +181,17 @@ export class AnnotatedReply implements ExecutionReply {
     return bytes;
   }
 
-  /** Documents can lack the column with the text. */
+  /** Throws VALIDATION if a name is taken by a column, or if a table has no such text column. Documents can lack it. */
   #requireFitting(names: string[], hasColumns: boolean): void {
     const known = new Set(names);
     const faults = this.#options.members.flatMap(({ text, as }, i) => {
       const pointer = `/options/annotate/${i}`;
       const taken = [as, `${as}Confidence`].filter((name) => known.has(name));
       return [
-        ...taken.map((name) => ({ pointer: `${pointer}/as`, detail: `gives the name of a column, ${name}` })),
+        ...taken.map((name) => ({
+          pointer: `${pointer}/as`,
+          detail: `would add a second column named ${name}`,
+        })),
         ...(hasColumns && !known.has(text)
           ? [{ pointer: `${pointer}/text`, detail: 'is not a column of the result' }]
           : []),

@@ -4,23 +4,23 @@ import { readCharactersMax } from '@datahub/contract/limits';
 import { rowEnds } from '@datahub/executor-session/row-frames';
 import { type Annotation, Format } from '@datahub/proto/executor/v1/executor';
 
-/** What is added to a row for one text. */
+/** The members that the hub adds to a row for one text. */
 export interface Label {
   label: string;
   confidence: number;
 }
 
-/** A classifier with the most classes predicts this many texts in one call. */
+/** The most texts that one call can predict with a classifier that has the maximum number of classes. */
 const rowsMax = 100;
 const charactersMax = 200_000;
 const brace = 0x7b;
 
 export class AnnotationBatch {
-  /** A row has a place for each of its texts; other bytes have none. */
+  /** The bytes of each row with one entry per annotation in `texts`. Bytes between rows have no entries. */
   readonly #parts: { bytes: Buffer; texts: (string | null)[] }[] = [];
   #rows = 0;
   #characters = 0;
-  /** Of the rows and texts in memory, about. */
+  /** The approximate size of the rows and texts in memory. */
   bytes = 0;
 
   get hasRows(): boolean {
@@ -45,7 +45,7 @@ export class AnnotationBatch {
     return this.#parts.flatMap(({ texts }) => texts[index] ?? []);
   }
 
-  /** The rows with their labels. `labels` has those of each annotation, for its texts in their order. */
+  /** Returns the rows with their labels. `labels[i]` has the labels of annotation i in the order of `textsOf(i)`. */
   toBytes(
     format: Format,
     { members, labels }: { members: readonly Annotation[]; labels: Label[][] },
@@ -63,14 +63,14 @@ export class AnnotationBatch {
         else
           added += `,${names[i]?.[0]}:${JSON.stringify(label)},${names[i]?.[1]}:${JSON.stringify(confidence)}`;
       }
-      // An empty object has no member before these.
+      // In an empty object, no comma precedes the first member.
       return [bytes, Buffer.from((bytes.at(-1) === brace ? added.slice(1) : added) + end)];
     });
     return Buffer.concat(written);
   }
 }
 
-/** What a classifier reads of a text; null if it has nothing to read. */
+/** The part of a text that a classifier reads; null if it is blank. */
 function readable(text: string | null): string | null {
   if (text === null) return null;
   const read = text.length > readCharactersMax ? text.slice(0, readCharactersMax) : text;

@@ -1,6 +1,6 @@
 /**
- * The result cache in HTTP: what a request asks of it, and the headers of its answer. RFC 9110, 8.8.3 and 13.1.2 (ETags),
- * RFC 9111 (caching), RFC 5861 (stale-while-revalidate), RFC 9211 (Cache-Status).
+ * The result cache in HTTP: reads the cache headers of a request and sets those of the answer. RFC 9110, 8.8.3 and
+ * 13.1.2 (ETags), RFC 9111 (caching), RFC 5861 (stale-while-revalidate), RFC 9211 (Cache-Status).
  */
 
 import {
@@ -11,13 +11,13 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { addVary, type Compression } from './compression.ts';
 
-/** Undefined if the request has nothing to say to the cache. */
+/** Undefined if the request has no header for the cache. */
 export function readCacheRequest(
   { headers, method }: FastifyRequest,
   coding: string | undefined,
 ): CacheRequest | undefined {
   const control = headers['cache-control'];
-  // On a POST it would be a condition of a change.
+  // On a POST, If-None-Match would be a precondition of a change.
   const condition = method === 'POST' ? undefined : headers['if-none-match'];
   if (control === undefined && condition === undefined) return undefined;
   const bypass = control !== undefined && /(?:^|,)[ \t]*no-(?:cache|store)[ \t]*(?:,|$)/i.test(control);
@@ -28,17 +28,17 @@ export function readCacheRequest(
   };
 }
 
-/** The tag as the executor made it, and as the client has it. */
+/** An ETag: `etag` as the executor made it, `sent` as the client sent it. */
 interface Tag {
   etag: string;
   sent: string;
 }
 
-/** `W/` is ignored: the condition compares weakly. */
+/** Ignores `W/`, because If-None-Match compares weakly. */
 const tag = /(?:W\/)?("([\x21\x23-\x7e]*)")/g;
 const executorTag = /^([0-9a-f]{32})(?:-(\w+))?$/;
 
-/** Those of the plain answer, and of the answer in the coding that this request would get. */
+/** Returns the ETags of the uncompressed answer and of the answer in the coding that this request would get. */
 function readTags(condition: string, coding: string | undefined): Tag[] {
   const tags: Tag[] = [];
   for (const [, sent = '', text = ''] of condition.matchAll(tag)) {
@@ -48,13 +48,13 @@ function readTags(condition: string, coding: string | undefined): Tag[] {
   return tags;
 }
 
-/** The ETag of the answer that the client has already. */
+/** The ETag for a 304: the one that the client sent, or the one of its coding if it sent `*`. */
 export function unchangedTag({ headers }: FastifyRequest, info: CacheInfo, coding: string | undefined) {
   const known = readTags(headers['if-none-match'] ?? '', coding).find(({ etag }) => etag === info.etag);
   return known?.sent ?? `"${info.etag}${coding === undefined ? '' : `-${coding}`}"`;
 }
 
-/** A POST has no headers for caches on the way, which do not store its answer. */
+/** An answer to POST gets Cache-Status only, because HTTP caches do not store it. */
 export function setCacheHeaders(request: FastifyRequest, reply: FastifyReply, info: CacheInfo): void {
   reply.header('cache-status', toCacheStatus(info));
   if (request.method === 'POST') return;
@@ -66,7 +66,7 @@ export function setCacheHeaders(request: FastifyRequest, reply: FastifyReply, in
   for (const name of ['x-service-api-key', 'origin']) addVary(reply, name);
 }
 
-/** The headers for HEAD: an answer that would be compressed has another length and ETag. */
+/** Sets the headers for HEAD. An answer that GET would compress gets the ETag of its coding and no length. */
 export function setHeadHeaders(
   request: FastifyRequest,
   reply: FastifyReply,

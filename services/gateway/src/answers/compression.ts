@@ -1,6 +1,6 @@
 /**
- * Compresses answers for clients that ask for it. Each chunk of a stream is flushed, so that the first rows leave at once.
- * Compressors work in threads that look-ups of names need too, so their number is bounded; further answers go out
+ * Compresses answers for clients that ask for it. Each chunk of a stream is flushed, so that the first rows are sent at
+ * once. Compressors share libuv's threads with DNS look-ups, so their number is bounded; beyond it, answers are sent
  * uncompressed.
  */
 
@@ -22,19 +22,19 @@ export interface Compressor {
 }
 
 export interface Compression {
-  /** Compresses a complete answer. Hooks that store the answer come before it. */
+  /** Compresses a complete answer. Hooks that store the answer run before it. */
   onSend: onSendHookHandler;
-  /** What an answer of this length would be compressed with. */
+  /** The coding of an answer of this length; undefined if it would be sent uncompressed. */
   codingOf(request: FastifyRequest, bytes?: number): Coding | undefined;
-  /** For a stream, whose headers are sent after this. Undefined if it is to be sent as it is. */
+  /** Opens a compressor for a stream, before its headers are sent. Undefined if the stream is sent uncompressed. */
   open(request: FastifyRequest, reply: FastifyReply, bytes?: number): Compressor | undefined;
 }
 
 type Coding = 'zstd' | 'br' | 'gzip';
 
-/** A smaller answer fits into one packet in any case. */
+/** A smaller answer is sent uncompressed, because it fits into one packet anyway. */
 const plainBytesMax = 1_024;
-/** Each needs up to 5 MB and one of libuv's four threads for some milliseconds a chunk. */
+/** A compressor needs up to 5 MB, and one of libuv's four threads for some milliseconds per chunk. */
 export const compressorsMax = 32;
 
 const zstd = {
@@ -65,7 +65,7 @@ export function createCompression({ enabled }: { enabled: boolean }): Compressio
   let running = 0;
   const codingFor = (request: FastifyRequest, reply: FastifyReply): Coding | undefined => {
     const accepted = request.headers['accept-encoding'];
-    // Nothing caches answers to POST, so those need the header only if it had an effect.
+    // No cache stores answers to POST, so they need Vary only if the request has Accept-Encoding.
     if (accepted !== undefined || request.method !== 'POST') addVary(reply, 'accept-encoding');
     if (accepted === undefined || running >= compressorsMax || request.method === 'HEAD') return undefined;
     return chooseCoding(String(accepted));
@@ -128,7 +128,7 @@ export function addVary(reply: FastifyReply, name: string): void {
     reply.header('vary', `${names}, ${name}`);
 }
 
-/** In the order of preference: the one that needs the least CPU comes first. */
+/** In order of preference: the coding that needs the least CPU comes first. */
 const codings: readonly Coding[] = ['zstd', 'br', 'gzip'];
 
 /** The accepted coding with the most weight (RFC 9110, 12.5.3); undefined for none, or if `identity` has more. */

@@ -8,7 +8,7 @@ export interface OutputFormat {
   contentType: string;
 }
 
-/** The first is preferred if the caller has no preference. */
+/** The first format is the default. */
 const formats = new Map<string, OutputFormat>([
   ['application/json', { format: Format.FORMAT_JSON, contentType: 'application/json; charset=utf-8' }],
   [
@@ -19,7 +19,7 @@ const formats = new Map<string, OutputFormat>([
 ]);
 const json = formats.get('application/json') as OutputFormat;
 
-/** What a range of `Accept` says of the types in it. */
+/** A media range of `Accept` with its weight. */
 interface Wish {
   weight: number;
   place: number;

@@ -13,7 +13,7 @@ import { addVary, type Compression } from './compression.ts';
 import type { OutputFormat } from './format.ts';
 
 const textBytesMax = 8_192;
-/** Says that a limit cut the rows of a CSV answer. */
+/** The trailer of a CSV answer whose rows were cut by a limit. */
 const truncatedTrailer = 'x-truncated';
 
 export interface AnswerSettings {
@@ -30,26 +30,26 @@ interface AnswerOptions {
 }
 
 /**
- * Sends a small answer, which is one chunk, in one piece with its length, and streams a larger one. When a failure comes
- * after the first chunk was sent, it destroys the connection, so that the client cannot take the answer for complete.
+ * Sends an answer of one chunk in one piece with its length, and streams a larger one. If the execution fails after the
+ * first chunk was sent, it destroys the connection, so that the client cannot mistake the answer for a complete one.
  */
 export class StreamedAnswer implements ExecutionReply {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #response: ServerResponse;
-  /** What the bytes are written to: the response, or a compressor before it. */
+  /** The response, or a compressor in front of it. */
   #sink: Writable;
   readonly #options: AnswerOptions;
   #truncated = false;
   #timings: string | undefined;
   /** Undefined if the query has no cache. */
   #cache: CacheInfo | undefined;
-  /** The whole answer, where it is one chunk. */
+  /** The whole answer, if it is one chunk. */
   #whole: Buffer | undefined;
   #streaming = false;
   #onDrain: () => void = () => {};
   #stall: NodeJS.Timeout | undefined;
-  /** What was streamed so far, for an idempotency key. Undefined without a key, or if it is too large to store. */
+  /** The bytes sent so far, to be stored for an idempotency key. Undefined without a key, or if they are too many. */
   #sent: Buffer[] | undefined;
   #sentBytes = 0;
 
@@ -91,7 +91,7 @@ export class StreamedAnswer implements ExecutionReply {
     this.#truncated = true;
   }
 
-  /** Before the first byte the failure is the answer. After it the connection is destroyed. */
+  /** Before the first byte, answers with the failure. After it, destroys the connection. */
   async fail(err: unknown): Promise<FastifyReply> {
     clearTimeout(this.#stall);
     if (!this.#streaming) throw err;
@@ -126,7 +126,7 @@ export class StreamedAnswer implements ExecutionReply {
     return whole === undefined ? '' : whole.length <= textBytesMax ? whole.toString() : whole;
   }
 
-  /** Answers HEAD: the headers that are known without running the query. */
+  /** Answers HEAD with the headers that are known without running the query. */
   headers(): FastifyReply {
     const info = this.#cache;
     if (info?.notModified === true) return this.#notModified(info);
@@ -164,8 +164,8 @@ export class StreamedAnswer implements ExecutionReply {
     const { idempotency } = this.#options.settings;
     if (this.#request.operationId === undefined) return;
     const whole = cut === false && this.#sent !== undefined ? Buffer.concat(this.#sent) : undefined;
-    const unstored = cut ? 'The answer was truncated CSV, which cannot be sent again correctly.' : undefined;
-    // The answer stays valid. The record stays open, and a repeat is told that the outcome is unknown.
+    const unstored = cut ? 'The answer was truncated CSV, which is not stored for repeats.' : undefined;
+    // The answer stays valid. The record stays open, and a repeat is answered with OUTCOME_UNKNOWN.
     await idempotency.finish(this.#request, this.#reply, { payload: whole, unstored }).catch(() => {});
   }
 

@@ -11,9 +11,9 @@ import { requireScope } from '../access/authenticate.ts';
 import { JsonBody } from './json-body.ts';
 
 export interface BodiesOptions {
-  /** Bytes of all bodies, from the headers of a request until its answer. */
+  /** The most bytes of all bodies together. A body counts from its request's headers until the answer. */
   bytesMax: number;
-  /** The same for the requests of one key. */
+  /** The most bytes of the bodies of one key. */
   keyBytesMax: number;
   /** The sockets whose body is read as a stream. */
   streaming: WeakSet<Socket>;
@@ -26,7 +26,9 @@ export interface Bodies {
     payload: IncomingMessage,
     done: (err: Error | null, body?: unknown) => void,
   ): void;
-  /** The same for media types that only some routes take. The handler gets the request itself as the body and reads it. */
+  /**
+   * The same for media types that only some routes accept. The body is the request itself, and the handler reads it.
+   */
   stream: Bodies['read'];
   /** Returns the bytes of a request to the budgets, once it is answered. */
   release(request: FastifyRequest): void;
@@ -35,7 +37,7 @@ export interface Bodies {
 /** The last quarter of the budget is for small bodies only, so that large ones that arrive slowly do not block them. */
 const smallBytesMax = 65_536;
 const largeShare = 0.75;
-/** What reading a stream takes: a record that is not complete, a batch of records, and their copies in the call. */
+/** The memory for reading a stream: an incomplete record, a batch of records, and their copies in the call. */
 const streamBytes = 4_194_304;
 
 export function createBodies({ bytesMax, keyBytesMax, streaming }: BodiesOptions): Bodies {
@@ -48,7 +50,7 @@ export function createBodies({ bytesMax, keyBytesMax, streaming }: BodiesOptions
     if (keyBytes > keyBytesMax)
       throw busy(
         'RATE_LIMITED',
-        `The bodies that this key is sending hold ${keyBytesMax} bytes already, which is the most that it may send at once.`,
+        `The bodies that this key is sending would exceed ${keyBytesMax} bytes, the most that it may send at once.`,
       );
     const available = request.bodyBytes + bytes <= smallBytesMax ? bytesMax : bytesMax * largeShare;
     if (bytesInUse + bytes > available) throw busy('UNAVAILABLE', 'The hub is busy with other large bodies.');
@@ -150,15 +152,15 @@ function budgetOf({ context: { principal } }: FastifyRequest): string {
 }
 
 const tooLarge = (bytesMax: number) =>
-  new HubError('TOO_LARGE', `The body is larger than ${bytesMax} bytes, the most that this path takes.`);
+  new HubError('TOO_LARGE', `The body is larger than ${bytesMax} bytes, the most that this path accepts.`);
 
 const busy = (code: 'RATE_LIMITED' | 'UNAVAILABLE', message: string) =>
   new HubError(code, `${message} Try again later.`, { retryable: true, retryAfterMs: 1_000 });
 
-/** How fast refused bodies are read, all together: this many chunks of at most 64 KiB in each interval. */
+/** The hub reads this many chunks of at most 64 KiB of all refused bodies together in each interval. */
 const drainedChunks = 1;
 const drainIntervalMs = 1;
-/** A body that takes longer is cut off with its connection. */
+/** After this time the connection of a refused body is closed. */
 const drainMaxMs = 30_000;
 
 const methodsWithoutBody = new Set(['GET', 'HEAD']);
@@ -172,8 +174,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Reads refused bodies to their end, for a limited time. To close the connection instead would reset it, and often lose
- * the answer. The reading is slow, so that other requests do not wait for it.
+ * Reads refused bodies to their end, for a limited time. Closing the connection instead would reset it, and the client
+ * would often lose the answer. The hub reads slowly, so that other requests do not wait.
  */
 export function createBodyDrain(): (request: IncomingMessage) => void {
   const waiting: IncomingMessage[] = [];

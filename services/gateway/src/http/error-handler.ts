@@ -28,7 +28,7 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
   const { request } = reply;
   const { hubError, problem } = reportFailure(thrown, request, events);
   const { allow } = hubError as HubError & { allow?: string };
-  // RFC 9110 requires `Allow`. It is empty if the resource takes no method now, as a query that writes under `/data`.
+  // RFC 9110 requires `Allow`. It is empty if the resource allows no method, such as `/data` of a query that writes.
   const isEmpty = allow === undefined && hubError.code === 'METHOD_NOT_ALLOWED';
   if (reply.hasHeader('connection')) keepConnection(reply);
   return reply
@@ -41,17 +41,19 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
     .send(JSON.stringify(problem));
 }
 
-/** The answer of a service was lost, or something failed unexpectedly after a change may have been made. */
+/** True if the answer of a service was lost, or if the gateway failed unexpectedly after it may have made a change. */
 function mayHaveChanged(err: HubError, { context }: FastifyRequest): boolean {
-  // Without a route nothing was sent to a service.
+  // A request without a route calls no service.
   if (context?.route.url === undefined || context.route.config.reads === true) return false;
-  // The executor itself says so of a query that writes.
+  // For executions, the executor itself reports OUTCOME_UNKNOWN.
   return err.lost === true || (err.code === 'INTERNAL' && context.route.config.executes !== true);
 }
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string;
 
-/** Fastify closes the connection under a body that it refuses. Here the body is read to its end, see `createBodyDrain`. */
+/**
+ * Fastify closes the connection if it refuses a body. The hub reads the body to its end instead, see `createBodyDrain`.
+ */
 function keepConnection(reply: FastifyReply): void {
   const { raw } = reply;
   if (raw.shouldKeepAlive && !raw.hasHeader('connection')) reply.header('connection', 'keep-alive');
@@ -64,7 +66,7 @@ function fromFastify(err: unknown): HubError {
     return new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
   }
   if (statusCode === 414 || code === 'FST_ERR_MAX_PARAM_LENGTH')
-    return new HubError('NOT_FOUND', 'The path names nothing that exists.');
+    return new HubError('NOT_FOUND', 'The path is too long to name a resource.');
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new HubError('VALIDATION', 'The request is malformed.', { cause: err });
   }
@@ -79,7 +81,7 @@ export function refuseUnknown(request: FastifyRequest, known: { method: string; 
     throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists all paths.');
   if (allowed.includes('GET')) allowed.push('HEAD');
   const list = [...new Set([...allowed, 'OPTIONS'])].join(', ');
-  throw Object.assign(new HubError('METHOD_NOT_ALLOWED', `This path takes ${list}.`), { allow: list });
+  throw Object.assign(new HubError('METHOD_NOT_ALLOWED', `This path allows ${list}.`), { allow: list });
 }
 
 function matches(url: string, path: string): boolean {

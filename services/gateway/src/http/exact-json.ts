@@ -1,10 +1,10 @@
-/** Members of a body that are passed on as JSON text, because their numbers must keep their digits. */
+/** Reads members of a body as JSON text, which keeps the digits of their numbers. */
 
 import { parseExact } from '@datahub/contract/exact-json';
 import type { FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
 
-/** The JSON text of one member of the body, or undefined if it is absent. The body is valid. */
+/** The JSON text of one member of the body, or undefined if it is absent. The body must be valid. */
 export function exactMember(body: ParsedBody, path: readonly string[]): string | undefined {
   const root = body.exactText === undefined ? body.value : parseExact(body.exactText);
   let at: unknown = root;

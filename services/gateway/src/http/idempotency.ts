@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: a repeated request is carried out once. The catalog stores a record before the operation begins. Of
- * the body it stores only an HMAC under the caller's API key, which is stored nowhere.
+ * `Idempotency-Key`: a repeated request is carried out once. The catalog stores a record before the operation begins. It
+ * stores no body, only an HMAC of it. The key of the HMAC is the caller's API key, which is stored nowhere.
  */
 
 import { createHmac } from 'node:crypto';
@@ -17,14 +17,14 @@ import { validationError } from './request-error.ts';
 
 export interface FinishedAnswer {
   payload: unknown;
-  /** Why the answer cannot be stored, for a client that repeats the request. */
+  /** The reason why the answer is not stored, shown to a client that repeats the request. */
   unstored?: string | undefined;
 }
 
 export interface Idempotency {
-  /** Called before the operation. Resolves to true if the first answer has been sent again. */
+  /** Call this before the operation. Resolves to true if it has sent the first answer again. */
   begin(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
-  /** Called after it. Stores the answer, or frees the key if nothing was changed. */
+  /** Call this after the operation. Stores the answer, or frees the key if nothing was changed. */
   finish(request: FastifyRequest, reply: FastifyReply, answer: FinishedAnswer): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ function readKey(request: FastifyRequest): string | undefined {
   throw validationError([{ pointer: 'header/idempotency-key', detail }]);
 }
 
-/** The same idempotency key for another operation or another API key is another record. */
+/** Names the record. The same idempotency key with another operation or another API key names another record. */
 function operationOf({ method, url, context }: FastifyRequest): string {
   return `${method} ${url.split('?', 1)[0]} ${context.principal?.keyId}`;
 }
@@ -147,7 +147,7 @@ function outcomeOf(
     etag: '',
     unknown: false,
   };
-  // An answer that broke off failed too, although its status was sent before.
+  // An interrupted answer failed too, although its status 200 was sent before.
   if (request.failedWith !== undefined) {
     const unknown = unknownCodes.has(request.failedWith);
     return { status: unknown ? status : 0, ...nothing, unknown };

@@ -11,15 +11,15 @@ export interface ExpectedVersions {
 
 /** One element of the list, which may be empty, and its separator. A comma in quotes does not separate. */
 const element = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\uffff]*)"[ \t]*)?(?:,|$)/y;
-/** As the hub writes it. Tags are compared character by character. */
+/** The version in an ETag of the hub. */
 const version = /^[1-9]\d{0,9}$/;
 const versionMax = 4_294_967_295;
-/** The version of no document. */
+/** No document has this version. */
 const noVersion = 0;
 
 /**
- * A weak tag, or one that the hub never wrote, matches nothing. The service compares the versions, so that a document
- * that does not exist is answered with 404.
+ * Weak ETags, and ETags that the hub never wrote, match no document. The service compares the versions, so that the
+ * answer for a document that does not exist is 404.
  */
 export function expectedVersions(request: Pick<FastifyRequest, 'headers'>): ExpectedVersions {
   const header = request.headers['if-match'];

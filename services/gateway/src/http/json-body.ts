@@ -1,31 +1,33 @@
 /**
- * A JSON body, checked while it arrives and parsed at its end. A parser keeps one of two duplicate members and says
- * nothing, and reads a body of any depth and width; here such a body is refused before it is complete.
+ * A JSON body, checked while it arrives and parsed when it is complete. JSON.parse silently drops one of two duplicate
+ * members and accepts any depth and width. This check refuses such a body before it is complete.
  */
 
 import { pointerTo, RequestError, validationError } from './request-error.ts';
 
 const depthMax = 64;
-/** Of one object. Looking up this many names takes tens of milliseconds, and the time grows faster than the number. */
+/**
+ * The most members of one object. Comparing this many names takes tens of milliseconds and grows faster than linearly.
+ */
 const membersMax = 100_000;
-/** Of the whole body. An empty one takes 2 bytes of JSON and about 60 of memory. */
+/** The most objects and arrays of a body. An empty one takes 2 bytes of JSON and about 60 bytes of memory. */
 const containersMax = 200_000;
-/** Members and elements of the whole body. */
+/** The most members and elements of a body. */
 const valuesMax = 1_000_000;
 
 /**
- * A number whose text may differ once it has been a double: many digits, an exponent, trailing zeros or minus zero. The
- * pattern matches only where a value can stand, so digits in ids do not count.
+ * A number whose text may change when it becomes a double: it has many digits, an exponent, trailing zeros, or is minus
+ * zero. The pattern matches only at the position of a value, so digits in ids do not count.
  */
 const lossyNumber = /[[:,]\s*-?(?:[\d.]{16}|\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d))|[[:,]\s*-0(?![.\d])/;
 
 export interface ParsedBody {
   value: unknown;
-  /** The text, if it may have numbers whose digits JSON.parse loses. */
+  /** The JSON text, if it may have numbers whose digits JSON.parse loses. */
   exactText?: string;
 }
 
-/** Takes a body in chunks. Both methods throw VALIDATION. */
+/** Reads a body in chunks. Both methods throw VALIDATION. */
 export class JsonBody {
   bytes = 0;
   readonly #shape = new ShapeCheck();
@@ -53,7 +55,7 @@ export class JsonBody {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Half of a surrogate pair can only be an escape: as bytes it would not be valid UTF-8. */
+/** A lone surrogate can only come from an escape, because its bytes would not be valid UTF-8. */
 const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
 
 function requireWellFormed(value: unknown, pointer: string): void {
@@ -78,7 +80,7 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** Only the position, because the message of JSON.parse repeats parts of the body. */
+/** Reports only the position, because the message of JSON.parse repeats parts of the body. */
 function positionOf(err: unknown): string {
   const position = /position (\d+)/.exec(String(err))?.[1];
   return position === undefined
@@ -90,7 +92,7 @@ function malformed(why: string, cause?: unknown): RequestError {
   return new RequestError(`The body is not valid JSON: ${why}.`, [{ pointer: '', detail: why }], cause);
 }
 
-/** An open object with its names so far, or an open array with its number of elements. */
+/** An unclosed object with its names so far, or an unclosed array with its number of elements. */
 interface Level {
   names: Set<string> | undefined;
   at: string | number;
@@ -140,7 +142,7 @@ class ShapeCheck {
     }
   }
 
-  /** The index of the closing quote, or of the chunk's last byte. */
+  /** Returns the index of the closing quote, or of the chunk's last byte. */
   #readString(chunk: Buffer, from: number): number {
     let end = from;
     for (; end < chunk.length; end++) {

@@ -1,6 +1,6 @@
 /**
- * Pieces of JSON Schemas. The schema of a body or an answer is written once, beside its routes: Ajv validates bodies with
- * it, /openapi.json shows it, and `FromSchema` derives its TypeScript type.
+ * Parts of JSON Schemas. The schema of a body or an answer is written once, beside its routes. Ajv validates bodies
+ * with it, /openapi.json contains it, and `FromSchema` derives its TypeScript type.
  */
 
 import { engines } from '@datahub/contract/engines';
@@ -23,7 +23,7 @@ export const object = <const P extends Members, const R extends keyof P & string
     ...(required.length > 0 ? { required } : ({} as { required: readonly R[] })),
   }) as const;
 
-/** The same for an answer, where a member is optional only if it is named. */
+/** The schema of an answer: all members are required, except those named in `optional`. */
 export function answer<const P extends Members, const O extends keyof P & string = never>(
   properties: P,
   optional: readonly O[] = [],
@@ -44,14 +44,17 @@ export const orNull = <const S extends { type: string }>(schema: S) =>
     readonly type: readonly [S['type'], 'null'];
   };
 
-/** Members of a resource that only the hub sets. They are accepted and ignored, so that the answer of a GET can be sent back with PUT. */
+/**
+ * Members of a resource that only the hub sets. They are accepted and ignored, so that the answer of a GET can be sent
+ * back with PUT.
+ */
 export const readOnly = <const N extends string>(...names: N[]) =>
   Object.fromEntries(names.map((name) => [name, { description: 'Read-only: ignored.' }])) as Record<
     N,
     { readonly description: string }
   >;
 
-/** Its owner checks the length after trimming and the characters. */
+/** The catalog or the ml service trims a label and checks its length and characters. */
 export const label = {
   type: 'string',
   minLength: untrimmedLabelCharacters.min,

@@ -32,7 +32,7 @@ export function createListener(listener: RequestListener): Server {
   return createServer(listenerOptions, requireHost(listener)).on('checkExpectation', refuseExpectation);
 }
 
-/** The number of requests that have arrived and are not answered completely. */
+/** Returns a function that counts the requests without a complete answer. */
 export function countRequests(server: Server): () => number {
   let inFlight = 0;
   const ended = () => {
@@ -45,7 +45,7 @@ export function countRequests(server: Server): () => number {
   return () => inFlight;
 }
 
-/** A problem with a status that only the listener uses. */
+/** A problem whose status has no error code of its own. */
 interface Refusal {
   status: number;
   err: HubError;
@@ -55,7 +55,7 @@ const malformed = { status: 400, err: new HubError('VALIDATION', 'The request is
 const refusals = new Map<string | undefined, Refusal>([
   [
     'HPE_HEADER_OVERFLOW',
-    { status: 431, err: new HubError('TOO_LARGE', 'The headers are larger than the hub takes.') },
+    { status: 431, err: new HubError('TOO_LARGE', 'The headers are larger than the hub accepts.') },
   ],
   [
     'ERR_HTTP_REQUEST_TIMEOUT',
@@ -64,8 +64,8 @@ const refusals = new Map<string | undefined, Refusal>([
 ]);
 
 /**
- * For `clientError`: answers with a problem if the socket can still be written, then closes the connection. The timeout of
- * a request does not apply to the sockets in `streaming`. Node checks it once for each request.
+ * For `clientError`: answers with a problem if the socket is writable, then closes the connection. The request timeout
+ * does not apply to the sockets in `streaming`. Node raises it once for each request.
  */
 export function createMalformedAnswer(streaming: WeakSet<Socket>) {
   return (cause: Error & { code?: string }, socket: Socket): void => {
@@ -81,7 +81,7 @@ const badExpectation = {
   err: new HubError('VALIDATION', 'The header Expect must be 100-continue.'),
 };
 
-/** For `checkExpectation`: Node would answer any `Expect` but 100-continue without a body. */
+/** For `checkExpectation`: answers any `Expect` but 100-continue with a problem. Node would answer without a body. */
 function refuseExpectation(_request: unknown, response: ServerResponse): void {
   send(response, badExpectation);
 }
@@ -94,8 +94,8 @@ const missingHost = badHost('it has no Host header', 'is missing');
 const duplicateHost = badHost('it has more than one Host header', 'must be sent once');
 
 /**
- * Refuses a request of HTTP/1.1 without exactly one Host header (RFC 9112, 3.2). Node answers a missing one with an empty
- * body and takes the first of several, so its own check is off.
+ * Refuses an HTTP/1.1 request without exactly one Host header (RFC 9112, 3.2). Node's own check is off, because it
+ * answers a missing Host without a body and uses the first of several.
  */
 function requireHost(listener: RequestListener): RequestListener {
   return (request, response) => {
@@ -105,7 +105,7 @@ function requireHost(listener: RequestListener): RequestListener {
   };
 }
 
-/** `headers` has only the first of several, and `headersDistinct` copies all headers of each request. */
+/** Reads the raw headers: `headers` keeps only the first Host, and `headersDistinct` copies all headers. */
 function countHosts(rawHeaders: string[]): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

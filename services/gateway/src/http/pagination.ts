@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Fault, RequestError } from './request-error.ts';
 
 export interface Paging {
-  /** Used if the caller sends no limit. Undefined: the whole list. */
+  /** The limit if the caller sends none. Undefined returns the whole list. */
   limitDefault?: number;
-  /** A higher limit is lowered to this. */
+  /** A higher limit is reduced to this. */
   limitMax: number;
 }
 

@@ -63,7 +63,7 @@ export interface Problem {
   sql?: { state?: string; line?: number; column?: number };
 }
 
-/** `path` has no query string, because that may have values that should not be repeated. */
+/** `path` has no query string, because the values in it must not be repeated. */
 export function toProblem(
   err: HubError,
   request: { path: string; id: string; pointers?: FieldPointers | undefined },
@@ -85,10 +85,10 @@ export function toProblem(
   };
 }
 
-/** For every answer about an account: caches must not store it, and browsers must not guess its type. */
+/** For every answer with data of an account: caches must not store it, and browsers must not guess its type. */
 export const unstoredHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
-/** For reads: their URLs can hold values, which browsers must not send to other sites. */
+/** For GET: the URL can contain values, which browsers must not send to other sites. */
 export const readHeaders = { ...unstoredHeaders, 'referrer-policy': 'no-referrer' };
 
 /** The headers of a problem. */

@@ -34,7 +34,7 @@ const rules: Record<string, { must: string; read(text: string): DataOptions | un
 };
 export const dataOptions = Object.keys(rules);
 
-/** Names of variables have no dot, so options never hide one. Throws VALIDATION. */
+/** Options are named `options.…`. Variable names have no dot, so the two never collide. Throws VALIDATION. */
 export function readDataQuery({ url }: FastifyRequest): { values: FormValue[]; options: DataOptions } {
   const values: FormValue[] = [];
   const faults: Fault[] = [];
@@ -59,7 +59,7 @@ const faultOf = (name: string): string =>
   (Object.hasOwn(rules, name) ? rules[name]?.must : undefined) ??
   `is unknown; the options are ${dataOptions.join(', ')}`;
 
-/** As in `application/x-www-form-urlencoded`, but malformed UTF-8 is refused instead of replaced. */
+/** Decodes `application/x-www-form-urlencoded`. Refuses malformed UTF-8 instead of replacing it. */
 function decodeForm(url: string): FormValue[] {
   const start = url.indexOf('?');
   if (start === -1) return [];

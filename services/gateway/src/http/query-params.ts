@@ -13,14 +13,14 @@ export const flagValues = new Map<unknown, boolean>([
 
 export const flagWords = ['0', '1', 'false', 'true'];
 
-/** False if it is absent. Refuses any other value instead of ignoring it. */
+/** Returns false if the parameter is absent. Throws VALIDATION for a value that is no flag. */
 export function readFlag(request: FastifyRequest, name: string): boolean {
   const value = flagValues.get((request.query as Record<string, unknown>)[name]);
   if (value !== undefined) return value;
   throw validationError([{ pointer: `query/${name}`, detail: 'must be 1 or 0' }]);
 }
 
-/** Refuses a parameter that is sent twice instead of ignoring one of the two. */
+/** Throws VALIDATION if the parameter is sent twice. */
 export function readText(request: FastifyRequest, name: string): string | undefined {
   const value = (request.query as Record<string, unknown>)[name];
   if (value === undefined || typeof value === 'string') return value;

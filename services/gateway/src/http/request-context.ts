@@ -1,4 +1,4 @@
-/** What the gateway adds to a request: the caller, the deadline and the trace. */
+/** The context that the gateway adds to a request: the caller, the deadline and the trace. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuditAction } from '@datahub/contract/audit-actions';
@@ -19,7 +19,7 @@ export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
   return toRequestId(raw.headers['x-request-id']);
 }
 
-/** What checks, counters and logs need of a route. An unknown path has no `url`. */
+/** The parts of a route that checks, counters and logs read. An unknown path has no `url`. */
 export interface KnownRoute extends Pick<FastifyRequest['routeOptions'], 'schema'> {
   url?: string | undefined;
   config: FastifyContextConfig;
@@ -37,7 +37,7 @@ export class RequestContext implements CallContext {
   readonly requestId: string;
   /** The operation of a request with an idempotency key. */
   operation: string | undefined;
-  /** The span of this request, or what the caller sent. */
+  /** The span of this request, or the header `traceparent` that the caller sent. */
   traceparent: string | undefined;
   span: Span | undefined;
   readonly startedAt = performance.now();
@@ -74,7 +74,7 @@ export class RequestContext implements CallContext {
     return this.#stop ?? this.#watch();
   }
 
-  /** For requests that may take any time as long as they make progress. */
+  /** Restarts the time limit. For requests without a total limit that must keep making progress. */
   renewDeadline(): void {
     this.deadlineAt = performance.now() + this.#options.timeoutMs;
     if (this.#deadline === undefined || this.#response.closed) return;
@@ -95,7 +95,7 @@ export class RequestContext implements CallContext {
     this.#deadline = this.#options.deadlines.add(this.deadlineAt - performance.now(), onDeadline);
   }
 
-  /** The response was closed, complete or not. */
+  /** Called when the response closes, complete or not. */
   closed(): void {
     if (this.#deadline !== undefined) this.#options.deadlines.remove(this.#deadline);
     if (!this.#response.writableFinished)
@@ -115,7 +115,7 @@ declare module 'fastify' {
     context: RequestContext;
     /** The parsed body, with its text if the digits of its numbers matter. */
     parsed: ParsedBody | undefined;
-    /** How many bytes of the budget of bodies the request uses. */
+    /** The number of bytes that the request uses of the budget for bodies. */
     bodyBytes: number;
     /** The record of an operation with an idempotency key, until it is finished. */
     operationId: string | undefined;
@@ -133,13 +133,13 @@ declare module 'fastify' {
     idempotent?: boolean;
     /** The route changes nothing. */
     reads?: boolean;
-    /** How a lost outcome is found out; see `BeginOperationRequest.settling`. */
+    /** How a repeat determines a lost outcome; see `BeginOperationRequest.settling`. */
     settledBy?: 'audit' | 'repeat' | undefined;
     /** The body names a query to execute. */
     executes?: boolean;
-    /** The action that the audit counts. */
+    /** The action that the audit log counts. */
     counted?: AuditAction | undefined;
-    /** Where the body has the fields that a service names. Called only for a refused request. */
+    /** Maps the fields that a service names to pointers into the body. Called only for a refused request. */
     pointers?: ((body: unknown) => FieldPointers) | undefined;
     /** The answer has a secret that is shown once. */
     secretAnswer?: boolean;

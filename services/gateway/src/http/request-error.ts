@@ -1,4 +1,4 @@
-/** Faults of a request, each with a JSON Pointer: those that the gateway finds, and those that a service reports. */
+/** Faults of a request, each with a JSON Pointer. The gateway finds them, or a service reports them. */
 
 import { describeFaults, type FieldPath, fieldName } from '@datahub/contract/validation-error';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -19,7 +19,7 @@ export class RequestError extends HubError {
   }
 }
 
-/** More faults than these are not reported. */
+/** The most faults that one answer reports. */
 export const faultsMax = 50;
 
 /** The message names the first of `found`, which is not empty, and says how many more there are. */
@@ -31,8 +31,8 @@ export function validationError(found: Fault[], remark = ''): RequestError {
 const nameOf = (fault: Fault | undefined): string => fault?.pointer || 'The body';
 
 /**
- * Where the body has the fields of a call, for those with another place or name there: pointers by field names, such as
- * `{ top: '/options/top' }`. A name may have two parts, `examples.0`.
+ * Pointers into the body by the field names of the call, such as `{ top: '/options/top' }`, for fields whose place or
+ * name differs in the body. A field name may have two parts, `examples.0`.
  */
 export type FieldPointers = Readonly<Record<string, string>>;
 
@@ -64,7 +64,7 @@ function toPointer(path: FieldPath, pointers: FieldPointers): string {
 const addTo = (pointer: string, path: FieldPath): string =>
   path.reduce<string>((above, name) => pointerTo(above, String(name)), pointer);
 
-/** RFC 6901. The name may be the caller's, so it is shortened to keep the answer small. */
+/** Escapes a name (RFC 6901) and shortens it, because a caller can send a long one. */
 export function pointerTo(at: string, name: string): string {
   return `${at}/${name.slice(0, 100).toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

@@ -1,4 +1,4 @@
-/** Validates bodies against their schemas and turns what does not fit into faults, each with a JSON pointer. */
+/** Validates bodies against their schemas and turns violations into faults, each with a JSON Pointer. */
 
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
@@ -14,9 +14,9 @@ const options = {
 } as const;
 
 /**
- * A valid body is read once. Of an invalid one Ajv either stops at the first fault or collects all of them, and a large
- * body can have hundreds of thousands, which take a second. So all faults are collected from a sample, which for an
- * ordinary body is the whole body.
+ * Ajv either stops at the first fault or collects all of them. A large body can have hundreds of thousands, and
+ * collecting them takes a second. So the first pass stops at the first fault, and a second pass collects all faults of
+ * a sample. The sample of an ordinary body is the whole body.
  */
 export function createBodyValidators(): FastifySchemaCompiler<object> {
   const firstFault = new Ajv(options);
@@ -36,14 +36,14 @@ export function createBodyValidators(): FastifySchemaCompiler<object> {
   };
 }
 
-/** Of each array and each object. */
+/** The most elements of each array, and members of each object, in the sample. */
 const sampleMax = 100;
 
 class Sample {
   isWhole = true;
   readonly #declared: ReadonlySet<string>;
 
-  /** Members with these names are always taken, so that a present member is never reported as missing. */
+  /** The sample always has the members with these names, so that no present member is reported as missing. */
   constructor(declared: ReadonlySet<string>) {
     this.#declared = declared;
   }
@@ -86,12 +86,12 @@ export interface AjvError {
   params: Record<string, unknown>;
 }
 
-/** A body can have a million errors. Most are alike, and nobody reads them. */
+/** A body can have a million errors, and most are alike. Only this many are converted. */
 const ajvErrorsMax = 1_000;
 
 /** `isWhole` is false if only a part of the body was validated. */
 export function toValidationError(errors: AjvError[], { isWhole = true } = {}): RequestError {
-  // The branch of a condition has an error of its own.
+  // Ajv reports the keyword `if` in addition to the error of its branch.
   const own = errors.slice(0, ajvErrorsMax).filter(({ keyword }) => keyword !== 'if');
   const faults = dedupe(own.map(toFault));
   return validationError(faults, isWhole ? '' : ' The body is large, and only a part of it was validated.');
@@ -104,8 +104,8 @@ export interface ItemRule {
 }
 
 /**
- * Validates a long list in the handler and stops at the most faults that are reported. Ajv collects all of them: a body
- * of some megabytes can have millions, which take seconds and a gigabyte.
+ * Validates a long list in the handler, and stops when it has found as many faults as an answer reports. Ajv would
+ * collect all of them: a body of some megabytes can have millions, which take seconds and a gigabyte.
  */
 export function requireItems(items: readonly unknown[], pointer: string, rule: ItemRule): void {
   const faults: Fault[] = [];
@@ -138,7 +138,7 @@ function toFault({ instancePath: at, keyword, message, params }: AjvError): Faul
   return { pointer: at, detail: details[keyword]?.(params) ?? message ?? 'is invalid' };
 }
 
-/** What a text must be if its schema has a pattern. */
+/** Details for texts that do not match the pattern of their schema. */
 const patternDetails = new Map<unknown, string>([
   [originPattern, 'must be an origin such as https://shop.example, without a path or a slash at its end'],
 ]);

@@ -8,7 +8,7 @@ import type { Upstreams } from '../upstreams.ts';
 import { runJob, stops } from './job.ts';
 
 export interface JobRunner {
-  /** Gives the running jobs back, so that other gateways take them at once. */
+  /** Releases the running jobs, so that other gateways can take them at once. */
   close(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function createJobRunner({ upstreams, logger, pollMs = 500 }: JobRunnerDe
   const running = new Set<Promise<void>>();
   const closing = new CallStop();
   const warn = (err: unknown) => {
-    // The call is made again.
+    // The next poll repeats the call.
     if (err instanceof HubError && err.code === 'UNAVAILABLE') return;
     logger.warn({ event: 'job.interrupted', err }, 'a job could not be run; it will be tried again');
   };

@@ -1,7 +1,7 @@
 /**
- * Runs one job until it ends, is deleted or belongs to another gateway. The rights of its key are looked up at the
- * start of each run and every 5 s. If they changed, the run starts again with the new ones; the rows that it has learnt
- * are skipped then. A run that fails for a reason that passes is repeated.
+ * Runs one job until it ends, is deleted or is leased by another gateway. The runner reads the scopes and limits of the
+ * job's key at the start of each run and every 5 s. If they changed, the run restarts with the new ones and skips the
+ * rows that the classifier has learnt. A run that fails for a transient reason is repeated.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -16,22 +16,22 @@ import { createRequestId } from '@datahub/service-kit/call/request-id';
 import type { Upstreams } from '../upstreams.ts';
 import { TrainingRun } from './training-run.ts';
 
-/** Why a run was stopped, if its key is not the reason. */
+/** The reasons for stopping a run, besides a key that is no longer valid. */
 export const stops = {
-  closing: new HubError('UNAVAILABLE', 'The gateway stops.'),
-  rights: new HubError('UNAVAILABLE', 'The rights of the key changed.'),
+  closing: new HubError('UNAVAILABLE', 'The gateway is shutting down.'),
+  rights: new HubError('UNAVAILABLE', 'The scopes or limits of the key changed.'),
 };
 
 const keyCheckMs = 5_000;
-/** A key whose rights cannot be looked up is used for this long. */
+/** If the catalog is unreachable, the last known scopes and limits of the key are used for this long. */
 const keyAwayMs = 60_000;
 const callTimeoutMs = 5_000;
 const runMs = 3_600_000;
-/** Runs in a row that learn nothing. */
+/** The most consecutive runs that learn nothing. */
 const triesMax = 6;
 const pauseMs = { first: 500, max: 15_000 };
-/** Their reasons may pass. */
-const passing = new Set([
+/** Codes of transient failures. */
+const transientCodes = new Set([
   'SOURCE_BUSY',
   'SOURCE_BROKEN',
   'SOURCE_UNREACHABLE',
@@ -42,9 +42,9 @@ const passing = new Set([
 
 export interface JobDeps {
   upstreams: Pick<Upstreams, 'catalog' | 'executor' | 'ml'>;
-  /** Fires when the gateway stops. */
+  /** Fires when the gateway shuts down. */
   closing: CallStop;
-  /** Called for a failure that is none of the job's. */
+  /** Called for an unexpected failure, which is not a fault of the job. */
   onFailure(err: unknown): void;
 }
 
@@ -67,7 +67,7 @@ class JobRun {
   #checkedAt = performance.now();
   #counts: RowCounts | undefined;
   #learnt = 0;
-  /** The job was deleted, or another gateway has it. */
+  /** True if the job was deleted or another gateway has leased it. */
   #isLost = false;
   readonly #onClosing = () => this.#stop.abort(stops.closing);
 
@@ -99,14 +99,15 @@ class JobRun {
         if (this.#learnt > before || err === stops.rights) tries = 0;
         const failure = toHubError(err);
         if (failure.code === 'INTERNAL') this.#deps.onFailure(err);
-        const mayPass = passing.has(failure.code) || (failure.code === 'STATEMENT_TIMEOUT' && tries === 0);
+        const mayPass =
+          transientCodes.has(failure.code) || (failure.code === 'STATEMENT_TIMEOUT' && tries === 0);
         if (!mayPass || tries >= triesMax) return await this.#end('failed', failure);
         if (tries > 0) await this.#pause(Math.min(pauseMs.first * 2 ** tries, pauseMs.max));
       }
     }
   }
 
-  /** Ends early when the gateway stops. */
+  /** Ends early when the gateway shuts down. */
   #pause(ms: number): Promise<void> {
     return wait(ms, undefined, { signal: toAbortSignal(this.#deps.closing) }).catch(() => {});
   }
@@ -144,7 +145,7 @@ class JobRun {
   async #resolveKey(): Promise<Principal> {
     const { keyId } = this.#job;
     const { principal } = await this.#deps.upstreams.catalog.resolveKey({ keyId }, this.#ctx());
-    if (principal === undefined) throw new HubError('INTERNAL', 'The catalog named no principal.');
+    if (principal === undefined) throw new HubError('INTERNAL', 'The catalog returned no principal.');
     this.#checkedAt = performance.now();
     return principal;
   }

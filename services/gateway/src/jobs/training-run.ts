@@ -1,4 +1,4 @@
-/** One run of a job: reads all rows of its query and trains with those that are valid examples. */
+/** One run of a job: reads all rows of its query and trains the classifier with the rows that are valid examples. */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
@@ -18,10 +18,10 @@ const idCharactersMax = 512;
 export interface TrainingRunOptions {
   job: TakenJob;
   upstreams: Pick<Upstreams, 'executor' | 'ml'>;
-  /** With the principal of the job's key. Its signal is `stop`. */
+  /** Has the principal of the job's key. Its signal is `stop`. */
   ctx: CallContext;
   stop: CallStop;
-  /** Called with what the job has learnt so far, by all its runs. */
+  /** Called with the number of rows that all runs of the job have learnt. */
   onProgress(learnt: number): void;
 }
 
@@ -64,7 +64,7 @@ export class TrainingRun {
     this.#batch = [];
     this.#characters = 0;
     const { jobId, lease } = job;
-    // A row that is sent twice is learnt once.
+    // The call can be repeated: the service learns a row once, even if it receives it twice.
     const call = () => upstreams.ml.trainRows({ jobId, lease, rows, counts: this.counts }, ctx);
     const { trained, corrected } = await repeated(call, stop);
     onProgress(trained + corrected);

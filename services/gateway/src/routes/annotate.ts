@@ -47,7 +47,7 @@ export async function executeAnnotated(
       confidence: best?.confidence ?? 0,
     }));
   };
-  // A classifier that does not exist or was never trained is refused before the query runs.
+  // This refuses classifiers that do not exist or were never trained before the query runs.
   await Promise.all(annotate.map((_, i) => predict(i, ['a text'])));
   const { format } = execution;
   const reply = new AnnotatedReply(answer, { format, members: annotate, predict, stop });
@@ -62,7 +62,7 @@ function requireDistinct(annotate: Annotate): void {
     const isTaken = names.some((name) => seen.has(name));
     for (const name of names) seen.add(name);
     return isTaken
-      ? [{ pointer: `/options/annotate/${i}/as`, detail: 'gives the same name as another one' }]
+      ? [{ pointer: `/options/annotate/${i}/as`, detail: 'names the same column as another annotation' }]
       : [];
   });
   if (faults.length > 0) throw validationError(faults);

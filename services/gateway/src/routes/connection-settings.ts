@@ -1,4 +1,4 @@
-/** The connection settings of a source: how a body names them and how an answer shows them. */
+/** The connection settings of a source in bodies and answers. */
 
 import { sourceLimits as limits } from '@datahub/contract/limits';
 import { awsRegionShape, passwordProviders } from '@datahub/contract/password-from';
@@ -94,7 +94,7 @@ const members = {
 } as const;
 
 const required = object(members, ['host', 'port', 'database', 'user']);
-/** Needs the password unless `passwordFrom` provides it. */
+/** A new source needs `password`, unless `passwordFrom` provides it. */
 export const createSettings: typeof required = {
   ...required,
   ...{ if: { required: ['passwordFrom'] }, else: { required: ['password'] } },
@@ -132,13 +132,16 @@ export const connectionSettings = answer(
 type SettingsBody = FromSchema<typeof updateSettings>;
 type SettingsJson = FromSchema<typeof connectionSettings>;
 
-/** What `tls: null` and `pool: null` mean: every member is removed. */
+/** `tls: null` and `pool: null` remove every member. */
 const removed = {
   tls: { mode: 'prefer', ca: null, cert: null, key: null },
   pool: { max: null, idleTimeoutMs: null },
 } as const;
 
-/** Settings for the catalog, which removes those that are 0, false or empty. A TLS object without a mode keeps the mode. */
+/**
+ * Converts settings for the catalog, which removes those that are 0, false or empty. A TLS object without a mode keeps
+ * it.
+ */
 export function toSettings(body: SettingsBody): ConnectionSettings {
   const { statementTimeoutMs, hosts, srv, passwordFrom, ...rest } = body;
   const tls = body.tls === null ? removed.tls : body.tls;
@@ -155,7 +158,7 @@ export function toSettings(body: SettingsBody): ConnectionSettings {
   };
 }
 
-/** The members that the body has, with `absent` in place of null. */
+/** Returns the members that the body has, with `absent` in place of null. */
 function withDefaults<N extends string, V>(
   from: Partial<Record<N, V | null>>,
   names: N[],
@@ -166,7 +169,7 @@ function withDefaults<N extends string, V>(
   return given;
 }
 
-/** Settings at their defaults are left out. */
+/** Leaves out settings that have their defaults. */
 export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson {
   const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv, passwordFrom } =
     settings;

@@ -1,4 +1,7 @@
-/** The console at `/` and the page of the API at `/docs`: files without anybody's data, served without a key. What they show they request from the API, as any client does. */
+/**
+ * Serves the console at `/` and the API's page at `/docs` without a key. The files have no data: they request it from
+ * the API.
+ */
 
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -19,7 +22,7 @@ const require = createRequire(import.meta.url);
 
 type Coding = 'br' | 'gzip' | 'identity';
 
-/** What `packages/console` builds, and what each file is. */
+/** The files that `packages/console` builds, and their media types. */
 const consoleTypes = new Map([
   ['index.html', 'text/html'],
   ['console.css', 'text/css'],
@@ -34,7 +37,7 @@ const consoleTypes = new Map([
   ['docs.css', 'text/css'],
   ['docs.js', 'text/javascript'],
 ]);
-/** What the page of the API uses of Swagger UI. */
+/** The files of Swagger UI that the API's page uses. */
 const swaggerTypes = new Map([
   ['swagger-ui.css', 'text/css'],
   ['swagger-ui-bundle.js', 'text/javascript'],
@@ -63,14 +66,14 @@ const served = [
 
 export const consolePaths = served.map(({ address }) => address);
 
-/** The page runs its own files and talks to its own hub, whatever a value that it shows may hold. */
+/** The policy allows only scripts and requests of the page's own origin, so that no displayed value can run code. */
 const headers = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
-  // Kept, and revalidated each time: files of two versions do not fit together.
+  // Browsers cache the files and revalidate them each time, because files of two versions do not fit together.
   'cache-control': 'no-cache',
   vary: 'accept-encoding',
 };
@@ -91,10 +94,10 @@ export function registerConsole(app: FastifyInstance, { enabled }: { enabled: bo
 }
 
 async function refuse(): Promise<never> {
-  throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists them all.');
+  throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists all paths.');
 }
 
-/** At the first request, and again only where that failed. */
+/** Reads and compresses a file at the first request. If that fails, the next request tries again. */
 function readOnce(path: string): () => Promise<File> {
   let reading: Promise<File> | undefined;
   const read = async (): Promise<File> => {
@@ -118,7 +121,7 @@ function readOnce(path: string): () => Promise<File> {
   };
 }
 
-/** The smallest form that the caller takes; a weight of 0 refuses one. */
+/** The smallest coding that the caller accepts; a weight of 0 refuses a coding. */
 function codingFor({ headers }: FastifyRequest): Coding {
   const accepted = String(headers['accept-encoding'] ?? '')
     .toLowerCase()
@@ -129,7 +132,7 @@ function codingFor({ headers }: FastifyRequest): Coding {
   return (['br', 'gzip'] as const).find((coding) => accepted.includes(coding)) ?? 'identity';
 }
 
-/** A proxy that compresses makes the tag a weak one. */
+/** Compares weakly, because a proxy that compresses makes the ETag weak. */
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));

@@ -35,7 +35,7 @@ export const executeBody = object(
 
 type ExecuteBody = FromSchema<typeof executeBody>;
 
-/** The answer in `application/json`. The other formats hold the rows alone. */
+/** The answer in `application/json`. The other formats contain only the rows. */
 export const execution = answer(
   {
     data: list({ type: 'object' }),
@@ -76,7 +76,7 @@ export function createExecuteHandler(upstreams: Upstreams, settings: AnswerSetti
   };
 }
 
-/** `GET /v1/queries/:queryId/data`, and HEAD, which checks everything and runs nothing. */
+/** `GET /v1/queries/:queryId/data`, and HEAD, which makes the same checks but runs no query. */
 export function createDataHandler({ executor }: Upstreams, settings: AnswerSettings): Handler {
   return async (request, reply) => {
     const { queryId } = request.params as { queryId: string };
@@ -102,17 +102,17 @@ export function createDataHandler({ executor }: Upstreams, settings: AnswerSetti
   };
 }
 
-/** The query string has the values of variables without a common name. */
+/** In GET, variables are parameters of the query string, without a common `context`. */
 export const dataPointers = (): FieldPointers => ({ context: 'query' });
 
 const lookUpTimeoutMs = 1_000;
 
-/** A client may repeat an execution whose answer was lost only if the query reads. */
+/** A client may repeat an execution whose answer was lost only if the query reads. So this looks up the command. */
 async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstreams['catalog']) {
   if (!(err instanceof HubError) || err.lost !== true) return err;
   const { queryId } = request.body as ExecuteBody;
   const { principal, requestId, traceparent } = request.context;
-  // The time of the request may be up.
+  // The deadline of the request may have passed.
   const ctx = createCallContext({
     timeoutMs: lookUpTimeoutMs,
     requestId,

@@ -37,7 +37,7 @@ export const hub = answer({
 });
 export const hubs = list(hub);
 
-/** A node of a hub's tree. Its children are described by reference to the component `Node`. */
+/** A node of a hub's tree. The schema of its children refers to the component `Node`. */
 export const node = answer(
   {
     hubId: text,

@@ -101,7 +101,7 @@ export const createdKey = answer({ ...createdMembers, key: secret });
 const members = { ...createdMembers, lastCharacters: text, lastUsedAt: timeOrNull } as const;
 const listedKey = answer(members);
 export const keys = list(listedKey);
-/** Without its limits: the holder of a public key need not know the values that it pins. */
+/** Leaves out the limits, because users of a public key must not see the values that it pins. */
 export const currentKey = answer({ keyId: text, scopes: list(text) });
 export const rotatedKey = answer({ ...members, key: secret, previousExpiresAt: time });
 
@@ -178,7 +178,7 @@ function toDate(text: string | null | undefined): Date | undefined {
   throw validationError([{ pointer: '/expiresAt', detail }]);
 }
 
-/** False for a day such as February 30, which Date turns into a day of March. */
+/** False for a date such as February 30, which `Date` turns into a day of March. */
 function isOfCalendar(text: string): boolean {
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
@@ -197,7 +197,7 @@ function toKeyJson(key: Key): KeyJson {
   };
 }
 
-/** Limits that are not set are left out. */
+/** Leaves out limits that are not set. */
 function toLimitsJson(limits: KeyLimits | undefined): KeyJson['limits'] {
   const values = fromFields(limits);
   const members = keyLimitNames.flatMap((limit) => {

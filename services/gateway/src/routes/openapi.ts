@@ -131,7 +131,7 @@ const variables = {
   in: 'query',
   required: false,
   description:
-    'Values of the variables of the query by name, as in `region=north&ids=1&ids=2`. A name that is declared as a list can be repeated.',
+    'Values of the variables of the query by name, as in `region=north&ids=1&ids=2`. A variable that is declared as a list can be repeated.',
   style: 'form',
   explode: true,
   schema: { type: 'object', additionalProperties: { anyOf: [text, { type: 'array', items: text }] } },
@@ -146,14 +146,14 @@ function queryParameter(name: string): object {
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
-  description: 'For a day, a request that is repeated with the same key gets the first answer again.',
+  description: 'A repeated request with the same key gets the first answer again, for a day.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 const ifMatch = {
   name: 'If-Match',
   in: 'header',
   description:
-    'ETags of the versions that may be changed. The answer is 412 if the document has another version.',
+    'ETags of the versions that the request may change. The answer is 412 if the document has another version.',
   schema: { type: 'string', pattern: '^(\\*|"\\d{1,9}"( *, *"\\d{1,9}")*)$', examples: ['"3"'] },
 };
 
@@ -166,7 +166,7 @@ const ifNoneMatch = {
 const cacheControl = {
   name: 'Cache-Control',
   in: 'header',
-  description: '`no-cache` runs a query that has a cache, and does not keep the answer.',
+  description: '`no-cache` runs the query even if its answer is cached, and does not cache the new answer.',
   schema: text,
 };
 
@@ -180,15 +180,15 @@ function headerParameters(route: Route): object[] {
 }
 
 const answerHeaders = {
-  'X-Request-Id': { description: 'The id of the request in the log.', schema: text },
+  'X-Request-Id': { description: 'The id of the request in the logs.', schema: text },
   ETag: {
     description: 'The version of the document, for `If-Match`; of data, for `If-None-Match`.',
     schema: text,
   },
-  Age: { description: 'How old a kept answer is, in seconds.', schema: count },
-  'Cache-Control': { description: 'How long the answer of a query with a cache is fresh.', schema: text },
+  Age: { description: 'The age of a cached answer in seconds.', schema: count },
+  'Cache-Control': { description: 'For how long the answer of a query with a cache is fresh.', schema: text },
   'Cache-Status': {
-    description: 'Whether the answer of a query with a cache was kept (RFC 9211).',
+    description: 'Whether the answer came from the cache of the query (RFC 9211).',
     schema: text,
   },
   'Server-Timing': {
@@ -208,10 +208,10 @@ const answerHeaders = {
     schema: text,
   },
   'Retry-After': {
-    description: 'After how many seconds to try again.',
+    description: 'The number of seconds to wait before trying again.',
     schema: count,
   },
-  RateLimit: { description: 'What is left of the rate limit of the key, if it has one.', schema: text },
+  RateLimit: { description: 'The remaining requests of the key, if it has a rate limit.', schema: text },
   'RateLimit-Policy': { description: 'The rate limit of the key, if it has one.', schema: text },
 };
 type AnswerHeader = keyof typeof answerHeaders;
@@ -223,7 +223,7 @@ const listed: AnswerHeader[] = ['X-Total-Count', 'Link'];
 const refer = (names: AnswerHeader[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** The answer can be kept by the client. */
+/** True if clients can cache the answer. */
 const readsData = ({ answer, method }: Route): boolean => answer === execution && method === 'GET';
 
 const isPaged = ({ query }: Route): boolean => query?.includes('limit') === true;

@@ -84,7 +84,7 @@ export const sourceTest = answer(
     serverVersion: text,
     suggestedPooling: {
       type: 'string',
-      description: 'The connectionSettings.pooling that the source needs; absent where the setting fits.',
+      description: 'The value that connectionSettings.pooling should have; absent if the setting fits.',
     },
   },
   ['suggestedPooling'],

@@ -17,7 +17,7 @@ const options = object({
 
 const context = { type: 'array', minItems: 1 } as const;
 const column = { type: 'string', minLength: 1, maxLength: 128 } as const;
-/** The handler validates the elements: Ajv would note every fault of a long list. */
+/** The handler validates the elements, because Ajv would collect every fault of a long list. */
 export const summarizeBody = object({
   context: { type: ['array', 'object', 'null'], minItems: 1 },
   queryId: id,
@@ -47,11 +47,11 @@ const documentRule: ItemRule = {
   faultsOf: (_item, pointer) => [{ pointer, detail: 'must be an array or a string' }],
 };
 
-/** Requires texts, or lists of texts, and not both. */
+/** Throws unless the elements are all texts or all lists of texts. */
 function requireTexts(context: unknown[]): void {
   requireItems(context, '/context', documentRule);
   if (context.some((part) => typeof part !== typeof context[0]))
-    throw refused('must have arrays or texts, not both');
+    throw refused('must contain only arrays or only strings');
   for (const [i, part] of context.entries())
     if (Array.isArray(part)) requireItems(part, `/context/${i}`, texts);
 }
@@ -60,16 +60,17 @@ const refused = (detail: string) => validationError([{ pointer: '/context', deta
 
 type Texts = FromSchema<typeof ofTexts>['context'];
 
-/** Throws for a body that is neither of both. */
+/** Throws for a body that is neither the form with texts nor the form with a query. */
 function requireForm({ context, queryId, text }: FromSchema<typeof summarizeBody>): void {
   const isList = Array.isArray(context);
   const faults: Fault[] = [];
   if (queryId !== undefined) {
     if (text === undefined) faults.push({ pointer: '/text', detail: 'is missing' });
     if (isList)
-      faults.push({ pointer: '/context', detail: 'must be an object, with the values of the query' });
+      faults.push({ pointer: '/context', detail: 'must be an object with the values of variables' });
   } else {
-    if (text !== undefined) faults.push({ pointer: '/text', detail: 'needs a queryId' });
+    if (text !== undefined)
+      faults.push({ pointer: '/text', detail: 'is allowed only together with queryId' });
     if (context === undefined) faults.push({ pointer: '/context', detail: 'is missing' });
     else if (!isList) faults.push({ pointer: '/context', detail: 'must be an array' });
   }

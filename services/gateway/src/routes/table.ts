@@ -23,10 +23,10 @@ import * as queries from './queries/queries.ts';
 import * as sources from './sources.ts';
 import * as summarize from './summarize.ts';
 
-/** These routes read no member, so they refuse every member instead of ignoring it. */
+/** The body of routes that read no member. They refuse every member instead of ignoring it. */
 const emptyBody = object({});
 
-/** What asks for each scope: a route of the table below, or the executor, which alone knows whether a query writes. */
+/** Who checks each scope: a route of the table below, or the executor, because only it knows whether a query writes. */
 const neededBy = {
   'hubs:read': 'route',
   'hubs:write': 'route',
@@ -49,14 +49,14 @@ type RouteScope = Exclude<
 >;
 
 /**
- * How the audit learns of a call that is not a GET: the gateway counts it as an action, the catalog writes an entry with
- * the change, or not at all. It must be said of each.
+ * How a route gets into the audit log: the gateway counts it as an action, the catalog writes an entry with the change,
+ * or it is not audited. Every route besides GET must choose one.
  */
 type Audited =
   | { method: 'GET'; audit?: AuditAction }
   | { method: 'POST' | 'PUT' | 'DELETE'; audit: AuditAction | 'by catalog' | 'not audited' };
 
-/** The action that the gateway counts a route as. */
+/** The action under which the gateway counts a route; undefined if it does not count it. */
 export function countedAs(route: Route): AuditAction | undefined {
   return route.audit === 'by catalog' || route.audit === 'not audited' ? undefined : route.audit;
 }
@@ -65,7 +65,7 @@ export type Route = Audited & RouteMembers;
 
 interface RouteMembers {
   url: string;
-  /** Undefined: every key may call it. */
+  /** Undefined if every key may call the route. */
   scope: RouteScope | undefined;
   summary: string;
   handler: Handler;
@@ -74,31 +74,31 @@ interface RouteMembers {
   body?: object;
   /** The complete schema, if the handler validates a part of the body itself. */
   documented?: object;
-  /** The body can be left out. */
+  /** True if the body can be left out. */
   bodyOptional?: boolean;
   /** Names of query parameters, for the documentation. */
   query?: string[];
   /** `If-Match` applies, for the documentation. */
   versioned?: boolean;
-  /** The larger limit on bodies applies. */
+  /** True if the larger limit on bodies applies. */
   largeBody?: boolean;
-  /** The answer is compressed for clients that ask for it. It has no secret, and no ETag for `If-Match`. */
+  /** True if the answer can be compressed. Such an answer must have no secret, and no ETag for `If-Match`. */
   compressed?: boolean;
-  /** The body can also be streamed as NDJSON or CSV. */
+  /** True if the body can also be streamed as NDJSON or CSV. */
   imports?: boolean;
-  /** A POST that changes nothing. */
+  /** True for a POST that changes nothing. */
   reads?: boolean;
-  /** How a lost outcome is found out; see `BeginOperationRequest.settling`. */
+  /** How a repeat determines a lost outcome; see `BeginOperationRequest.settling`. */
   settledBy?: 'audit' | 'repeat';
-  /** The body names a query to execute. */
+  /** True if the body names a query to execute. */
   executes?: boolean;
-  /** Where the body has the fields of the call, if that is another place. */
+  /** Pointers into the body for fields of the call whose place differs there. */
   pointers?: (body: unknown) => FieldPointers;
-  /** The answer has a secret, which is shown once and never stored. */
+  /** True if the answer has a secret, which is shown once and never stored. */
   secretAnswer?: boolean;
 }
 
-/** Every POST takes an idempotency key. It has no effect if the route only reads. */
+/** Every POST accepts an idempotency key. It has no effect if the route only reads. */
 export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
 
 const paged = ['offset', 'limit'];

@@ -1,4 +1,4 @@
-/** Reads the texts of a column of a query's rows into memory, as far as a summary takes. */
+/** Reads the texts of a column of a query's rows into memory, up to the limits of a summary. */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -19,7 +19,7 @@ export interface ReadColumnOptions {
   upstreams: Pick<Upstreams, 'executor'>;
 }
 
-/** The texts of all rows but those that are NULL or blank; at least one. */
+/** Returns the texts of the column that are not NULL or blank. Throws VALIDATION if there are none. */
 export async function readColumn(
   request: FastifyRequest,
   { queryId, column, upstreams }: ReadColumnOptions,
@@ -39,7 +39,7 @@ export async function readColumn(
       texts.push(text.toWellFormed());
       if (texts.length > columnRowsMax || characters > charactersMax)
         throw exceeded(
-          `A summary takes at most ${columnRowsMax} rows with ${charactersMax} characters in total. Select fewer rows.`,
+          `A summary can have at most ${columnRowsMax} rows with ${charactersMax} characters in total. Select fewer rows.`,
         );
     }
   };
@@ -53,7 +53,7 @@ export async function readColumn(
   };
   await executeInto(reader, { executor: upstreams.executor, execution, ctx });
   if (texts.length > 0) return texts;
-  const detail = isKnown ? 'has no text in any row' : 'is a column of no row of the result';
+  const detail = isKnown ? 'is NULL or blank in every row' : 'is not a column of any row';
   throw validationError([{ pointer: '/text', detail }]);
 }
 

@@ -1,7 +1,7 @@
 /** Splits a streamed body into the lines of NDJSON or the records of CSV (RFC 4180), in bounded memory. */
 
 export interface RawRecord {
-  /** The number of its first line, from 1. */
+  /** The number of the record's first line. The first line of the body is 1. */
   line: number;
   /** Undefined if it is longer than the limit or not valid UTF-8; `fault` says which. */
   text?: string;
@@ -18,7 +18,7 @@ const quote = 0x22;
 const comma = 0x2c;
 const lineFeed = 0x0a;
 
-/** Where in a CSV record the last byte was. */
+/** The position of the last byte in a CSV record. */
 type CsvState = 'field start' | 'unquoted' | 'quoted' | 'after a quote';
 
 export class RecordSplitter {
@@ -35,7 +35,7 @@ export class RecordSplitter {
     this.#options = options;
   }
 
-  /** The records that end in this chunk. Blank lines are left out. */
+  /** Returns the records that end in this chunk. Skips blank lines. */
   push(chunk: Buffer): RawRecord[] {
     const records: RawRecord[] = [];
     let from = 0;
@@ -51,7 +51,7 @@ export class RecordSplitter {
     return records;
   }
 
-  /** The last record, if no line break follows it. */
+  /** Returns the last record if no line break follows it. */
   end(): RawRecord[] {
     const records: RawRecord[] = [];
     this.#close(records);
@@ -105,7 +105,7 @@ export class RecordSplitter {
   }
 }
 
-/** The fields of a CSV record, or what is wrong with it. */
+/** Returns the fields of a CSV record, or its fault as a text. */
 export function parseCsvRecord(text: string): string[] | string {
   const fields: string[] = [];
   for (let at = 0; ; at++) {

@@ -1,4 +1,4 @@
-/** Repeats calls that may be repeated. */
+/** Repeats calls that failed with a retryable error. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
@@ -7,7 +7,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 const triesMax = 5;
 const pauseMs = { default: 200, max: 1_000 };
 
-/** Repeats a call that failed for a reason that passes. The call must not count twice. */
+/** Repeats a call up to 5 times while its error is retryable. The call must be idempotent. */
 export async function repeated<T>(call: () => Promise<T>, signal: CallSignal): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

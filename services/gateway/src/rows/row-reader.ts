@@ -1,6 +1,6 @@
 /**
- * Reads the rows of an execution in batches. One batch is used at a time, and the executor waits while there are enough
- * rows in memory.
+ * Reads the rows of an execution and passes them to `use` in batches, one batch at a time. While enough rows are in
+ * memory, the executor waits.
  */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
@@ -8,26 +8,26 @@ import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { type RawRecord, RecordSplitter } from './records.ts';
 
 export interface Row {
-  /** From 1. */
+  /** The first row has the number 1. */
   number: number;
-  /** By the names of the columns; a string if the row cannot be read, which says why. */
+  /** The values by column name, or the reason why the row cannot be read, as a string. */
   values: Record<string, unknown> | string;
 }
 
 export interface RowReaderOptions {
   use(rows: Row[]): Promise<void>;
-  /** Stops the execution, with the error if `use` rejects. */
+  /** Stops the execution. If `use` rejects, its error is the reason. */
   stop: CallStop;
 }
 
 const pendingBytesMax = 1_048_576;
-/** The learner and the summarizer read less of a text. */
+/** A longer row is reported as faulty. The learner and the summarizer read less of a text. */
 const rowBytesMax = 1_048_576;
 const rowsMax = 500;
 
-/** The reply to an execution in NDJSON. */
+/** Receives an execution's rows in NDJSON. */
 export class RowReader implements ExecutionReply {
-  /** A limit cut the rows. */
+  /** True if a limit cut the rows. */
   isTruncated = false;
   readonly #options: RowReaderOptions;
   readonly #splitter = new RecordSplitter({ isCsv: false, bytesMax: rowBytesMax });
@@ -35,7 +35,7 @@ export class RowReader implements ExecutionReply {
   #pendingBytes = 0;
   #isBehind = false;
   #isUsing = false;
-  /** Settles when `use` has returned. */
+  /** Resolves when `use` has returned for all batches so far. */
   #used: Promise<void> = Promise.resolve();
   #onDrain: () => void = () => {};
 
@@ -60,16 +60,16 @@ export class RowReader implements ExecutionReply {
     this.isTruncated = true;
   }
 
-  /** Resolves when all rows are used. Rejects with the reason if the execution was stopped. */
+  /** Resolves when `use` has returned for all rows. If the execution was stopped, rejects with the reason. */
   async finish(): Promise<void> {
     await this.#used;
-    // The last line of truncated NDJSON is no row.
+    // The last line of truncated NDJSON says that it is truncated.
     if (this.isTruncated) this.#records.pop();
     await this.#useAll(0);
     if (this.#options.stop.aborted) throw this.#options.stop.reason;
   }
 
-  /** Leaves `kept` records, because the last one may be no row. */
+  /** Leaves the last `kept` records, because the last one may be the mark of truncation. */
   async #useAll(kept: number): Promise<void> {
     const { use, stop } = this.#options;
     this.#isUsing = true;
@@ -97,7 +97,7 @@ function toRow({ line, text, fault }: RawRecord): Row {
   return { number: line, values: text === undefined ? (fault ?? '') : JSON.parse(text) };
 }
 
-/** A value as a text; undefined for NULL. */
+/** Converts a value to text: a string unchanged, another value as JSON, NULL as undefined. */
 export function toText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? undefined : JSON.stringify(value);

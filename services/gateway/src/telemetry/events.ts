@@ -10,20 +10,20 @@ import { Counter, Registry } from 'prom-client';
 import { kinds } from '../http/problem-details.ts';
 
 export interface GatewayEvents {
-  /** The answer is complete, or broke off. Ends the span of the request. */
+  /** Call this when the answer is complete or its connection has closed. Ends the span of the request. */
   answered(request: FastifyRequest, reply: FastifyReply): void;
   failed(request: FastifyRequest, err: HubError): void;
   /** In Prometheus' text format. */
   metrics(): Promise<string>;
 }
 
-/** What is the same for all requests with the same method, route and status. */
+/** The data that all requests with the same method, route and status share. */
 interface RequestKind {
   method: string;
   status: number;
   text: string;
   log: Logger;
-  /** One for each caller, so that its ids are serialized once. */
+  /** One logger for each caller, so that its ids are serialized once. */
   logs: WeakMap<Principal, Logger>;
   durations: DurationSeries;
 }
@@ -32,11 +32,11 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
   const registry = new Registry();
   const requests = new DurationHistogram({
     name: 'datahub_http_request_duration_seconds',
-    help: 'Requests by route and status.',
+    help: 'Duration of requests by method, route and status.',
   });
   const problems = new Counter({
     name: 'datahub_http_problems_total',
-    help: 'Problem answers by code.',
+    help: 'Problem answers by error code.',
     labelNames: ['code'],
     registers: [registry],
   });
@@ -91,7 +91,7 @@ function brokenOff({ failedWith }: FastifyRequest, { raw }: FastifyReply): { bro
 
 /** Returns the kind of a request. Each is created once: there are few routes, methods and statuses. */
 function createKinds(requests: DurationHistogram, logger: Logger) {
-  /** By route. Unknown paths have none. */
+  /** Kinds by route. Unknown paths have no route. */
   const byRoute = new Map<string | undefined, RequestKind[]>();
   return (request: FastifyRequest, reply: FastifyReply): RequestKind => {
     const { url } = request.context.route;
@@ -123,7 +123,9 @@ function logFor({ log, logs }: RequestKind, principal: Principal): Logger {
   return made;
 }
 
-/** The stack of an internal error, and the message if a service cannot be reached. Causes from drivers may name hosts and users. */
+/**
+ * The stack of an unexpected error, or the message if a service is unreachable. Other causes may name hosts and users.
+ */
 function describe(err: HubError): string | undefined {
   if (err.code === 'UNAVAILABLE' && err.cause instanceof Error) return err.cause.message;
   const unexpected = unexpectedOf(err);

@@ -1,6 +1,6 @@
 /**
- * Counts what keys do without the catalog (executions, classifiers, summaries) and sends the counts to it every few
- * seconds. No request waits for this, and a crash loses the counts since the last time.
+ * Counts the operations that do not go through the catalog (executions, classifiers, summaries) and sends the counts to
+ * the catalog every few seconds. No request waits for this. A crash loses the counts that were not sent.
  */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -11,7 +11,7 @@ import type { Upstreams } from '../upstreams.ts';
 
 export interface UsageCounter {
   answered(request: FastifyRequest, reply: FastifyReply): void;
-  /** Sends what is left. */
+  /** Sends the remaining counts. */
   close(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export interface UsageCounterOptions {
   catalog: Pick<Upstreams['catalog'], 'recordUse'>;
   logger: Logger;
   intervalMs?: number;
-  /** With this many entries the counts are sent early. */
+  /** At this many entries the counts are sent early. */
   entriesMax?: number;
 }
 
@@ -32,14 +32,16 @@ interface Use {
 
 interface Key {
   principal: Principal;
-  /** By action, then by resource. */
+  /** Uses by action, then by resource. */
   uses: Map<string, Map<string, Use>>;
 }
 
 const flushTimeoutMs = 5_000;
-/** A store usually writes this many within the timeout. The catalog returns those that it did not write. */
+/**
+ * A store usually writes this many within the timeout. The catalog returns the indexes of those that it did not write.
+ */
 const usesPerCall = 200;
-/** Refused before anything was done, or not about a resource of the caller. */
+/** Statuses of requests that were refused before anything was done, or that name no resource of the caller. */
 const uncountedStatuses = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429]);
 
 export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
@@ -58,8 +60,11 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       err = failure;
     }
     if (left.length === 0) return;
-    logger.warn({ event: 'usage.kept', uses: left.length, err }, 'usage counts could not be recorded');
-    // They are sent again with the next ones, as long as there is room.
+    logger.warn(
+      { event: 'usage.kept', uses: left.length, err },
+      'usage counts could not be recorded and will be sent again',
+    );
+    // The next flush sends them again, unless too many counts are waiting.
     if (counts.size < entriesMax) for (const use of left) counts.add(principal, use);
   };
 
@@ -99,7 +104,7 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   };
 }
 
-/** What a request used besides what its path names: the query of a call for a model, or the classifiers of an execution. */
+/** The resources that a request uses besides the one in its path, such as the classifiers of an annotated execution. */
 function usedBesides({ body, context }: FastifyRequest): { action: string; resourceId: string }[] {
   const { queryId, options } = (body ?? {}) as {
     queryId?: string;
@@ -111,7 +116,7 @@ function usedBesides({ body, context }: FastifyRequest): { action: string; resou
   return [...classifiers].map((resourceId) => ({ action: 'classifier.predict', resourceId }));
 }
 
-/** Counts by key, action and resource. */
+/** Counts uses by key, action and resource. */
 class UsageCounts {
   /** The number of different entries. */
   size = 0;

@@ -82,12 +82,12 @@ describe('a key', () => {
     for (const header of [undefined, '']) {
       expect(() => auth.principalOf(header, free)).toThrow(expect.objectContaining(missing));
     }
-    const invalid = { code: 'KEY_INVALID', message: 'This key is not known, or it was revoked.' };
+    const invalid = { code: 'KEY_INVALID', message: 'This key is unknown or was revoked.' };
     expect(() => auth.principalOf('x', free)).toThrow(expect.objectContaining(invalid));
     authenticate.mockResolvedValue({ principal: undefined });
     await expect(auth.principalOf(key, free)).rejects.toMatchObject({
       code: 'INTERNAL',
-      message: 'The catalog named no principal.',
+      message: 'The catalog returned no principal.',
     });
   });
 

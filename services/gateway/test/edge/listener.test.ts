@@ -40,7 +40,7 @@ describe('the listener of the app', () => {
         events: createGatewayEvents(logger),
         usage: { answered: () => {}, close: async () => {} },
         readiness: { parts: [], missing: async () => [] },
-        // What else is asked here ends before it reaches a service.
+        // All other requests of this test end before they reach a service.
         upstreams: { ml: { train: async () => ({ classes: [] }) } } as never,
         inFront,
       });
@@ -52,7 +52,7 @@ describe('the listener of the app', () => {
   });
   afterAll(() => Promise.all(apps.map((app) => app.close())));
 
-  /** All that comes back, with what differs each time taken out. */
+  /** Returns the whole answer without the parts that differ each time. */
   const answerTo = (app: FastifyInstance, sent: string): Promise<string> =>
     new Promise((resolve) => {
       let text = '';
@@ -77,13 +77,13 @@ describe('the listener of the app', () => {
 
   it.each([
     ['a probe', head('GET /healthz HTTP/1.1', close), '200 OK'],
-    ['the page for people', head('GET / HTTP/1.1', close), '<title>Data Hub</title>'],
-    ['a file of the page', head('GET /console/console.js HTTP/1.1', close), 'text/javascript'],
+    ['the console', head('GET / HTTP/1.1', close), '<title>Data Hub</title>'],
+    ['a file of the console', head('GET /console/console.js HTTP/1.1', close), 'text/javascript'],
     ['HEAD', head('HEAD /healthz HTTP/1.1', close), '200 OK'],
     ['two requests at once', head('GET /healthz HTTP/1.1') + head('GET /readyz HTTP/1.1', close), '"ready"'],
     ['no key', head('GET /v1/hubs HTTP/1.1', close), '401 Unauthorized'],
     ['an unknown path', head('GET /v1/nothing?a=1 HTTP/1.1', ...json, close), '404 Not Found'],
-    ['a method that it does not take', head('PATCH /v1/hubs HTTP/1.1', ...json, close), '405 Method'],
+    ['a method that the path does not allow', head('PATCH /v1/hubs HTTP/1.1', ...json, close), '405 Method'],
     [
       'a preflight',
       head(
@@ -101,24 +101,24 @@ describe('the listener of the app', () => {
       '413 Payload Too Large',
     ],
     [
-      'a body that is announced',
+      'an announced body that is too large',
       `${head('POST /v1/hubs HTTP/1.1', ...json, 'expect: 100-continue', 'content-length: 2', close)}{}`,
       'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 Bad Request',
     ],
     [
-      'what follows a body that is no JSON',
+      'a request after a body that is not JSON',
       `${head('POST /v1/hubs HTTP/1.1', ...json, 'content-length: 2')}{{${head('GET /healthz HTTP/1.1', close)}`,
       '"ok"',
     ],
-    ['an expectation that none meets', head('GET /healthz HTTP/1.1', 'expect: x', close), '417 Expectation'],
+    ['an unknown expectation', head('GET /healthz HTTP/1.1', 'expect: x', close), '417 Expectation'],
     [
-      'more headers than it takes',
+      'headers that are too large',
       head('GET /healthz HTTP/1.1', `x-a: ${'x'.repeat(20_000)}`),
       '431 Request Header Fields Too Large',
     ],
     ['no host', ['GET /healthz HTTP/1.1', 'x-a: b', '', ''].join('\r\n'), '"header/host"'],
     [
-      'no host, and more behind it',
+      'no host, and a second request',
       `POST /v1/hubs HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}${head('GET /healthz HTTP/1.1', close)}`,
       '400 Bad Request',
     ],
@@ -127,7 +127,7 @@ describe('the listener of the app', () => {
       ['GET /healthz HTTP/1.1', 'Host: a.example', 'host: b.example', '', ''].join('\r\n'),
       'more than one Host header',
     ],
-    ['no host where none is needed', 'GET /healthz HTTP/1.0\r\n\r\n', '200 OK'],
+    ['no host in HTTP/1.0', 'GET /healthz HTTP/1.0\r\n\r\n', '200 OK'],
     ['no HTTP', 'hello\r\n\r\n', '400 Bad Request'],
     [
       'two lengths',
@@ -135,13 +135,13 @@ describe('the listener of the app', () => {
       '400 Bad Request',
     ],
     [
-      'a length and chunks',
+      'both a length and chunks',
       head('POST /v1/hubs HTTP/1.1', 'content-length: 2', 'transfer-encoding: chunked'),
       '400 Bad Request',
     ],
-    ['an address that cannot be read', head('GET /v1/hubs/%zz HTTP/1.1', ...json, close), '400 Bad Request'],
-    ['half a request', 'GET /healthz HTTP/1.1\r\nhost:', '408 Request Timeout'],
-  ])('answers %s alike with an edge in front and without', async (_, sent, expected) => {
+    ['a malformed path', head('GET /v1/hubs/%zz HTTP/1.1', ...json, close), '400 Bad Request'],
+    ['an incomplete request', 'GET /healthz HTTP/1.1\r\nhost:', '408 Request Timeout'],
+  ])('answers %s in the same way with and without an edge', async (_, sent, expected) => {
     const [without, behind] = await Promise.all(apps.map((app) => answerTo(app, sent)));
     expect(without).toContain(expected);
     expect(behind).toBe(without);
@@ -152,7 +152,7 @@ describe('the listener of the app', () => {
     }
   });
 
-  /** Sends a chunk each 200 ms, for three times as long as a request may take. */
+  /** Sends a chunk every 200 ms, for three times the request timeout. */
   const answerToSlow = (app: FastifyInstance, type: string, chunk: string): Promise<string> => {
     const { port } = app.server.address() as AddressInfo;
     const headers = { 'x-service-api-key': key, 'content-type': type };
@@ -178,7 +178,7 @@ describe('the listener of the app', () => {
     });
   };
 
-  it('takes an import for as long as data arrives, and any other body for a limited time', async () => {
+  it('reads an import for as long as data arrives, and any other body for a limited time', async () => {
     const ndjson = '{"label":"a","context":"words"}\n';
     const answers = apps.flatMap((app) => [
       answerToSlow(app, 'application/x-ndjson', ndjson),
@@ -224,7 +224,7 @@ describe('the edge before a server', () => {
     server.close();
   });
 
-  it('passes 100 MB on at the pace of its reader', async () => {
+  it('forwards 100 MB at the speed of the reader', async () => {
     const { body } = (await fetch(`${url}/stream`)) as { body: ReadableStream<Uint8Array> };
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(made).toBeLessThan(20);
@@ -233,7 +233,7 @@ describe('the edge before a server', () => {
     expect(bytes).toBe(count * megabyte.length);
   });
 
-  it('tells the hub when a reader leaves', async () => {
+  it('closes its connection to the hub when a reader leaves', async () => {
     const controller = new AbortController();
     await fetch(`${url}/stream`, { signal: controller.signal });
     controller.abort();

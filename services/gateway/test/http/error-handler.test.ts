@@ -34,7 +34,7 @@ it.each([
     { status: 500, code: 'INTERNAL' },
   ],
   [
-    'an execution, of which the executor says so',
+    'a failed execution, whose outcome the executor reports',
     new TypeError('a fault'),
     { executes: true },
     { status: 500, code: 'INTERNAL' },

@@ -83,7 +83,7 @@ describe('a body with a fault in every place', () => {
       '/context/1/0 must be a string; "errors" lists 49 more faults.',
     ],
     [
-      'passages beyond all measure',
+      'very many passages',
       summarize,
       { context: [wrong] },
       '/context/0/0 must be a string; "errors" lists 49 more faults.',
@@ -92,21 +92,21 @@ describe('a body with a fault in every place', () => {
       'texts and lists',
       summarize,
       { context: ['a', ['b']] },
-      '/context must have arrays or texts, not both.',
+      '/context must contain only arrays or only strings.',
     ],
     [
       'lists and texts',
       summarize,
       { context: [['a'], 'b'] },
-      '/context must have arrays or texts, not both.',
+      '/context must contain only arrays or only strings.',
     ],
-  ])('is told some of them at once: %s', async (_name, handler, body, message) => {
+  ])('is refused with the first faults: %s', async (_name, handler, body, message) => {
     const refusal = await refusalOf(handler, body);
     expect(refusal).toMatchObject({ code: 'VALIDATION', message });
     expect(refusal?.faults).toBeLessThanOrEqual(50);
   });
 
-  it('is none where all fits', async () => {
+  it('is accepted if it has no faults', async () => {
     const astral = `${' '.repeat(800)}${'😀'.repeat(200)}`;
     expect(await refusalOf(train, { examples: [{ label: astral, context: 'a' }] })).toBeUndefined();
     expect(await refusalOf(predict, { contexts: ['a'] })).toBeUndefined();
@@ -116,7 +116,7 @@ describe('a body with a fault in every place', () => {
       expect(() => requireItems(new Array(100_000).fill('a'), '/x', rule)).not.toThrow();
   });
 
-  it('costs no time where the validator found a million faults', () => {
+  it('is refused in bounded time if the validator found a million faults', () => {
     const finding = {
       instancePath: '/a',
       keyword: 'type',

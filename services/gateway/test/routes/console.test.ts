@@ -71,7 +71,7 @@ describe('the console', () => {
     expect(headers['content-encoding']).toBeUndefined();
   });
 
-  it.each(names)('%s is compressed for who takes that', async (name) => {
+  it.each(names)('%s is compressed for clients that accept it', async (name) => {
     const get = (coding: string) =>
       app.inject({ url: addressOf(name), headers: { 'accept-encoding': coding } });
     const [br, gzip, refused] = [
@@ -86,7 +86,7 @@ describe('the console', () => {
     expect(new Set([br, gzip, refused].map(({ headers }) => headers.etag)).size).toBe(3);
   });
 
-  it.each(names)('%s is not sent again to who has it', async (name) => {
+  it.each(names)('%s is not sent again to a client that has it', async (name) => {
     const url = addressOf(name);
     const etag = String((await app.inject(url)).headers.etag);
     expect(etag).toMatch(/^"[\w-]{22}"$/);
@@ -98,7 +98,7 @@ describe('the console', () => {
     expect((await again('"other"')).statusCode).toBe(200);
   });
 
-  it('weighs at most 60 kB before the editor, and 220 kB with it', async () => {
+  it('has at most 60 kB without the editor, and 220 kB with it', async () => {
     const weigh = async (...some: string[]) => {
       const headers = { 'accept-encoding': 'br' };
       const answers = await Promise.all(some.map((name) => app.inject({ url: addressOf(name), headers })));
@@ -116,7 +116,7 @@ describe('the console', () => {
     expect(headers['content-security-policy']).toContain("default-src 'none'");
   });
 
-  it('is only to be read', async () => {
+  it('allows only GET and HEAD', async () => {
     const headers = { 'x-service-api-key': key };
     const answer = await app.inject({ method: 'POST', url: '/', headers });
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
@@ -125,7 +125,7 @@ describe('the console', () => {
   it.each([
     ['index.html', ['console/console.css', 'console/shared.js', 'console/console.js']],
     ['docs.html', ['docs/swagger-ui.css', 'docs/docs.css', 'docs/swagger-ui-bundle.js', 'docs/docs.js']],
-  ])('%s names no file but its own, and has nothing inline', (name, files) => {
+  ])('%s refers only to its own files, and has no inline code', (name, files) => {
     const page = textOf(name);
     const named = [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path = '']) => path);
     expect(named.filter((path) => !path.startsWith('data:'))).toEqual(files);
@@ -133,7 +133,7 @@ describe('the console', () => {
   });
 });
 
-it('is not there where it is turned off', async () => {
+it('does not exist if it is turned off', async () => {
   const app = await open({ DATAHUB_CONSOLE: '0' });
   for (const url of names.map(addressOf)) {
     const { statusCode, headers, body } = await app.inject(url);

@@ -4,10 +4,13 @@ import type { IncomingMessage } from 'node:http';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 
-/** Without data for so long, the request fails. */
+/** The request fails if no data arrives for this long. */
 const idleMaxMs = 30_000;
 
-/** Each chunk renews the deadline of the request. The rest of a body that is not read to its end is left to its drain. */
+/**
+ * Each chunk renews the deadline of the request. `createBodyDrain` reads the rest of a body that is not read to its
+ * end.
+ */
 export async function* readChunks(request: FastifyRequest, idleMs = idleMaxMs): AsyncGenerator<Buffer> {
   const body = request.body as IncomingMessage;
   const chunks: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
@@ -22,13 +25,13 @@ export async function* readChunks(request: FastifyRequest, idleMs = idleMaxMs): 
       yield value;
     }
   } finally {
-    // After a pending read this waits for the data that did not arrive.
+    // If a read is pending, `return` waits for its data, which may never arrive. So it is not awaited then.
     const returned = chunks.return?.();
     if (!isReading) await returned;
   }
 }
 
-/** The pending read settles when the body ends or its connection closes. */
+/** Rejects after `idleMs`. The pending read itself settles later, when the body ends or its connection closes. */
 function withTimeout<T>(read: Promise<T>, idleMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(

@@ -1,4 +1,4 @@
-/** Classifiers: trained one example at a time, at any time. */
+/** Classifiers: create, list, rename, delete, train, predict and evaluate. */
 
 import { hash } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
@@ -57,8 +57,8 @@ export const predictDocumented = object({
 });
 
 /**
- * The handler validates the elements of the lists, because Ajv would note every fault of a long list. It also refuses
- * other members, together with those that are missing.
+ * The handler validates the elements of the lists, because Ajv would collect every fault of a long list. It also
+ * reports unknown members, so that one answer names them together with missing ones.
  */
 const inHandler = { additionalProperties: true } as const;
 export const trainBody = { ...trainExamples, properties: { examples: batch }, ...inHandler };
@@ -68,7 +68,7 @@ export const predictBody = {
   ...inHandler,
 };
 
-/** The reference API has a text here, which is ignored. */
+/** Ignores `context`, a text that clients of the reference API send. */
 export const deleteClassBody = object({ context: {} });
 
 export const createdClassifier = answer({ id: text });
@@ -95,7 +95,7 @@ type TrainBody = FromSchema<typeof trainExamples>;
 type PredictBody = FromSchema<typeof predictDocumented>;
 type ClassifierJson = FromSchema<typeof classifier>;
 
-/** The service takes lists only; a single call is a list of one. */
+/** The ml service accepts lists only, so a single example is sent as a list of one. */
 export const trainPointers = (body: unknown): FieldPointers =>
   Object.hasOwn(body as object, 'examples') ? {} : { 'examples.0': '' };
 
@@ -107,8 +107,8 @@ export const predictPointers = (body: unknown): FieldPointers => ({
 const classifierIdOf = (request: FastifyRequest) => (request.params as { classifierId: string }).classifierId;
 
 /**
- * The id of a training event with an idempotency key. A call that was interrupted may have been learnt; its repeat has
- * the same id and is not learnt again.
+ * The id of a training event. With an idempotency key, a repeat has the same id as an interrupted call, so examples
+ * that were learnt are not learnt again.
  */
 function eventIdOf({ operationId, body }: FastifyRequest): string {
   if (operationId === undefined) return '';
@@ -232,7 +232,7 @@ function toClassifierJson(classifier: Classifier): ClassifierJson {
   return { ...toListedClassifierJson(classifier), classes: classifier.classes };
 }
 
-/** The service always returns a score. */
+/** The ml service returns at least one score. */
 function toPredictionJson({ scores, otherScore }: Prediction): Partial<FromSchema<typeof prediction>> {
   const [best] = scores;
   return { classId: best?.classId, label: best?.label, confidence: best?.confidence, scores, otherScore };

@@ -1,4 +1,4 @@
-/** How well a classifier predicted its examples: the schema and the JSON of an evaluation. */
+/** The schema and the JSON of an evaluation, which says how well a classifier predicted its examples. */
 
 import type { Figures, GetEvaluationResponse } from '@datahub/proto/ml/v1/ml';
 import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
@@ -25,7 +25,7 @@ export function toEvaluationJson({
   return { ...toFiguresJson(all), recent: toFiguresJson(recent), curve };
 }
 
-/** While services are updated, an old one returns only the first three figures of all examples. */
+/** During a rolling update, an old ml service returns only the first three figures, for all examples. */
 function toFiguresJson(figures: Figures | undefined) {
   const { examples, accuracy, calibrationError, classes, confusion } = figures ?? {
     examples: 0,

@@ -1,4 +1,4 @@
-/** Validates examples and texts to predict, so that one answer names every fault of a body. */
+/** Validates the examples and texts of a body in the handler, so that one answer names every fault. */
 
 import {
   faultOfExampleText,
@@ -15,13 +15,13 @@ function faultOf(name: string, value: unknown): string | undefined {
   if (value === undefined) return 'is missing';
   if (typeof value !== 'string') return 'must be a string';
   if (name !== 'label') return faultOfExampleText(value);
-  // A character has at most two UTF-16 units. Counting the characters of some megabytes would take long.
+  // A character has at most two UTF-16 code units. Counting the characters of several megabytes would take too long.
   if (value.length > 2 * untrimmedLabelCharacters.max)
     return `must have ${labelCharacters.min} to ${labelCharacters.max} characters`;
   return faultOfLabel(value.trim());
 }
 
-/** Faults of `label` and `context`, whatever else the object has. */
+/** Returns the faults of `label` and `context`. Ignores other members. */
 export function faultsOfExample(example: object, pointer: string): Fault[] {
   return known.flatMap((name) => {
     const value = Object.hasOwn(example, name) ? example[name as keyof typeof example] : undefined;
@@ -30,7 +30,7 @@ export function faultsOfExample(example: object, pointer: string): Fault[] {
   });
 }
 
-/** A text to predict is like that of an example. */
+/** A text to predict follows the same rules as the text of an example. */
 export const contextRule: ItemRule = {
   isValid: (item) => faultOf('context', item) === undefined,
   faultsOf: (item, pointer) => [{ pointer, detail: faultOf('context', item) ?? 'is invalid' }],

@@ -1,4 +1,4 @@
-/** Jobs, which train classifiers from the rows of queries. */
+/** Jobs that train classifiers from the rows of queries. */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { Job } from '@datahub/proto/ml/v1/ml';
@@ -67,7 +67,7 @@ export function createJobHandlers({ ml }: Upstreams) {
   } satisfies Record<string, Handler>;
 }
 
-/** Starts a job. Everything that can be refused at its start is refused here. */
+/** Starts a job. Throws for each fault that can be found before the query runs. */
 export async function startJob(
   request: FastifyRequest,
   { ml, executor }: Pick<Upstreams, 'ml' | 'executor'>,
@@ -127,7 +127,7 @@ function toJobJson({ counts, errorCode, errorDetail = '', ...rest }: Job): JobJs
     rows,
     trained,
     corrected,
-    // Earlier runs of the job trained some of the rows that its last run read.
+    // `trained` counts all runs of the job, and `rows` only the last one, so the difference can be negative.
     skipped: Math.max(0, rows - nullIds - invalid - trained - corrected),
     nullIds,
     invalid,

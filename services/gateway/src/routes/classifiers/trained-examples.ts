@@ -53,7 +53,7 @@ type ReadPage = (after: string, limit: number) => Promise<ListExamplesResponse>;
 
 export function createTrainedExampleHandlers({ ml }: Upstreams) {
   return {
-    /** A page as JSON, or all that follow `after` as NDJSON or CSV. */
+    /** Returns a page as JSON, or all examples after `after` as NDJSON or CSV. */
     list: async (request, reply) => {
       const { classifierId } = idsOf(request);
       const { format, contentType } = chooseFormat(request.headers.accept);
@@ -101,7 +101,7 @@ interface Export {
   isCsv: boolean;
 }
 
-/** One page is in memory at a time. An export has no deadline as a whole, but each page has one. */
+/** Streams all pages, one page in memory at a time. Each page has a deadline, the whole export has none. */
 function exportAll(request: FastifyRequest, options: Export): Readable {
   const { context } = request;
   const stream = Readable.from(writePages(request, options), { objectMode: false, highWaterMark: 65_536 });
@@ -130,7 +130,7 @@ const columns = ['exampleId', 'classId', 'label', 'context', 'trainedAt'] as con
 
 const toNdjson = (example: ExampleJson): string => `${JSON.stringify(example)}\n`;
 
-/** RFC 4180. */
+/** One line of CSV (RFC 4180). */
 function toCsv(example: ExampleJson): string {
   const fields = columns.map((name) => {
     const value = example[name];

@@ -1,4 +1,4 @@
-/** ETags of documents that are kept by clients and revalidated each time. */
+/** ETags of documents that clients cache and revalidate each time. */
 
 import { hash } from 'node:crypto';
 
@@ -7,7 +7,7 @@ export const withETag = (text: string) => ({
   etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"`,
 });
 
-/** Compares weakly (RFC 9110, 13.1.2), and the document regardless of its coding. */
+/** True if the client has the document, in any coding. Compares weakly (RFC 9110, 13.1.2). */
 export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   const known = (ifNoneMatch ?? '')
     .split(',')

@@ -1,4 +1,4 @@
-/** `GET /v1/hubs/:hubId/openapi.json`: an OpenAPI document in which each stored query of a hub has types of its own. */
+/** `GET /v1/hubs/:hubId/openapi.json`: an OpenAPI document with the types of each stored query of a hub. */
 
 import { parseExact } from '@datahub/contract/exact-json';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
@@ -14,9 +14,9 @@ import { problem } from './problem-schema.ts';
 import { type DocumentedQuery, type QueryParts, toQueryParts, toResponses } from './query-operations.ts';
 import type { Described } from './value-schemas.ts';
 
-/** The most queries of one document; `offset` asks for further ones. */
+/** The most queries of one document. The parameter `offset` selects further ones. */
 const paging = { limitDefault: 500, limitMax: 500 };
-/** Texts of queries are left out of the document, but not of the catalog's answers. */
+/** The catalog's answers include the texts of the queries, which the document does not need, so pages are small. */
 const readAtOnceMax = 100;
 
 export const document = {
@@ -77,10 +77,10 @@ async function listQueries(
 }
 
 const describedAtOnce = 8;
-/** After this no further query is described; each takes at most a second. */
+/** After this time the hub describes no further query. Each takes at most a second. */
 const describingMs = 1_000;
 
-/** What the sources said of the queries. Those of whom nothing is known yet are described now, as far as time allows. */
+/** Returns the stored signatures of the queries. Queries without one are described now, as far as time allows. */
 async function describeAll(
   queries: readonly Query[],
   signatures: Signatures,
@@ -105,7 +105,7 @@ async function describeAll(
   return described;
 }
 
-/** Variables that the key sets: a caller cannot choose their values. */
+/** The variables that the key pins. A caller cannot choose their values. */
 function pinnedNames({ context }: FastifyRequest): Set<string> {
   const json = context.principal?.limits?.contextJson ?? '';
   return new Set(json === '' ? [] : Object.keys(JSON.parse(json)));

@@ -1,6 +1,6 @@
 /** Names for queries in programs, made from their labels. They are identifiers in JavaScript, TypeScript and Python. */
 
-/** Words that one of these languages keeps for itself, and names that generated modules use. */
+/** The reserved words of these languages, and names that generated modules use. */
 const reserved = new Set(
   [
     'and arguments as assert async await bool break case catch class const continue debugger def default del delete do',
@@ -13,7 +13,7 @@ const reserved = new Set(
     .split(' '),
 );
 
-/** One name for each label, in order. A name that was used before gets a number. */
+/** Returns one name for each label, in order. A name that was used before gets a number. */
 export function toNames(labels: readonly string[]): string[] {
   const used = new Set<string>();
   return labels.map((label) => {

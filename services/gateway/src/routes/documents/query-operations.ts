@@ -9,20 +9,20 @@ export interface DocumentedQuery {
   /** Unique in the document. */
   name: string;
   query: Query;
-  /** Undefined if the source said nothing of the query. */
+  /** Undefined if the query has no signature yet. */
   described: Described | undefined;
 }
 
 export interface QueryParts {
   name: string;
   schemas: Record<string, Schema>;
-  /** By path; a query that writes has none. */
+  /** The operations by path. A query that writes has none. */
   paths: Record<string, object>;
-  /** What generators of clients read. */
+  /** The entry in `x-datahub-queries`, which client generators read. */
   listed: object;
   executionRef: string;
   resultRef: string;
-  /** A body that executes it. */
+  /** A request body that executes the query. */
   example: object;
 }
 
@@ -34,7 +34,7 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
   const described = documented.described?.problem === undefined ? documented.described : undefined;
   const values = toValueShapes(query.context, described, pinned);
   const reads = isReadingCommand(command);
-  // Keys of components are ASCII.
+  // OpenAPI allows only ASCII in the names of components.
   const base = /^\w+$/.test(name) ? name : queryId;
   const [row, context, executionName, result] = ['Row', 'Context', 'Execution', 'Result'].map(
     (part) => `${base}_${part}`,
@@ -74,14 +74,14 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
 function describe({ query: { command }, described }: DocumentedQuery): string {
   const state =
     described === undefined
-      ? ' Its source did not describe it.'
+      ? ' The hub has no signature of it yet.'
       : described.problem === undefined
         ? ''
-        : ` Its source rejects it (${described.problem.code}).`;
+        : ` The database rejects it (${described.problem.code}).`;
   return `A stored query with the command ${command}.${state}`;
 }
 
-/** The names of a context that the query does not know are ignored, so they are allowed. */
+/** Additional names are allowed, because the hub ignores values that the query does not use. */
 function toContext(values: readonly ValueShape[]): Schema {
   const required = values.filter((value) => value.required).map(({ key }) => key);
   return {
@@ -96,7 +96,7 @@ function toContext(values: readonly ValueShape[]): Schema {
   };
 }
 
-/** Without those that add columns to the rows. */
+/** The options of an execution without `annotate`, which adds columns to the rows. */
 const executionOptions = {
   ...executeBody.properties.options,
   properties: Object.fromEntries(
@@ -125,7 +125,7 @@ function toExample(queryId: string, values: readonly ValueShape[]): object {
 
 const affected = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
 
-/** A write without columns says how many rows it changed. */
+/** The answer of a write without columns has the number of changed rows. */
 function toUndescribedRow(command: string, described: Described | undefined): Schema {
   if (described === undefined || !affected.has(command)) return { type: 'object' };
   return {

@@ -6,7 +6,7 @@ import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 
 export type Schema = Record<string, unknown>;
 
-/** What a source said of a query. Members that older signatures lack are optional. */
+/** The signature of a query. Members that older signatures lack are optional. */
 export interface Described {
   columns: { name: string; type: string; nullable?: boolean; jsonType?: string }[];
   variables: { key: string; type?: string; list?: boolean; nullable?: boolean }[];
@@ -15,20 +15,20 @@ export interface Described {
 
 export interface ValueShape {
   key: string;
-  /** The value in a body. */
+  /** The schema of the value in a body. */
   schema: Schema;
-  /** The value in a URL, which has no null. */
+  /** The schema of the value in a URL, which has no null. */
   inUrl: Schema;
-  /** A call must have it. */
+  /** True if each call must set the variable. */
   required: boolean;
   description: string | undefined;
-  /** A value to begin with. */
+  /** A sample value for the document. */
   example: unknown;
 }
 
-/** By the declared type of a variable. */
+/** Schemas by the declared type of a variable. */
 const schemas: Record<VariableType, Schema> = {
-  // The hub takes no NUL characters.
+  // The hub refuses NUL characters.
   string: { type: 'string', pattern: '^[^\\u0000]*$' },
   integer: { type: 'integer', format: 'int32', minimum: -2_147_483_648, maximum: 2_147_483_647 },
   bigint: { type: ['integer', 'string'], format: 'int64', pattern: '^-?\\d{1,19}$' },
@@ -45,7 +45,7 @@ const schemas: Record<VariableType, Schema> = {
   json: {},
 };
 
-/** Types as sources name them → the types that a variable can be declared with. */
+/** Maps the databases' names of types to the types that a variable can be declared with. */
 const declarable: Record<string, VariableType> = Object.fromEntries(
   Object.entries({
     integer: ['smallint', 'integer', 'int', 'mediumint', 'tinyint'],
@@ -70,7 +70,7 @@ const declarable: Record<string, VariableType> = Object.fromEntries(
 /** The most elements of a list. */
 const listMax = 10_000;
 
-/** The variables that a caller can set: not those in `pinned`. */
+/** Returns the variables that a caller can set, which are those not in `pinned`. */
 export function toValueShapes(
   declared: readonly Variable[],
   described: Described | undefined,
@@ -110,7 +110,8 @@ function toShape({ key, type, list, nullable, isUnused, declared }: Known): Valu
   return {
     key,
     schema: { ...(takesNull ? orNull(body) : body), ...withDefault },
-    // Values in a URL are parsed by their declared type alone. The length of the URL is limited, not that of a list.
+    // The hub parses values in a URL by their declared type alone. The limit is on the length of the URL, not of a
+    // list.
     inUrl: declared?.type?.endsWith('[]') ? { type: 'array', items: single } : single,
     required: fallback === undefined && declared?.required !== false && isUnused !== true,
     description: declared?.description,
@@ -131,7 +132,7 @@ function exampleOf({ type, format, enum: values }: Schema): unknown {
   return first === 'boolean' ? true : 1;
 }
 
-/** Rows of a query that returns some; undefined if its columns are not known. */
+/** The schema of a row; undefined if the columns are unknown. */
 export function toRowSchema(described: Described | undefined): Schema | undefined {
   if (described === undefined || described.columns.length === 0) return undefined;
   const properties = Object.fromEntries(
@@ -150,14 +151,14 @@ export function toRowSchema(described: Described | undefined): Schema | undefine
 
 const anyJson = ['number', 'string', 'boolean', 'object', 'array'];
 
-/** Types separated by bars, or any JSON if they are not known. */
+/** Converts JSON types separated by bars to a schema. Unknown types become a schema that accepts any JSON. */
 function toColumnSchema(jsonType: string | undefined): Schema {
   const types = (jsonType ?? '').split('|').filter((type) => anyJson.includes(type));
   if (types.length === 0 || types.length === anyJson.length) return {};
   return { type: types.length === 1 ? types[0] : types };
 }
 
-/** A schema without a type takes null anyway. */
+/** A schema without `type` and `enum` accepts null already. */
 function orNull(schema: Schema): Schema {
   const { type, enum: values } = schema;
   if (type === undefined && values === undefined) return schema;

@@ -117,13 +117,13 @@ export const createdQuery = answer({ meta, config: configWith({ type: 'null' }),
   'signature',
   'warnings',
 ]);
-/** Of an update. */
+/** The answer to an update. */
 export const savedQuery = answer({ signature, warnings }, ['signature', 'warnings']);
 export const query = answer({ meta, config, signature: signatureOrNull }, ['signature']);
 const listedQuery = answer({ meta, config });
 export const queries = list(listedQuery);
 
-/** Where an update's body holds the fields of the call. */
+/** Maps the fields of the call to pointers into the body of an update. */
 export const updateQueryPointers = (): FieldPointers => ({
   label: '/meta/label',
   parentNodeId: '/meta/parentNodeId',
@@ -139,7 +139,7 @@ type CreateBody = FromSchema<typeof createQueryBody>;
 type UpdateBody = FromSchema<typeof updateQueryBody>;
 type QueryJson = FromSchema<typeof query>;
 
-/** The body, with every digit of the numbers in it. */
+/** The body with all digits of its numbers. */
 export function exactBody<T>(request: FastifyRequest): T {
   const exactText = request.parsed?.exactText;
   return (exactText === undefined ? request.body : parseExact(exactText)) as T;
@@ -237,7 +237,7 @@ function toQueryJson(query: Query): QueryJson {
   };
 }
 
-/** The answer to a creation has no variables: clients of the reference API expect null there. */
+/** The answer to a creation has `context: null`, which clients of the reference API expect. */
 const toCreatedQueryJson = (query: Query): FromSchema<typeof createdQuery> => toDefinitionJson(query, null);
 
 function toDefinitionJson<C>(query: Query, context: C) {

@@ -1,7 +1,7 @@
 /**
- * Signatures of stored queries: the columns and variables that a source reports for them. Saving a query starts
- * describing it, so a save works without its source. Only a caller who asks for the signature waits for it: at most 300 ms
- * when saving, and at most a second when reading a query that has none yet.
+ * Signatures of stored queries: the columns and variables that a source reports for them. Saving a query starts to
+ * describe it in the background, so it succeeds even if the source is unreachable. Only a caller who asks for the
+ * signature waits for it: at most 300 ms when saving, and at most a second when reading a query that has none yet.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ const column = answer({
 });
 const variable = answer({ key: text, type: text, list: flag, nullable: flag }, ['type']);
 export const sqlFault = answer({ state: text, line: count, column: count }, ['state', 'line', 'column']);
-/** With `problem` if the source rejected the statement. */
+/** Has `problem` if the database rejected the statement. */
 export const signature = answer(
   {
     columns: list(column),
@@ -33,12 +33,12 @@ export const signature = answer(
   },
   ['problem'],
 );
-/** In the answer to a read: null if the source did not answer in time. */
+/** The signature in the answer to a read: null if the source did not answer in time. */
 export const signatureOrNull = { ...signature, type: ['object', 'null'] } as const;
 
 export type SignatureJson = FromSchema<typeof signature>;
 
-/** Uses of variables in the text that hardly ever do what was meant. */
+/** Warnings of variables whose use in the text is probably a mistake. */
 export const warnings = list(answer({ code: text, detail: text, sql: sqlFault }));
 
 type WarningJson = FromSchema<typeof warnings>[number];
@@ -55,21 +55,21 @@ type Saved = { query?: Described | undefined; warnings: QueryWarning[] };
 
 export interface Signatures {
   /**
-   * Starts describing. Resolves at once, or, if the signature `isAsked` for, when the source has answered, after 300 ms at
-   * most. Gives what the answer to the save has of it.
+   * Starts to describe a saved query, and returns the members that the answer to the save gets. Resolves at once, unless
+   * `isAsked` is true: then it waits for the source, at most 300 ms.
    */
   saved(
     saved: Saved,
     caller: Caller,
     isAsked: boolean,
   ): Promise<{ signature?: SignatureJson; warnings?: WarningJson[] }>;
-  /** Null if the source does not answer within a second. */
+  /** Resolves to null if the source does not answer within a second. */
   describe(query: Described, caller: Caller): Promise<SignatureJson | null>;
 }
 
 const timeoutMs = 1_000;
 const savedTimeoutMs = 300;
-/** While this many are being described, a save does not start another one; the first reader does. */
+/** The most concurrent describes that saves start. Beyond it, the first read of the query describes it. */
 const underWayMax = 64;
 
 export function createSignatures(
@@ -102,7 +102,7 @@ export function createSignatures(
   };
 }
 
-/** Faults of the statement itself. A source that cannot be reached says nothing about the query. */
+/** Codes of faults in the statement itself. Other failures, such as an unreachable source, say nothing about it. */
 const statementFaults = new Set(['SQL_REJECTED', 'COMMAND_MISMATCH']);
 
 async function readSignature(
@@ -114,7 +114,7 @@ async function readSignature(
   try {
     return toSignatureJson(await executor.describeQuery({ queryId }, { ...ctx, traceparent }));
   } catch (err) {
-    // A statement that failed because of others, such as with a deadlock, may succeed later.
+    // A statement that failed because of concurrent ones, for example in a deadlock, may succeed later.
     if (!(err instanceof HubError) || !statementFaults.has(err.code) || err.retryable) return null;
     const { code, message: detail, sql } = err;
     const variables = context.map(({ key, type, required }) => ({

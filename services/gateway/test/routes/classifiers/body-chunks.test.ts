@@ -8,14 +8,14 @@ function requestOf(body: Readable) {
   return { request: request as never, renewals: () => renewed };
 }
 
-it('gives the chunks of a body, and renews the deadline with each', async () => {
+it('yields the chunks of a body, and renews the deadline with each', async () => {
   const { request, renewals } = requestOf(Readable.from([Buffer.from('a'), Buffer.from('b')]));
   const chunks: string[] = [];
   for await (const chunk of readChunks(request)) chunks.push(String(chunk));
   expect([chunks, renewals()]).toEqual([['a', 'b'], 2]);
 });
 
-it('fails when nothing arrives for too long', async () => {
+it('fails if no data arrives for too long', async () => {
   const body = new Readable({ read: () => {} });
   body.push('a');
   const chunks = readChunks(requestOf(body).request, 30);
@@ -27,7 +27,7 @@ it('fails when nothing arrives for too long', async () => {
   expect(body.destroyed).toBe(false);
 });
 
-it('leaves the rest of a body that its reader does not want', async () => {
+it('does not read the rest of a body after its reader has stopped', async () => {
   const body = Readable.from([Buffer.from('a'), Buffer.from('b')]);
   for await (const chunk of readChunks(requestOf(body).request)) if (String(chunk) === 'a') break;
   expect(body.destroyed).toBe(false);

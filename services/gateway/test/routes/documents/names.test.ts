@@ -14,7 +14,7 @@ describe('names of queries', () => {
     ['*/ alert(1) /*', 'alert1'],
     ['!?', 'query'],
     ['', 'query'],
-  ])('of %j is %s', (label, name) => expect(toNames([label])).toEqual([name]));
+  ])('turn %j into %s', (label, name) => expect(toNames([label])).toEqual([name]));
 
   it('are all different', () => {
     expect(toNames(['a', 'A', 'a 2', 'a2', 'a'])).toEqual(['a', 'a2', 'a22', 'a23', 'a3']);

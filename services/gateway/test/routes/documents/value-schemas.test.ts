@@ -28,14 +28,14 @@ describe('rows', () => {
     expect(column(jsonType, nullable)).toEqual({ a: { ...schema, description: 't' } });
   });
 
-  it('have exactly the columns, whatever their names', () => {
+  it('have exactly the columns, with any name', () => {
     const columns = ['__proto__', 'constructor'].map((name) => ({ name, type: 't', jsonType: 'string' }));
     const schema = toRowSchema({ columns, variables: [] });
     expect(schema).toMatchObject({ required: ['__proto__', 'constructor'], additionalProperties: false });
     expect(Object.keys(schema?.properties as object)).toEqual(['__proto__', 'constructor']);
   });
 
-  it('are not known without columns', () => {
+  it('are unknown without columns', () => {
     expect(toRowSchema(undefined)).toBeUndefined();
     expect(toRowSchema(described([]))).toBeUndefined();
   });
@@ -44,7 +44,7 @@ describe('rows', () => {
 describe('values', () => {
   const only = (...given: Parameters<typeof toValueShapes>) => toValueShapes(...given)[0];
 
-  it('have the declared type, before what the source said', () => {
+  it('have the declared type rather than the one that the source reported', () => {
     const declared = [{ key: 'a', type: 'integer' }];
     expect(only(declared, described([{ key: 'a', type: 'text' }]), none)?.schema).toMatchObject({
       type: ['integer', 'null'],
@@ -57,7 +57,7 @@ describe('values', () => {
     expect(only([], described([{ key: 'a', type: 'geometry' }]), none)?.schema).toEqual({});
   });
 
-  it('are lists where the source or the declaration says so, and in a URL only where it is declared', () => {
+  it('are lists if the source or the declaration says so, and in a URL only if it is declared', () => {
     const list = { type: 'array', maxItems: 10_000 };
     const placed = only([], described([{ key: 'a', type: 'bigint', list: true, nullable: false }]), none);
     expect(placed?.schema).toMatchObject({ ...list, items: { format: 'int64' } });
@@ -67,7 +67,7 @@ describe('values', () => {
     expect(declared?.inUrl).toEqual({ type: 'array', items: { type: 'string', format: 'uuid' } });
   });
 
-  it('can be left out with a default, and must not be null where that is refused', () => {
+  it('can be left out if they have a default, and can be null only if that is accepted', () => {
     const shapes = toValueShapes(
       [
         { key: 'a', valueJson: 'null' },
@@ -83,7 +83,7 @@ describe('values', () => {
     expect(shapes[3]?.schema).toMatchObject({ type: ['string', 'null'], enum: ['x', null] });
   });
 
-  it('that the text does not use need not be sent, and pinned ones are left out', () => {
+  it('are optional if the text does not use them, and pinned ones are left out', () => {
     const shapes = toValueShapes(
       [{ key: 'unused' }, { key: 'tenant' }],
       described([{ key: 'tenant' }, { key: 'id' }]),
