@@ -10,18 +10,21 @@ import {
 export interface MlConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
   storeUrl: string;
-  /** Receives operator commands while the service runs. Undefined if the store is open to several processes. */
+  /** The socket for operator commands while the service runs. Undefined if several processes can open the store. */
   operatorSocket?: string | undefined;
   namespace: string;
-  /** Classifiers of one account; 0 for no limit. */
+  /** The most classifiers of one account; 0 for no limit. */
   accountQuota: number;
   /** Classifiers in memory: their number, their bytes in total, and the time after which an unused one is evicted. */
   classifiersCachedMax: number;
   classifiersCachedBytesMax: number;
   classifierIdleMs: number;
-  /** A gateway that runs a job and is silent for this long loses it to another one. */
+  /** If the gateway that runs a job does not extend its lease for this long, another gateway takes the job. */
   jobLeaseMs: number;
-  /** Threads for summaries of long texts. If there are two or more, one of them only takes texts of medium length. */
+  /**
+   * The number of threads for summaries of long texts. If there are two or more, one only accepts texts of medium
+   * length.
+   */
   summaryThreads: number;
   summaryTimeoutMs: number;
   /** An OpenAI-compatible endpoint that writes summaries. If it fails, the extractive summary is returned. */

@@ -1,4 +1,4 @@
-/** What the ml service stores: the log of events of each classifier. Models follow from the log and can be rebuilt. */
+/** The documents that the ml service stores. The models follow from the logs of events and can be rebuilt. */
 
 import type { Doc } from '@datahub/document-store';
 
@@ -12,39 +12,39 @@ export interface ClassifierDoc extends Doc {
 export interface TrainCall {
   /** A repeated call with the same id is learnt once. */
   eventId: string;
-  /** With `job`, each has the id of its row. */
+  /** If `job` is set, each example has the id of its row. */
   examples: { classId: string; text: string; id?: string }[];
-  /** The examples are rows of a query. */
+  /** Set if the examples are rows of a query. */
   job?: RowSource;
 }
 
-/** Where a job has its rows from. */
+/** The job, and the query whose rows it reads. */
 export interface RowSource {
   jobId: string;
   queryId: string;
 }
 
-/** A correction or deletion of an example in an earlier event, which was replaced before. */
+/** A correction or deletion of an example in an earlier event. That event was replaced before this one was appended. */
 export interface ExampleChange {
   /** The number of the earlier event, and its version after the change. */
   event: number;
   version: number;
-  /** The class before and after; undefined after a deletion. */
+  /** The class before and after the change; `to` is undefined for a deletion. */
   from: string;
   to?: string;
 }
 
 /**
- * One event of the log of a classifier. Its id is `<classifier id>/<number>`, with a padded number and without gaps. A
- * process whose number is taken applies the event of that number first. Concurrent calls share an event. Examples keep
- * their places in it: a deleted one has an empty class and text.
+ * One event of the log of a classifier. Its id is `<classifier id>/<number>`; the numbers are padded and have no gaps.
+ * If a number is already taken, the process applies that event first and uses the next number. Concurrent calls share
+ * an event. Examples keep their positions: a deleted example has an empty class and text.
  */
 export interface EventDoc extends Doc {
   at: number;
   /** Characters of the texts and labels in `calls`. Absent in old events. */
   characters?: number;
   calls?: TrainCall[];
-  /** Classes whose label is new, or may be for a reader of the log: a class can be repeated. */
+  /** Classes that a reader of the log may not know. A class can appear in several events. */
   newClasses?: { classId: string; label: string }[];
   deletedClassId?: string;
   changedExample?: ExampleChange;
@@ -52,7 +52,7 @@ export interface EventDoc extends Doc {
 
 export type JobState = 'queued' | 'running' | 'done' | 'failed';
 
-/** What one run of a job read; see `RowCounts` in ml.proto. */
+/** The counts of the rows that one run of a job read; see `RowCounts` in ml.proto. */
 export interface JobCounts {
   rows: number;
   nullIds: number;
@@ -65,7 +65,7 @@ export interface JobCounts {
 export interface JobDoc extends Doc {
   classifierId: string;
   queryId: string;
-  /** The key that started it. Gateways look up what it may do. */
+  /** The key that started the job. Gateways look up its scopes and limits. */
   keyId: string;
   contextJson: string;
   columns: { text: string; label: string; id: string };
@@ -77,13 +77,13 @@ export interface JobDoc extends Doc {
   createdAt: number;
   startedAt: number | null;
   endedAt: number | null;
-  /** Of the gateway that runs it. */
+  /** The lease of the gateway that runs the job. */
   lease: { token: string; until: number } | null;
   /** Null until the job has ended. */
   expiresAt: number | null;
 }
 
-/** One for each job that has not ended, with its id: a short list of what is to be done. */
+/** A list of the jobs that have not ended, one document per job with the job's id. */
 export interface OpenJobDoc extends Doc {
   createdAt: number;
 }

@@ -113,7 +113,7 @@ function createSummarizer(config: MlConfig, logger: Logger): Summarizer {
     onFallback: (err) =>
       logger.warn(
         { event: 'generator.failed', err },
-        'the generator failed, so the extractive summary was returned',
+        'the language model failed, so the extractive summary was returned',
       ),
   });
 }

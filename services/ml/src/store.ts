@@ -13,7 +13,7 @@ import type { ClassifierDoc, EventDoc, JobDoc, OpenJobDoc } from './documents.ts
 export interface MlStore {
   classifiers: Collection<ClassifierDoc>;
   events: Collection<EventDoc>;
-  /** By classifier id: the state of a classifier after some event. */
+  /** The state of each classifier after one of its events, by classifier id. */
   snapshots: Blobs;
   jobs: Collection<JobDoc>;
   openJobs: Collection<OpenJobDoc>;
@@ -25,7 +25,7 @@ export interface MlStore {
 export async function openMlStore(url: string, createToken: () => string): Promise<MlStore> {
   const store: DocumentStore = await openDocumentStore(url, [
     { name: 'classifiers' },
-    // Time and size can be read without the texts.
+    // The summary makes the time and the size readable without the texts.
     { name: 'classifierEvents', summary: { fields: ['at', 'characters'] } },
     ...blobCollections('classifierSnapshots'),
     { name: 'jobs', expires: 'expiresAt' },

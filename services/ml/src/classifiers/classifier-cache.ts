@@ -1,4 +1,6 @@
-/** The classifiers in memory: the most recently used ones, bounded in number and in bytes. The others are in the store. */
+/**
+ * Keeps the most recently used classifiers in memory, bounded in number and in bytes. The others are only in the store.
+ */
 
 import type { ClassifierDeps } from './classifier-deps.ts';
 import { ClassifierLog } from './classifier-log.ts';
@@ -6,10 +8,10 @@ import { ClassifierLog } from './classifier-log.ts';
 export interface ClassifierCache {
   get(accountId: string, classifierId: string): ClassifierLog;
   delete(classifierId: string): void;
-  /** Evicts idle classifiers, and others if there is too much in memory. */
+  /** Evicts idle classifiers, and the least recently used ones while the cache exceeds its bounds. */
   sweep(): void;
   readonly count: number;
-  /** In bytes. */
+  /** The memory of all cached classifiers in bytes. */
   readonly size: number;
 }
 
@@ -23,7 +25,7 @@ export function createClassifierCache(
   deps: Omit<ClassifierDeps, 'onLoaded'>,
   options: ClassifierCacheOptions,
 ): ClassifierCache {
-  /** The most recently used one is last. */
+  /** In order of use: the most recently used classifier is last. */
   const cached = new Map<string, ClassifierLog>();
   const sizeOf = (logs: Iterable<ClassifierLog>) => {
     let size = 0;
@@ -31,8 +33,8 @@ export function createClassifierCache(
     return size;
   };
   /**
-   * Evicts the least recently used classifier of the account with the most memory, so one account doesn't evict the
-   * classifiers of others. `used` stays.
+   * Evicts the least recently used classifier of the account that uses the most memory, so one account doesn't evict
+   * the classifiers of others. Never evicts `used`.
    */
   const trim = (used?: ClassifierLog) => {
     let size = sizeOf(cached.values());

@@ -1,4 +1,4 @@
-/** What the classifiers of a process share. */
+/** The dependencies and limits that all classifiers of a process share. */
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import type { FairLock } from '../scheduling/fair-lock.ts';
@@ -12,18 +12,18 @@ export interface ClassifierDeps {
   slices: TimeSlices;
   createClassId: () => string;
   nowMs: () => number;
-  /** Background work failed. A later call tries it again. */
+  /** Called when background work fails. A later call tries again. */
   onFailure: (err: unknown) => void;
   /** Held while a snapshot is read or written, which takes several times the memory of the classifier. */
   snapshotLock: FairLock;
-  /** The classifier has just been loaded into memory. */
+  /** Called when the classifier has been loaded into memory. */
   onLoaded?: () => void;
-  /** Classes of one classifier. */
+  /** The most classes of one classifier. */
   classesMax?: number;
 }
 
 export interface PredictOptions {
-  /** Scores per text. */
+  /** The most scores per text. */
   top: number;
   signal: CallSignal;
 }

@@ -1,7 +1,7 @@
 /**
- * One classifier in this process: the state that its log of events makes. Calls run one at a time. Each first applies the
- * events that other processes appended, so a prediction uses every example whose call has been answered anywhere. An event
- * gets the next free number, or it is not appended.
+ * One classifier in this process: its log of events, and the state that follows from them. Calls run one at a time.
+ * Each call first applies the events that other processes appended, so a prediction uses every example whose train call
+ * any process has answered. An event is appended with the next free number or not at all.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -25,7 +25,7 @@ import {
   withoutKnownRows,
 } from './train-batch.ts';
 
-/** Examples between two snapshots. */
+/** The number of examples between two snapshots. */
 const snapshotEvery = 600;
 const appendAttemptsMax = 1_000;
 
@@ -52,7 +52,9 @@ export class ClassifierLog {
     return this.#state?.size ?? 0;
   }
 
-  /** Resolves once the examples are durable, with one result per example, but with none for rows of a job. */
+  /**
+   * Resolves when the examples are durable. The result has one entry per example, or none if they are rows of a job.
+   */
   train(examples: TrainExample[], eventId = randomUUID() as string, job?: RowSource): Promise<CallResult[]> {
     const result = new Promise<CallResult[]>((resolve, reject) => {
       this.#pending.push({ eventId, examples, job, resolve, reject });
@@ -62,7 +64,10 @@ export class ClassifierLog {
     return result;
   }
 
-  /** The best classes of each text, with their labels. Rejects with LIMIT_EXCEEDED if the call would cost too much. */
+  /**
+   * Resolves to the best classes of each text, with labels. Rejects with LIMIT_EXCEEDED if the call would cost too
+   * much.
+   */
   predict(texts: string[], { top, signal }: PredictOptions): Promise<Prediction[]> {
     return this.#exclusive(async (state) => {
       if (signal.aborted) throw cancelled(signal);
@@ -97,8 +102,8 @@ export class ClassifierLog {
   }
 
   /**
-   * Appends the event that `toContent` returns for the current state, if any. If another process takes the number, it is
-   * called again.
+   * Appends the event that `toContent` returns for the current state, if any. If another process has taken the number,
+   * `toContent` is called again with the new state.
    */
   append(toContent: (state: ClassifierState) => Promise<EventContent | undefined>): Promise<void> {
     return this.#exclusive(async (state) => {
@@ -116,7 +121,7 @@ export class ClassifierLog {
     return this.#exclusive(async (state) => use(state));
   }
 
-  /** Runs one call at a time, each on the current state. */
+  /** Runs one call at a time. Each gets the current state. */
   #exclusive<T>(work: (state: ClassifierState) => Promise<T>): Promise<T> {
     this.usedAt = performance.now();
     const next = this.#lastCall.then(async () => {
@@ -132,7 +137,7 @@ export class ClassifierLog {
     try {
       await this.#catchUp(state);
     } catch (err) {
-      // The state may contain half an event, so the next call loads the snapshot again.
+      // The state may contain a part of an event, so the next call loads the snapshot again.
       this.#state = undefined;
       throw err;
     }
@@ -151,7 +156,7 @@ export class ClassifierLog {
   }
 
   async #catchUp(state: ClassifierState): Promise<void> {
-    // Numbers have no gaps, and getting one event costs a fraction of a search.
+    // Event numbers have no gaps, and reading one event by id is much cheaper than a search.
     const nextId = eventIdOf(this.#classifierId, state.applied + 1);
     if ((await this.#deps.store.events.get(this.accountId, nextId)) === null) return;
     const work = this.#startWork();
@@ -174,7 +179,7 @@ export class ClassifierLog {
     if (state.needsRebuild && this.#state === state) this.#rebuild(state);
   }
 
-  /** False if another process has taken the number. */
+  /** Resolves to false if another process has taken the number. */
   async #append(state: ClassifierState, content: EventContent): Promise<boolean> {
     const id = eventIdOf(this.#classifierId, state.applied + 1);
     const event: EventDoc = { id, accountId: this.accountId, version: 1, ...content };
@@ -222,8 +227,8 @@ export class ClassifierLog {
   }
 
   /**
-   * Learns the log again without the deleted classes and with the changed examples, in the background. Until then
-   * predictions only leave these classes out of their scores.
+   * Learns the log again in the background, without the deleted classes and with the changed examples. Until that is
+   * done, predictions leave out the scores of deleted classes.
    */
   #rebuild(old: ClassifierState): void {
     if (this.#isRebuilding) return;
@@ -256,8 +261,9 @@ export class ClassifierLog {
     await this.#exclusive(async (state) => {
       if (state !== old) return;
       await catchUp(old);
-      // If another class was deleted meanwhile, the rebuilt state contains it. If an example was changed, the rebuilt state
-      // may have learned it before. Then the rebuild starts again.
+      // If another class was deleted meanwhile, the rebuilt state still has it. If an example was changed meanwhile,
+      // the
+      // rebuilt state may have learnt its old form. In both cases the rebuild starts again.
       if ([...rebuilt.classes.keys()].some((classId) => !old.classes.has(classId))) return;
       if (rebuilt.needsRebuild) return;
       rebuilt.endRebuild();
@@ -274,7 +280,9 @@ export class ClassifierLog {
     );
   }
 
-  /** In the background, after the current call: a snapshot never contains half an event. Only the log has to be durable. */
+  /**
+   * Writes a snapshot in the background, after the current call, so it never contains a part of an event. It may fail.
+   */
   #snapshot(): void {
     if (this.#isSnapshotting) return;
     this.#isSnapshotting = true;

@@ -1,4 +1,6 @@
-/** The state of one classifier: classes with their counts, learner, evaluation. It follows from the log of events alone. */
+/**
+ * The state of one classifier: classes with their counts, learner, evaluation. It depends only on the log of events.
+ */
 
 import { deserialize, serialize } from 'node:v8';
 import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
@@ -14,13 +16,13 @@ export interface ClassState {
   observations: number;
 }
 
-/** What a job has learnt. */
+/** The number of rows that a job has trained and corrected. */
 export interface JobCounts {
   trained: number;
   corrected: number;
 }
 
-/** A change of it, other than of `learner`, needs a new `format`. */
+/** A change of this type needs a new `format`, except a change of `learner`, which has a format of its own. */
 interface Snapshot {
   format: number;
   applied: number;
@@ -31,7 +33,7 @@ interface Snapshot {
   evaluation: Partial<EvaluationState>;
   eventVersions: [number, number][];
   learner: Uint8Array;
-  /** Absent before jobs. */
+  /** Absent in snapshots from before jobs existed. */
   known?: KnownExamplesState;
   jobs?: [string, JobCounts][];
 }
@@ -49,7 +51,7 @@ export interface Prediction {
 
 const format = 4;
 const bytesPerClass = 512;
-/** Jobs whose counts are known. */
+/** The number of jobs whose counts are stored. */
 const jobsMax = 1_000;
 const bytesPerJob = 128;
 
@@ -64,11 +66,13 @@ export class ClassifierState {
   readonly #byLabel = new Map<string, string>();
   readonly #recent: RecentCalls;
   readonly #learner: Learner;
-  /** Of the applied events with changed examples: the version whose classes are counted. All others have version 1. */
+  /**
+   * For each applied event with changed examples, the version that `classes` counts. All other events have version 1.
+   */
   readonly #eventVersions: Map<number, number>;
   readonly #known: KnownExamples;
   #jobs: Map<string, JobCounts>;
-  /** Set during a rebuild: only what this state still has is learnt. */
+  /** Set during a rebuild. The rebuild learns only the classes and rows that this state still has. */
   #rebuilds: ClassifierState | undefined;
 
   constructor(learner: Learner, from?: Omit<Snapshot, 'learner' | 'format'>) {
@@ -87,8 +91,9 @@ export class ClassifierState {
   }
 
   /**
-   * An empty state that the log is applied to again, as if deleted classes had never been trained, and corrected examples
-   * had always been right. It must not get ahead of `old` before the rebuild ends.
+   * Returns an empty state to which the log is applied again, as if deleted classes had never been trained and
+   * corrected examples had always been right. It must not apply events that `old` has not applied before the rebuild
+   * ends.
    */
   static startRebuild(old: ClassifierState, learner: Learner): ClassifierState {
     const state = new ClassifierState(learner);
@@ -97,13 +102,13 @@ export class ClassifierState {
     return state;
   }
 
-  /** Both states have applied the same events. From here on, the rebuilt one applies any. */
+  /** Call this when both states have applied the same events. From then on, the rebuilt state applies every event. */
   endRebuild(): void {
     if (this.#rebuilds !== undefined) this.#jobs = this.#rebuilds.#jobs;
     this.#rebuilds = undefined;
   }
 
-  /** Undefined if the bytes have another format. The log is then applied from its start. */
+  /** Returns undefined if the bytes have another format. The log must then be applied from its start. */
   static restore(bytes: Uint8Array, learners: LearnerFactory): ClassifierState | undefined {
     try {
       const snapshot = deserialize(bytes) as Snapshot;
@@ -122,7 +127,7 @@ export class ClassifierState {
     );
   }
 
-  /** Examples that are rows of queries. */
+  /** The number of examples that are rows of queries. */
   get rowCount(): number {
     return this.#known.size;
   }
@@ -137,7 +142,7 @@ export class ClassifierState {
     return { trained: 0, corrected: 0, ...this.#jobs.get(jobId) };
   }
 
-  /** 1 before the first event. Every process computes the same, because it counts the events of the log. */
+  /** The number of events plus one. Every process computes the same version, because the log is the same. */
   get version(): number {
     return this.applied + 1;
   }
@@ -159,7 +164,7 @@ export class ClassifierState {
     return serialize(snapshot);
   }
 
-  /** The version of an applied event whose classes are counted. */
+  /** The version of an applied event that `classes` counts. */
   versionOf(event: number): number {
     return this.#eventVersions.get(event) ?? 1;
   }
@@ -168,7 +173,7 @@ export class ClassifierState {
     return this.#byLabel.get(label);
   }
 
-  /** The results of the call with this event id, if it is one of the recent calls. */
+  /** The results of the call with this event id; undefined if it is not a recent call. */
   resultOf(eventId: string): CallResult[] | undefined {
     return this.#recent.get(eventId);
   }
@@ -225,7 +230,9 @@ export class ClassifierState {
     return known.observations;
   }
 
-  /** A row that was learnt with another class or text is corrected: it counts for the new one, until a rebuild also for the old. */
+  /**
+   * Learns a row, or corrects it if its class or text changed. Until a rebuild, the learner also contains the old form.
+   */
   #learnRow(
     { jobId, queryId }: RowSource,
     id: string,
@@ -271,7 +278,7 @@ export class ClassifierState {
     this.needsRebuild = true;
   }
 
-  /** Does nothing if the event was replaced before this state applied it. */
+  /** Does nothing if this state applied the event in its new form. */
   #changeExample({ event, version, from, to }: ExampleChange): void {
     if (this.versionOf(event) >= version) return;
     this.#eventVersions.set(event, version);

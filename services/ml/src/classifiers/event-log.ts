@@ -1,11 +1,11 @@
-/** Reads the events of a classifier in pages that are bounded in characters: one event can have some megabytes. */
+/** Reads the events of a classifier in pages of a bounded size in characters, because one event can have megabytes. */
 
 import { type EventDoc, eventIdOf } from '../documents.ts';
 import type { MlStore } from '../store.ts';
 
 export interface EventPage {
   events: EventDoc[];
-  /** No event followed at the time of the read. */
+  /** True if no event followed at the time of the read. */
   isLast: boolean;
 }
 
@@ -15,7 +15,7 @@ const charactersPerPage = 400_000;
 /** The first read asks for few sizes, because most reads find only a few new events. */
 const eventsInFirstPage = 8;
 
-/** The events after number `applied`. */
+/** Yields the events after number `applied`. */
 export async function* readEvents(
   store: MlStore,
   { accountId, classifierId }: { accountId: string; classifierId: string },
@@ -35,7 +35,7 @@ export async function* readEvents(
   }
 }
 
-/** The events that `state` has not applied yet; only those that `ahead` has applied, if it is given. */
+/** Yields the events that `state` has not applied. If `ahead` is given, stops at the last event that it has applied. */
 export async function* newEvents(
   store: MlStore,
   classifier: { accountId: string; classifierId: string },
@@ -49,7 +49,7 @@ export async function* newEvents(
   }
 }
 
-/** The number of events from the front that fit into a page; at least one. */
+/** Returns how many of the first events fit into a page; at least one. */
 function countFitting(sizes: number[]): number {
   let characters = 0;
   for (const [i, size] of sizes.entries()) {

@@ -1,6 +1,6 @@
 /**
- * Corrects and deletes single examples. The event with the example is replaced, so that its text does not stay in the
- * store, and another event tells every process that the log has to be learned again.
+ * Corrects and deletes single examples. The event that has the example is replaced, so that the old text does not stay
+ * in the store. A new event makes every process learn the log again.
  */
 
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
@@ -21,12 +21,12 @@ export interface ExampleChangeDeps {
 interface ChangeRequest {
   classifier: { accountId: string; classifierId: string };
   place: Place;
-  /** Undefined deletes the example. What is absent in a correction stays. */
+  /** Undefined deletes the example. A correction leaves undefined members unchanged. */
   correction: { label: string | undefined; text: string | undefined } | undefined;
   expected: Expected;
 }
 
-/** The event as it was before, and the version that the store has. */
+/** The event before the change, and the version that the store has. */
 interface Found {
   event: EventDoc;
   classId: string;
@@ -37,13 +37,13 @@ interface Found {
 interface Content {
   classId: string;
   text: string;
-  /** The class, if it may be new to a reader of the log. */
+  /** The class, if a reader of the log may not know it yet. */
   added: { classId: string; label: string } | undefined;
 }
 
 /**
- * Returns the example after a correction. Throws NOT_FOUND, VERSION_MISMATCH, CONFLICT for a row of a query,
- * or QUOTA_EXCEEDED for too many classes.
+ * Resolves to the corrected example. Rejects with NOT_FOUND, VERSION_MISMATCH, CONFLICT (a row of a query) or
+ * QUOTA_EXCEEDED (too many classes).
  */
 export async function changeExample(
   log: ClassifierLog,
@@ -61,7 +61,7 @@ export async function changeExample(
     const { event, classId, text } = found;
     content = correction && correct(found, { state, correction, deps });
     const isSame = content?.classId === classId && content.text === text;
-    // After an interrupted call the store can have a version that the log does not know.
+    // After an interrupted call, the store can have a version that no event of the log records.
     if (isSame && !isReplaced && state.versionOf(place.event) === found.version) return undefined;
     found.version++;
     const replaced = await store.events.replace({
@@ -84,7 +84,7 @@ export async function changeExample(
   return content && { ...content, at: found?.event.at ?? 0 };
 }
 
-/** The next job would train the row again as it is. */
+/** Rows of queries are not corrected here, because the next job would train the row as it is in the database. */
 const rowOfQuery = () =>
   new HubError(
     'CONFLICT',
@@ -92,7 +92,7 @@ const rowOfQuery = () =>
   );
 
 const changedMeanwhile = () =>
-  new HubError('UNAVAILABLE', 'Another call changes an example at the same time. Try again.', {
+  new HubError('UNAVAILABLE', 'Another call is changing this example, or one trained with it. Try again.', {
     retryable: true,
   });
 
@@ -126,7 +126,7 @@ function correct(
   const known = state.classIdOf(label);
   if (known === undefined && state.classes.size >= classesMaxDefault) throw tooManyClasses(classesMaxDefault);
   const to = known ?? deps.createClassId();
-  // Readers of the log can come to the example before the event that made the class.
+  // Readers of the log can reach the example before the event that created the class.
   return to === classId ? content : { ...content, classId: to, added: { classId: to, label } };
 }
 

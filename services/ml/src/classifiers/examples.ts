@@ -10,11 +10,11 @@ export interface StoredExample {
   exampleId: string;
   classId: string;
   text: string;
-  /** When it was trained, in milliseconds since 1970. */
+  /** The time of training in milliseconds since 1970. */
   at: number;
 }
 
-/** Where an example is: the number of its event, and its place among the examples of all calls of the event. */
+/** The position of an example: the number of its event, and its index among the examples of all calls of the event. */
 export interface Place {
   event: number;
   index: number;
@@ -22,21 +22,23 @@ export interface Place {
 
 export interface ExamplePage {
   examples: StoredExample[];
-  /** Whether there can be more. */
+  /** True if further examples may follow. */
   more: boolean;
 }
 
 const idShape = /^([1-9]\d{0,11})\.(\d{1,7})\.([^.]+)$/;
-/** A page ends before its texts are longer. A longer text is a page of its own. */
+/** The most characters of a page. A longer text is a page of its own. */
 const pageCharactersMax = 4_000_000;
 
-/** The end of an example's id, so that it is of no use with another classifier. It is random in a classifier's id. */
+/**
+ * The last, random characters of the classifier's id. Example ids end with them, so they match only their classifier.
+ */
 const endOf = (classifierId: string): string => classifierId.slice(-10);
 
 const toExampleId = ({ event, index }: Place, classifierId: string): string =>
   `${event}.${index}.${endOf(classifierId)}`;
 
-/** Throws NOT_FOUND if it is no id of an example of this classifier. */
+/** Throws NOT_FOUND if the id is not that of an example of this classifier. */
 export function toPlace(exampleId: string, classifierId: string): Place {
   const [, event, index, end] = idShape.exec(exampleId) ?? [];
   if (event === undefined || end !== endOf(classifierId)) throw unknownExample();
@@ -53,14 +55,14 @@ export interface LoggedExample {
 export const unknownExample = () => new HubError('NOT_FOUND', 'There is no such example.');
 
 interface PageOptions {
-  /** The page follows this place. */
+  /** The page starts after this place. */
   after: Place | undefined;
   limit: number;
-  /** The other examples of the log are left out. */
+  /** Examples for which this returns false are left out. */
   isLearnt: (example: LoggedExample) => boolean;
 }
 
-/** In the order in which they were trained. */
+/** Returns a page of examples in the order of training. */
 export async function readExamples(
   store: MlStore,
   classifier: { accountId: string; classifierId: string },
@@ -86,7 +88,7 @@ export async function readExamples(
   return { examples, more: false };
 }
 
-/** Null if the log has no such event. */
+/** Resolves to null if the log has no such event. */
 export function readEvent(
   store: MlStore,
   { accountId, classifierId }: { accountId: string; classifierId: string },

@@ -1,6 +1,6 @@
 /**
- * The examples that came from rows of a query, by their identity: classifier, query and id. Each takes 20 bytes of a hash
- * table, so that a million of them stay in memory with their classifier.
+ * The examples that came from rows of a query, by their identity: classifier, query and id. Each takes 20 bytes in a
+ * hash table, so that a million of them fit into memory with their classifier.
  */
 
 import { hash } from 'node:crypto';
@@ -23,13 +23,15 @@ export interface KnownExamplesState {
   classIds: string[];
 }
 
-/** Of one classifier. */
+/** The most such examples of one classifier. */
 export const knownExamplesMax = 1_000_000;
 
-/** Identity, text, and the number of the class plus one; 0 in a free slot. */
+/**
+ * A slot has two words of identity, two of text, and the number of the class plus one. In a free slot the last is 0.
+ */
 const wordsPerSlot = 5;
 const slotsMin = 64;
-/** Of the slots that may be taken. */
+/** The share of slots that may be taken. */
 const loadMax = 0.6;
 
 export function hashRow({ queryId, id }: RowIdentity, text: string): RowHashes {
@@ -66,7 +68,7 @@ export class KnownExamples {
     return { slots: this.#slots, size: this.#size, classIds: this.#classIds };
   }
 
-  /** The class of the example, and whether it has this text; undefined for an unknown one. */
+  /** Returns the class of the example and whether its text is the same; undefined for an unknown example. */
   find({ identity, text }: RowHashes): { classId: string; isSameText: boolean } | undefined {
     const at = this.#slotOf(this.#slots, identity);
     const classNumber = this.#slots[at + 4] as number;
@@ -108,7 +110,7 @@ export class KnownExamples {
     return slots;
   }
 
-  /** The slot of an identity, taken or free. */
+  /** Returns the slot of an identity, or the free slot where it would be. */
   #slotOf(slots: Uint32Array, [first, second]: readonly [number, number]): number {
     const count = slots.length / wordsPerSlot;
     let at = (first % count) * wordsPerSlot;

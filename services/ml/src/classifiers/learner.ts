@@ -1,5 +1,5 @@
 /**
- * What a classifier has learnt, in memory. The same calls in the same order give the same learner, byte for byte, on any
+ * The model of a classifier in memory. The same calls in the same order give the same model, byte for byte, on any
  * machine.
  */
 
@@ -11,13 +11,15 @@ export interface Score {
 
 export interface Learner {
   /**
-   * Learns one example, in time linear in the text. Returns the best class that it would have predicted before, undefined
-   * for the first example.
+   * Learns one example, in time linear in the length of the text. Returns the class that it would have predicted
+   * before; undefined for the first example.
    */
   learn(classId: string, text: string): Score | undefined;
-  /** The best `top` classes (default: all), most likely first, ties by class id. Empty before the first example. */
+  /**
+   * Returns the best `top` classes (default: all), most likely first, ties by class id. Empty before the first example.
+   */
   predict(text: string, top?: number): Score[];
-  /** Removes a class. What its examples changed in the other classes stays until the log is learnt again. */
+  /** Removes a class. Its examples still influence the other classes until the log is learnt again. */
   forget(classId: string): void;
   /** Approximate memory in bytes. */
   readonly size: number;

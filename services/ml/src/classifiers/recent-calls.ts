@@ -1,4 +1,4 @@
-/** The results of recent train calls: a repeated call is recognized and gets the same results. */
+/** Stores the results of recent train calls, so that a repeated call gets the same results. */
 
 /** The result of training one example. */
 export interface CallResult {
@@ -6,7 +6,7 @@ export interface CallResult {
   observations: number;
 }
 
-/** Calls and results that are kept. The last call always is. */
+/** The most calls, and results of all calls, that are stored. The last call is always stored. */
 const callsMax = 1_000;
 const resultsMax = 20_000;
 const bytesPerResult = 64;
@@ -25,7 +25,7 @@ export class RecentCalls {
     return bytesPerResult * this.#count;
   }
 
-  /** For snapshots, oldest first. */
+  /** The calls for a snapshot, oldest first. */
   get entries(): [string, CallResult[]][] {
     return [...this.#results];
   }

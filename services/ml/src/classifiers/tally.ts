@@ -1,18 +1,18 @@
-/** Counts of predictions by class: what precision, recall and a confusion matrix are computed from. */
+/** Counts predictions by class. Precision, recall and the confusion matrix are computed from the counts. */
 
 /** Snapshots store it, so its members keep their names. */
 export interface TallyState {
   examples: number;
   correct: number;
   classes: Map<string, ClassTally>;
-  /** By the example's class, then by the other class that was predicted. */
+  /** Counts by the class of the example, then by the wrong class that was predicted. */
   confusions: Map<string, Map<string, number>>;
 }
 
 interface ClassTally {
-  /** Examples of the class. */
+  /** The number of examples of the class. */
   support: number;
-  /** Examples of any class for which this one was predicted. */
+  /** The number of examples, of any class, for which this class was predicted. */
   predicted: number;
   correct: number;
 }
@@ -38,7 +38,7 @@ export interface Tally {
   /** Leaves out the examples of this class. */
   forget(classId: string): void;
   readonly accuracy: number | undefined;
-  /** Those with an example or a prediction, most examples first. */
+  /** The classes with an example or a prediction, most examples first. */
   readonly classes: ClassFigures[];
   readonly confusion: Confusion;
   readonly state: TallyState;
@@ -47,9 +47,9 @@ export interface Tally {
 }
 
 const confusionClassesMax = 20;
-/** Pairs of classes that were confused. Only a classifier with more than 256 classes can have more. */
+/** The most pairs of confused classes. Only a classifier with more than 256 classes can have more. */
 const pairsMax = 65_536;
-/** What stays when there are more: the pairs of the largest classes, at most 40,000. */
+/** If there are more pairs, only those among this many largest classes are kept, at most 40,000. */
 const classesKept = 200;
 const bytesPerPair = 64;
 const bytesPerClass = 160;

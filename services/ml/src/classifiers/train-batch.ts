@@ -9,7 +9,7 @@ import type { CallResult } from './recent-calls.ts';
 export interface TrainExample {
   label: string;
   text: string;
-  /** Of the row, in a call of a job. */
+  /** The id of the row, if the call is that of a job. */
   id?: string;
 }
 
@@ -21,7 +21,7 @@ export interface PendingCall {
   reject: (err: unknown) => void;
 }
 
-/** Characters of one event. Further calls go into the next one. */
+/** The most characters of one event. Further calls go into the next event. */
 const eventCharactersMax = 4_000_000;
 /** Every prediction scores all classes. The learner numbers them, and recently deleted ones, in 16 bits. */
 export const classesMaxDefault = 10_000;
@@ -64,8 +64,8 @@ export function rejectExcessLabels(
 }
 
 /**
- * Leaves out the rows that were learnt before, and calls without any other. Rejects, with QUOTA_EXCEEDED, each call with
- * more rows than a classifier can tell apart.
+ * Leaves out the rows that were learnt before, and the calls that then have no rows. Rejects, with QUOTA_EXCEEDED, each
+ * call that would exceed the number of rows per classifier.
  */
 export function withoutKnownRows(
   calls: PendingCall[],
@@ -94,7 +94,7 @@ export const tooManyClasses = (classesMax: number) =>
 
 export type EventContent = Omit<EventDoc, 'id' | 'accountId' | 'version'>;
 
-/** The event of these calls. Labels that the state does not have become new classes. */
+/** Returns the event of these calls. Labels that the state does not have become new classes. */
 export function toEvent(
   batch: PendingCall[],
   state: Pick<ClassifierState, 'classIdOf'>,

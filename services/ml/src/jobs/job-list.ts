@@ -1,7 +1,7 @@
 /**
- * The jobs in the store. A gateway leases a job to run it. A lease that is not extended in time ends, and the job goes to
- * another gateway. Every change is a compare-and-set on the job's version, so a gateway that lost its lease changes
- * nothing.
+ * The jobs in the store. A gateway leases a job to run it. If it does not extend the lease in time, another gateway can
+ * take the job. Every change is a compare-and-set on the job's version, so a gateway that lost its lease cannot change
+ * the job.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -15,7 +15,7 @@ export interface Held {
   lease: string;
 }
 
-/** Of one account. */
+/** The most open jobs of one account. */
 const openMax = 10;
 const keptMax = 200;
 const keptMs = 7 * 24 * 3_600_000;
@@ -23,7 +23,7 @@ const attemptsMax = 50;
 const pageMax = 500;
 const pagesMax = 20;
 const sweptMax = 1_000;
-/** A job whose document does not exist after this time was never added. */
+/** If an open job still has no document after this time, adding it failed, and it is deleted. */
 const orphanMs = 60_000;
 
 export interface JobListOptions {
@@ -48,7 +48,7 @@ export class JobList {
     if ((await this.#openJobs.count({ accountId })) >= openMax) {
       throw new HubError(
         'QUOTA_EXCEEDED',
-        `The account has ${openMax} jobs that have not ended, and no more are allowed. Wait for one of them, or delete it.`,
+        `The account has ${openMax} jobs that have not ended, which is the most allowed. Wait for one to end, or delete one.`,
       );
     }
     const kept = await this.#jobs.find({ accountId, limit: keptMax + openMax });
@@ -56,7 +56,7 @@ export class JobList {
     for (const old of ended.slice(0, Math.max(0, kept.length - keptMax + 1)))
       await this.#jobs.delete(accountId, old.id);
     await this.#openJobs.insert({ id, accountId, version: 1, createdAt }).catch((err) => {
-      // An earlier attempt of the same operation got no further.
+      // An earlier attempt of the same operation failed after this step.
       if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
     });
     await this.#jobs.insert(job);
@@ -69,7 +69,7 @@ export class JobList {
     return job;
   }
 
-  /** Leases the job that has waited longest, of an account of which no other job runs. */
+  /** Leases the job that has waited longest, among the accounts without a running job. Undefined if there is none. */
   async take(): Promise<JobDoc | undefined> {
     const { nowMs, leaseMs } = this.#options;
     const busy = new Set<string>();
@@ -85,31 +85,33 @@ export class JobList {
     const lease = { token: randomUUID(), until: nowMs() + leaseMs };
     const startedAt = next.startedAt ?? nowMs();
     const taken = { ...next, version: next.version + 1, state: 'running' as const, lease, startedAt };
-    // Another process may have taken it meanwhile.
+    // If the replace fails, another process has taken the job.
     return (await this.#jobs.replace(taken)) ? taken : undefined;
   }
 
-  /** The job if it runs under this lease. Rejects with CONFLICT if not. */
+  /** Resolves to the job. Rejects with CONFLICT if it does not run under this lease. */
   async leased({ accountId, jobId, lease }: Held): Promise<JobDoc> {
     const job = await this.#jobs.get(accountId, jobId);
     if (job?.state === 'running' && job.lease?.token === lease) return job;
     throw new HubError('CONFLICT', 'The job was deleted, has ended, or another process runs it.');
   }
 
-  /** Extends the lease too, unless `change` ends it. Rejects with CONFLICT if the job does not run under this lease. */
+  /**
+   * Changes the job, and extends its lease unless the change ends it. Rejects with CONFLICT if another lease applies.
+   */
   async change(held: Held, change: Partial<JobDoc>): Promise<void> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const job = await this.leased(held);
       const lease = { token: held.lease, until: this.#options.nowMs() + this.#options.leaseMs };
       const next = { ...job, lease, ...change, version: job.version + 1 };
       if (next.endedAt !== null) next.expiresAt = next.endedAt + keptMs;
-      // Another call of the same gateway can come in between.
+      // Another call of the same gateway may have changed the job.
       if (!(await this.#jobs.replace(next))) continue;
-      // If this fails, `take` deletes it.
+      // If this deletion fails, `take` repeats it.
       if (next.endedAt !== null) await this.#openJobs.delete(job.accountId, job.id);
       return;
     }
-    throw new HubError('UNAVAILABLE', 'Too many changes to the same job at once. Try again.', {
+    throw new HubError('UNAVAILABLE', 'Too many calls change this job at the same time. Try again.', {
       retryable: true,
     });
   }

@@ -45,7 +45,7 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
       const doc = { id, accountId, version: 1, name: checkName(name.trim() || randomName()), createdAt };
       await quota.requireRoom(store.classifiers, accountId, 'classifiers');
       await store.classifiers.insert(doc).catch((err) => {
-        // The same operation has created it before.
+        // An earlier attempt of the same operation has created the classifier.
         if (sameId === undefined || !(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
       });
       return { classifier: toClassifier(doc, { updatedAt: null, classes: [], version: 1 }) };
@@ -80,7 +80,7 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
     deleteClassifier: async ({ classifierId, ...expected }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       const opened = await open(deps, ctx, classifierId).catch(async (err) => {
-        // An earlier deletion may have failed before it had deleted the whole log.
+        // An earlier deletion may have failed before it deleted the whole log.
         if (err instanceof HubError && err.code === 'NOT_FOUND')
           await deleteLog(store, accountId, classifierId);
         throw err;
@@ -98,7 +98,7 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
   };
 }
 
-/** Another call can rename it between the two steps. */
+/** Tries several times, because another call can rename the classifier between the read and the write. */
 function createRename(deps: ClassifierCallDeps): ClassifierCalls['updateClassifier'] {
   return async ({ classifierId, name, ...expected }, ctx) => {
     const checked = checkName(name);
@@ -110,7 +110,7 @@ function createRename(deps: ClassifierCallDeps): ClassifierCalls['updateClassifi
       const renamed = { ...doc, version: doc.version + 1, name: checked };
       if (await deps.store.classifiers.replace(renamed)) return { version: version + 1 };
     }
-    throw new HubError('UNAVAILABLE', 'Other calls rename this classifier at the same time. Try again.', {
+    throw new HubError('UNAVAILABLE', 'Too many calls rename this classifier at the same time. Try again.', {
       retryable: true,
     });
   };
@@ -160,10 +160,10 @@ function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Model
   };
 }
 
-/** Call this after training: if the classifier was deleted meanwhile, examples may follow the deletion in its log. */
+/** Call this after training. If the classifier was deleted meanwhile, deletes the new examples and throws NOT_FOUND. */
 export async function requireKept(store: MlStore, accountId: string, classifierId: string): Promise<void> {
   const still = await store.classifiers.get(accountId, classifierId).catch((err) => {
-    // The examples have been learnt.
+    // The examples have been learnt, so the caller must not repeat the call blindly.
     throw outcomeUnknown(err);
   });
   if (still !== null) return;
@@ -182,7 +182,10 @@ async function deleteLog(store: MlStore, accountId: string, classifierId: string
 
 const readsAtOnce = 20;
 
-/** The time of the last event of each, without reading texts. Works in portions, so a long list doesn't block the event loop. */
+/**
+ * Returns the time of the last event of each classifier, without reading texts. Works in portions to not block the
+ * event loop.
+ */
 async function lastEventsAt(store: MlStore, docs: ClassifierDoc[]): Promise<(number | null)[]> {
   const found: (number | null)[] = [];
   for (let at = 0; at < docs.length; at += readsAtOnce) {

@@ -35,7 +35,7 @@ export function createExampleCalls(deps: ClassifierCallDeps): Pick<ClassifierCal
         {
           after: after === '' ? undefined : toPlace(after, classifierId),
           limit,
-          // A row that a later one has corrected is not an example any more.
+          // A row that was corrected later is not an example.
           isLearnt: ({ row, ...one }) =>
             labels.has(one.classId) && (row === undefined || state.hasLearnt(row, one)),
         },
@@ -79,7 +79,7 @@ export function createExampleCalls(deps: ClassifierCallDeps): Pick<ClassifierCal
   };
 }
 
-/** The label is missing if the class was deleted meanwhile. */
+/** `label` is missing if the class was deleted meanwhile. */
 function toMessage({ exampleId, classId, text, at }: StoredExample, label = ''): TrainedExample {
   return { exampleId, classId, label, context: text, trainedAt: new Date(at) };
 }

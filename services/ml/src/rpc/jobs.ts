@@ -41,7 +41,7 @@ export function createJobCalls(deps: JobCallDeps): JobCalls {
       const createdAt = deps.nowMs();
       const sameId = operationIdOf({ namespace: deps.namespace, kind: 'job' }, ctx.operation);
       const id = sameId ?? deps.createId('job', createdAt);
-      // The same operation has started it before.
+      // An earlier attempt of the same operation has started the job.
       if (sameId !== undefined && (await store.jobs.get(accountId, id)) !== null) return { jobId: id };
       await jobs.add({
         id,
@@ -71,7 +71,7 @@ export function createJobCalls(deps: JobCallDeps): JobCalls {
       const job = await jobs.get(accountId, jobId);
       const isKept = (await store.classifiers.get(accountId, job.classifierId)) !== null;
       if (!isKept) return { job: toJob(job) };
-      // A batch can be learnt after the job was stopped.
+      // A batch can be learnt after the job was deleted, so the counts come from the classifier.
       const learnt = await deps.cache
         .get(accountId, job.classifierId)
         .read((state) => state.jobCounts(jobId));

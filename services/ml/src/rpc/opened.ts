@@ -1,4 +1,7 @@
-/** What the calls of a classifier share: its document and its log, its version, and when its work runs. */
+/**
+ * The functions that the calls of a classifier share: open its document and log, compute its version, schedule its
+ * work.
+ */
 
 import type { Quota } from '@datahub/document-store/quota';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
@@ -56,11 +59,11 @@ export async function open(
 
 export const unknownClassifier = () => new HubError('NOT_FOUND', 'There is no such classifier.');
 
-/** The version of a classifier counts the events of its log and its renames. Every process computes the same. */
+/** The version of a classifier counts its events and its renames. Every process computes the same version. */
 export const versionOf = (doc: ClassifierDoc, log: { version: number }): number =>
   log.version + doc.version - 1;
 
-/** The versions of the log with which a classifier has the expected versions. */
+/** Converts expected versions of a classifier to those of its log. */
 export function ofLog({ expectedVersion, moreVersions }: Expected, doc: ClassifierDoc): Expected {
   const renames = doc.version - 1;
   if (expectedVersion === undefined) return {};

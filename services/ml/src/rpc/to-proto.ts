@@ -1,4 +1,4 @@
-/** Stored documents and state → messages. */
+/** Converts stored documents and state to messages. */
 
 import type { Classifier, Figures as FiguresMessage, GetEvaluationResponse } from '@datahub/proto/ml/v1/ml';
 import type { ClassifierState, ClassState } from '../classifiers/classifier-state.ts';
@@ -27,7 +27,10 @@ export function toEvaluation({ evaluation, classes }: ClassifierState): GetEvalu
   };
 }
 
-/** Only classes that exist: an example can have been predicted as a class that was deleted later. */
+/**
+ * Returns the figures of existing classes only, because an example may have been predicted as a class that is now
+ * deleted.
+ */
 function toFigures(
   { confusion, classes, ...figures }: Figures,
   known: ReadonlyMap<string, ClassState>,

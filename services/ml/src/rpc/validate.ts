@@ -1,4 +1,6 @@
-/** Validates the requests of classifiers. Faults name fields of the message; the gateway makes JSON Pointers of them. */
+/**
+ * Validates the requests of classifiers. Faults name fields of the message; the gateway converts them to JSON Pointers.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { classifierLimits, faultOfExampleText, faultOfLabel } from '@datahub/contract/limits';
@@ -19,7 +21,7 @@ export function checkName(text: string): string {
   return name;
 }
 
-/** Trims the labels. Texts stay as they are. */
+/** Throws VALIDATION, or returns the examples with trimmed labels. Texts stay unchanged. */
 export function checkExamples(examples: { label: string; context: string }[]): TrainExample[] {
   const faults: FieldFault[] = [];
   if (examples.length < batch.min || examples.length > batch.max) {
@@ -37,7 +39,7 @@ export function checkExamples(examples: { label: string; context: string }[]): T
   return checked;
 }
 
-/** What is undefined stays as it is. */
+/** Throws VALIDATION, or returns the correction with a trimmed label. Undefined members stay undefined. */
 export function checkCorrection({
   label,
   context,

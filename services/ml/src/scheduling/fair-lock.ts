@@ -9,7 +9,7 @@ export function createFairLock(): FairLock {
 
   const passOn = () => {
     for (const [accountId, own] of waiting) {
-      // An account that has more tasks goes to the end.
+      // An account with further tasks moves to the end of the queue.
       waiting.delete(accountId);
       const start = own.shift();
       if (own.length > 0) waiting.set(accountId, own);

@@ -1,4 +1,4 @@
-/** A queue of summaries, bounded per account. The account that was served longest ago is next. */
+/** A queue of summaries, bounded per account. The next job is that of the account that was served longest ago. */
 
 export interface QueuedJob {
   accountId: string;
@@ -6,7 +6,7 @@ export interface QueuedJob {
 }
 
 export interface JobQueue<T extends QueuedJob> {
-  /** False if the account has too many jobs in the queue. */
+  /** Returns false if the account has too many jobs in the queue. */
   add(job: T): boolean;
   /** Removes and returns the next job. Skips long jobs unless `allowsLong`. */
   take(options: { allowsLong: boolean }): T | undefined;
@@ -15,7 +15,7 @@ export interface JobQueue<T extends QueuedJob> {
   drain(): T[];
 }
 
-/** Accounts whose place in the order is remembered while they have no job. */
+/** The most accounts without a job whose place in the order is remembered. */
 const servedMax = 1_000;
 
 export function createJobQueue<T extends QueuedJob>(accountMax: number): JobQueue<T> {

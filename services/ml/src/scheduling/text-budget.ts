@@ -1,4 +1,6 @@
-/** Limits the text of all calls in progress, per account and in total: it bounds their memory and divides it fairly. */
+/**
+ * Limits the text of all calls in progress, per account and in total. This bounds their memory and divides it fairly.
+ */
 
 import { HubError } from '@datahub/service-kit/call/error';
 
@@ -34,11 +36,11 @@ export function createTextBudget(options: Partial<TextBudgetOptions> = {}): Text
   return {
     run: async (accountId, characters, call) => {
       const own = (usage.get(accountId) ?? 0) + characters;
-      // The validation of requests bounds a single call, so an account without other calls is never refused here.
+      // Validation bounds the text of a single call, so an account without other calls is never refused here.
       if (own > accountMax && own > characters) {
         throw new HubError(
           'RATE_LIMITED',
-          `The calls of this account in progress would have ${own} characters of text; at most ${accountMax} are allowed at a time. Try again after an earlier call has ended.`,
+          `With this call, the running calls of this account would have ${own} characters of text. At most ${accountMax} are allowed at a time. Try again after an earlier call has ended.`,
           { retryable: true, retryAfterMs },
         );
       }

@@ -1,6 +1,7 @@
 /**
- * Cuts long work into time slices: one slice per turn of the event loop, rotating over the accounts. While short calls are
- * in progress, long work pauses between its slices, so a short call waits for one slice and not for a whole queue.
+ * Cuts long work into time slices: one slice per turn of the event loop, rotating over the accounts. While short calls
+ * are in progress, long work pauses between its slices, so that a short call waits for one slice instead of a whole
+ * queue.
  */
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
@@ -27,7 +28,7 @@ interface Waiter {
   cancel(err: HubError): void;
 }
 
-/** A slice blocks the event loop this long. */
+/** A slice blocks the event loop for this long. */
 export const sliceMs = 2;
 /** Long work gets a slice at least this often, however many short calls there are. */
 const pauseMsMax = 8;
@@ -38,7 +39,7 @@ export function createTimeSlices(): TimeSlices {
   let isScheduled = false;
   let lastEndsAt = 0;
 
-  /** The first waiter of the next account. The account moves to the end. */
+  /** Returns the first waiter of the next account, and moves the account to the end. */
   const take = (): Waiter | undefined => {
     for (const [accountId, own] of waiting) {
       waiting.delete(accountId);

@@ -9,11 +9,11 @@ export interface LlmSummarizerOptions {
   apiKey: string | undefined;
   timeoutMs: number;
   fallback: Summarizer;
-  /** Receives the error because of which the fallback was used. */
+  /** Receives the error that caused the fallback. */
   onFallback: (err: unknown) => void;
 }
 
-/** Characters sent to the model. The fallback summarizes longer texts. */
+/** The most characters sent to the model. The fallback summarizes longer texts. */
 const promptCharactersMax = 200_000;
 const responseBytesMax = 1_000_000;
 
@@ -68,7 +68,7 @@ async function requestSummary(
   return { generated: content.trim(), generator: options.model };
 }
 
-/** Reads at most `responseBytesMax`: the endpoint may send any amount. */
+/** Reads at most `responseBytesMax` bytes, because the endpoint may send any amount. */
 async function readBounded({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** PORT: writes summaries. The extractive adapter always exists; a language model may be configured before it. */
+/** PORT: writes summaries. The extractive adapter always exists. A configured language model is tried before it. */
 
 export interface SummaryRequest {
   /** One inner array per document: its passages. */
@@ -21,7 +21,9 @@ export interface SummaryCaller {
 }
 
 export interface Summarizer {
-  /** Rejects with VALIDATION (no text), TOO_LARGE, RATE_LIMITED (the queue of the account is full) or UNAVAILABLE (timeout). */
+  /**
+   * Rejects with VALIDATION (no text), TOO_LARGE, RATE_LIMITED (the account's queue is full) or UNAVAILABLE (timeout).
+   */
   summarize(request: SummaryRequest, caller: SummaryCaller): Promise<Summary>;
   close(): Promise<void>;
 }

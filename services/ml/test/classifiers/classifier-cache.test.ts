@@ -15,7 +15,7 @@ const open = (options: Partial<Parameters<typeof createClassifierCache>[1]>) =>
   createClassifierCache(logDeps(store), { countMax: 100, bytesMax: 1e9, idleMs: 60_000, ...options });
 const example = [{ label: 'tea', text: 'green tea' }];
 
-it('keeps within its bytes, also when many classifiers load at once', async () => {
+it('stays within its limit of bytes, also if many classifiers load at once', async () => {
   const first = open({});
   const ids = Array.from({ length: 12 }, (_, i) => `many-${i}`);
   for (const id of ids) await first.get('a', id).train(example);

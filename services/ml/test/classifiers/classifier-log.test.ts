@@ -22,7 +22,7 @@ describe('the processes of one classifier', () => {
       ...(classesMax === undefined ? {} : { classesMax }),
     });
 
-  it('use in a prediction what another process has just learnt', async () => {
+  it('predict with examples that another process has just learnt', async () => {
     const [a, b] = [create(), create()];
     const [first] = await a.train([{ label: 'tea', text: 'green tea' }]);
     await b.train([{ label: 'coffee', text: 'black coffee' }]);

@@ -49,7 +49,7 @@ describe('rows of a query', () => {
     expect(await counts(restarted, 'other')).toEqual({ trained: 900, corrected: 0 });
   });
 
-  it('make the model of the same rows in one go', async () => {
+  it('give the same model as in a single call', async () => {
     const [a, b, whole] = [create(), create(), create('other')];
     await a.train(rows.slice(0, 430), undefined, job);
     await b.train(rows.slice(0, 700), undefined, job);

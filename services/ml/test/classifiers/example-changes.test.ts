@@ -66,7 +66,7 @@ describe('a changed example', () => {
     };
   };
 
-  it('leaves the model as if it had been trained so, in every process', async () => {
+  it('gives the same model as if it had been trained in its new form, in every process', async () => {
     const [a, b] = [await trained(), create()];
     await b.read(() => {});
     const listed = (await list()).examples;
@@ -125,7 +125,7 @@ describe('a changed example', () => {
       await expect(change(a, { ...first, exampleId: unknown })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('is learned from a version of the event that the log does not know yet', async () => {
+  it('is learned from a version of the event that no event of the log records yet', async () => {
     const [a, b] = [await trained(), create()];
     await b.read(() => {});
     const [first] = (await list()).examples as [StoredExample];
@@ -141,7 +141,7 @@ describe('a changed example', () => {
     for (const log of [a, b, create()]) expect(await figuresOf(log)).toEqual(expected);
   });
 
-  it('is refused if it is a row of a query, which is listed as it was learned last', async () => {
+  it('is refused if it is a row of a query, which is listed in the form that was learned last', async () => {
     const a = create();
     const job = { jobId: 'job', queryId: 'query' };
     await a.train([{ label: 'tea', text: 'green tea', id: '1' }], undefined, job);

@@ -3,7 +3,7 @@ import { hashRow, KnownExamples } from '../../src/classifiers/known-examples.ts'
 
 const row = (i: number, text = `text ${i}`) => hashRow({ queryId: 'q', id: String(i) }, text);
 
-it('finds what was set, by query and id, after growing and in a copy', () => {
+it('finds examples by query and id, also after growing and in a copy', () => {
   const known = new KnownExamples();
   for (let i = 0; i < 10_000; i++) known.set(row(i), `class ${i % 7}`);
   known.set(row(3, 'changed'), 'class 1');

@@ -64,7 +64,7 @@ describe('predictions of a classifier with many classes', () => {
     expect(computed).toBe(0);
   });
 
-  it('stop when the client disconnects, and let the next call run', async () => {
+  it('stop when the client disconnects, so that the next call runs', async () => {
     computed = 0;
     const caller = new CallStop();
     const texts = Array.from({ length: 800 }, () => 'word7');

@@ -10,7 +10,7 @@ import { createTextBudget } from '../../src/scheduling/text-budget.ts';
 import { openMlStore } from '../../src/store.ts';
 import { logDeps } from '../classifiers/log-deps.ts';
 
-it('a repeated deletion deletes the examples that a failed one has left', async () => {
+it('a repeated deletion deletes the examples that remained after a failed one', async () => {
   const store = await openMlStore('sqlite::memory:', randomUUID);
   const { deleteMany } = store.events;
   let fails = true;

@@ -1,6 +1,7 @@
 /**
- * Calibrates the model for small samples: three factors, fitted to its leave-one-out predictions. Each factor has a normal
- * prior, so few examples move it little (maximum a posteriori, by Newton's method with the Fisher information).
+ * Calibrates the model for small samples with three factors, which are fitted to its leave-one-out predictions. Each
+ * factor has a normal prior, so a few examples change it only a little (maximum a posteriori, by Newton's method with
+ * the Fisher information).
  */
 
 import { softmax } from './model.ts';
@@ -9,19 +10,23 @@ import { softmax } from './model.ts';
 export interface Terms {
   svm: Float64Array;
   bayes: Float64Array;
-  /** Logarithms of the classes' shares of the examples; minus infinity for a class without any. */
+  /** The logarithm of each class's share of the examples; minus infinity for a class without examples. */
   priors: Float64Array;
 }
 
 /** Snapshots store it, so its members keep their names. */
 export interface CalibrationState {
-  /** Logarithm of the common scale, logarithm of the weight of naive Bayes in it, weight of the class shares. */
+  /**
+   * The logarithm of the common scale, the logarithm of the weight of naive Bayes, and the weight of the class shares.
+   */
   factors: [number, number, number];
 }
 
 export interface Calibration {
   probabilities(terms: Terms): Float64Array;
-  /** One step towards the best factors. The batch is `share` of all examples. Returns the log losses before the step. */
+  /**
+   * Makes one step towards the best factors. The batch is `share` of all examples. Returns the log losses before it.
+   */
   fit(batch: readonly { terms: Terms; classIndex: number }[], share: number): number[];
   readonly state: CalibrationState;
 }

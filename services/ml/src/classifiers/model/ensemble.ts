@@ -1,16 +1,16 @@
 /**
- * Naive Bayes and the regression together. Two factors weight their scores. They are fitted in small steps to examples
- * that the regression has not learnt and that naive Bayes leaves out. A step is the natural gradient: the gradient
- * divided by the Fisher information (Amari, Neural Computation 10, 1998), which doesn't depend on the right class. An
- * adaptive rate that divides by recent gradients (AdaGrad) would shrink exactly the large gradients of confident
- * mistakes, and the ensemble would stay overconfident.
+ * Combines naive Bayes and the regression. Two factors weight their scores. The factors are fitted in small steps to
+ * examples that the regression has not learnt and that naive Bayes leaves out. A step follows the natural gradient: the
+ * gradient divided by the Fisher information (Amari, Neural Computation 10, 1998), which doesn't depend on the right
+ * class. AdaGrad would divide by recent gradients and so shrink the large gradients of confident mistakes. The ensemble
+ * would then stay overconfident.
  */
 
 import { countClasses, type EncodedExample, type Model, softmax } from './model.ts';
 import { scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
 import { scoreRegression, toInputs } from './regression.ts';
 
-/** By class index. */
+/** All arrays are by class index. */
 export interface EnsemblePrediction {
   probabilities: Float64Array;
   /** Log scores of the two models. */
@@ -31,7 +31,9 @@ const factorBounds = [
   [0.1, 9],
   [0.02, 2.7],
 ] as const;
-/** Length of a step, where 1 fits the factors to one example alone. It decays with the number of steps. */
+/**
+ * The length of a step. A length of 1 would fit the factors to one example alone. It decays with the number of steps.
+ */
 const rate = { least: 0.0005, decay: 5, slack: 250 };
 /** Weight of one example in the running mean of the information. */
 const informationRate = 0.01;
@@ -46,7 +48,7 @@ export class Ensemble {
     this.state = from ?? { factors: [Math.log(2), Math.log(0.15)], information: [0.2, 0, 0.2], steps: 0 };
   }
 
-  /** If naive Bayes has counted the example, the prediction is the one that it would make without it. */
+  /** If naive Bayes has counted the example (`isCounted`), predicts as if it had not. */
   predict(model: Model, example: EncodedExample, isCounted: boolean): EnsemblePrediction {
     const size = model.classes.length;
     const regression = new Float64Array(size);
@@ -67,7 +69,7 @@ export class Ensemble {
     return { probabilities, regression, bayes };
   }
 
-  /** Moves the factors towards those that predict the right class. One call can stand for several steps. */
+  /** Moves the factors towards values that predict the right class. One call can stand for several steps. */
   fit(
     model: Model,
     { probabilities, regression, bayes }: EnsemblePrediction,
@@ -75,7 +77,7 @@ export class Ensemble {
   ): void {
     const [a, b] = this.#factors(model);
     const { factors, information } = this.state;
-    // Separate variables: sums in an array take five times as long.
+    // The sums are separate variables, because sums in an array take five times as long.
     let x = 0;
     let y = 0;
     let xx = 0;
@@ -123,7 +125,7 @@ export class Ensemble {
   }
 }
 
-/** With few examples per class both models are overconfident, and the more so the fewer classes there are. */
+/** With few examples per class, both models are overconfident. The fewer the classes, the stronger the effect. */
 function shrinkageOf(model: Model): number {
   const classes = Math.max(1, countClasses(model));
   const mean = model.examples / classes;

@@ -1,7 +1,8 @@
 /**
- * The features of a classifier in flat arrays that grow, without an object per feature: hash → row, and for each row and
- * class the sums of naive Bayes and the weights of the regression. The two are stored apart because each has entries that
- * the other lacks: naive Bayes ignores n-grams, the regression ignores late features of a single example.
+ * The features of a classifier in growing flat arrays, without an object per feature. The table maps hashes to rows.
+ * For each row and class it has the sums of naive Bayes and the weights of the regression. The two are stored
+ * separately, because each has entries that the other lacks: naive Bayes ignores n-grams, and the regression ignores
+ * later features that only one example has.
  */
 
 import { grown, growth, SparseCounts, type SparseCountsState } from './sparse-counts.ts';
@@ -14,7 +15,7 @@ export interface FeatureTableState {
 }
 
 const startRows = 1_024;
-/** Features of one classifier. Later ones are not learnt. */
+/** The most features of one classifier. Further features are not learnt. */
 export const rowsMax = 1_000_000;
 /** Hash slots per row. At most 62 % of the slots are taken, so probing is short. */
 const slotsPerRow = 1.6;
@@ -23,7 +24,7 @@ export class FeatureTable {
   rows = 0;
   /** The hash of each row. */
   keys = new Uint32Array(startRows);
-  /** Examples that have the feature. */
+  /** The number of examples that have the feature. */
   documents = new Uint32Array(startRows);
   /** Sums of naive Bayes. */
   bayes = new SparseCounts({ squares: false });
@@ -43,7 +44,7 @@ export class FeatureTable {
     return table;
   }
 
-  /** Only the entries in use, in an order that doesn't depend on how rows moved. */
+  /** Returns only the entries in use, in an order that doesn't depend on how rows moved. */
   toState(): FeatureTableState {
     const { rows } = this;
     return {
@@ -54,12 +55,12 @@ export class FeatureTable {
     };
   }
 
-  /** The row of a hash, or -1. */
+  /** Returns the row of a hash, or -1. */
   find(hash: number): number {
     return this.#slots[this.#slotOf(hash)] as number;
   }
 
-  /** The row of a hash, added if there is none; -1 if the table is full. */
+  /** Returns the row of a hash. Adds one if there is none. Returns -1 if the table is full. */
   findOrAdd(hash: number): number {
     const slot = this.#slotOf(hash);
     const known = this.#slots[slot] as number;
@@ -107,7 +108,9 @@ export class FeatureTable {
     for (let row = 0; row < this.rows; row++) this.#slots[this.#slotOf(this.keys[row] as number)] = row;
   }
 
-  /** The slot of a hash, taken or free. The high bits of a product replace a remainder (Lemire, ACM TOMACS 29, 2019). */
+  /**
+   * Returns the slot of a hash, or the free slot where it would be. A multiplication replaces the modulo (Lemire 2019).
+   */
   #slotOf(hash: number): number {
     const slots = this.#slots;
     let slot = Math.floor((hash * slots.length) / 4_294_967_296);

@@ -1,6 +1,6 @@
 /**
- * Text → hashed features, in any language and in linear time: words, pairs of neighbouring words, and the character
- * 3-grams and 4-grams of words.
+ * Extracts hashed features from a text in any language, in linear time: words, pairs of neighbouring words, and the
+ * character 3-grams and 4-grams of words.
  */
 
 import { readCharactersMax } from '@datahub/contract/limits';
@@ -8,7 +8,7 @@ import { readCharactersMax } from '@datahub/contract/limits';
 export interface Features {
   /** 32-bit hashes: the first `words` of words and pairs, the others of character n-grams. */
   hashes: Uint32Array;
-  /** 1 + ln(count). */
+  /** The weight of each feature, 1 + ln(count). */
   weights: Float32Array;
   words: number;
 }
@@ -67,7 +67,7 @@ function countGrams(counts: Map<number, number>, word: string): void {
   }
 }
 
-/** FNV-1a over UTF-16 units. */
+/** FNV-1a over UTF-16 code units. */
 function hashText(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -92,8 +92,8 @@ const scriptWithoutSpaces =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /**
- * A token: one character of these scripts with its marks; a run of letters, marks and digits, with apostrophes inside; or
- * any other single character.
+ * A token: one character of these scripts with its marks; a run of letters, marks and digits, with apostrophes inside;
+ * or any other single character.
  */
 const tokenShape =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*|(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}])[\p{L}\p{M}\p{N}])+(?:['’](?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])[\p{L}\p{M}\p{N}])+)*|\S/gu;
@@ -109,7 +109,7 @@ function tokenize(text: string): string[] {
   );
 }
 
-/** Whether character n-grams of the token add information: it has several letters or digits, of a script with spaces. */
+/** True if character n-grams of the token add information: it is longer than one character, in a script with spaces. */
 function hasNGrams(token: string): boolean {
   return token.length > 1 && !scriptWithoutSpaces.test(token) && /[\p{L}\p{N}]/u.test(token);
 }

@@ -1,6 +1,6 @@
 /**
- * The two kernels of the model for small samples: the dot products of the sparse inputs, and of the vectors of what the
- * words mean.
+ * The two kernels of the model for small samples: the dot products of the sparse inputs, and those of the text vectors,
+ * which represent the meaning of the words.
  */
 
 import type { EncodedExample } from './model.ts';
@@ -10,18 +10,18 @@ import { grown } from './sparse-counts.ts';
 export interface Support {
   kept: EncodedExample;
   inputs: Float32Array;
-  /** Of what the words mean; no numbers if that is not known. */
+  /** The text vector; empty if the text has no known words. */
   vector: Float32Array;
 }
 
-/** A text as the kernels see it. */
+/** The inputs of the kernels for one text. */
 export interface Point {
   rows: Int32Array;
   inputs: Float32Array;
   vector: Float32Array;
 }
 
-/** With each example. */
+/** The similarities to each example. */
 export interface Similarities {
   sparse: Float64Array;
   dense: Float64Array;
@@ -50,14 +50,14 @@ class DenseVectors {
 
   add(vector: Float32Array): void {
     this.count++;
-    // Examples before the first vector have none, so their zeros need no numbers.
+    // Examples before the first vector have no vectors, so no zeros are stored for them.
     if (this.#dimensions === 0) this.#dimensions = vector.length;
     const size = this.count * this.#dimensions;
     if (size > this.#numbers.length) this.#numbers = grown(this.#numbers, new Float32Array(2 * size));
     this.#numbers.set(vector, size - this.#dimensions);
   }
 
-  /** Dot products with each vector, in four sums, which takes a third of the time of one. */
+  /** Returns the dot products with each vector. Four separate sums take a third of the time of one. */
   dotProducts(vector: Float32Array): Float64Array {
     const products = new Float64Array(this.count);
     const numbers = this.#numbers;
@@ -82,7 +82,7 @@ class DenseVectors {
   }
 }
 
-/** 0 if one of the two has no numbers. */
+/** The dot product; 0 if one of the vectors is empty. */
 export function dot(a: Float32Array, b: Float32Array): number {
   const size = Math.min(a.length, b.length);
   let sum = 0;
@@ -116,7 +116,7 @@ class Postings {
     }
   }
 
-  /** Dot products with each of the first `examples` examples. */
+  /** Returns the dot products with each of the first `examples` examples. */
   dotProducts({ rows, inputs }: Vector, examples: number): Float64Array {
     const products = new Float64Array(examples);
     for (let i = 0; i < rows.length; i++) {

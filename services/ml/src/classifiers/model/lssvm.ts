@@ -1,13 +1,14 @@
 /**
  * A least-squares support vector machine, one class against the rest, with a free intercept (Suykens and Vandewalle,
- * Neural Processing Letters 9, 1999). It is exact for its examples in any order: adding one borders the inverse of the
- * kernel matrix. Its leave-one-out predictions are exact, too (Cawley and Talbot, Neural Networks 17, 2004). Adding an
- * example costs the square of their number, so it only serves for few. The kernel is computed by the caller.
+ * Neural Processing Letters 9, 1999). The order of examples does not matter, because adding one extends the inverse of
+ * the kernel matrix exactly. Its leave-one-out predictions are exact, too (Cawley and Talbot, Neural Networks 17,
+ * 2004). Adding an example takes time quadratic in their number, so this suits only few examples. The caller computes
+ * the kernel.
  */
 
 /** An example to add. */
 export interface Addition {
-  /** The kernel with each of the examples so far, and with the example itself. */
+  /** The kernel of the example with each earlier example, and with itself. */
   similarities: Float64Array;
   self: number;
   classIndex: number;
@@ -21,11 +22,11 @@ export class LeastSquaresSvm {
   /** Lower triangle of the inverse of kernel + ridge, row by row. */
   #inverse = new Float64Array(512);
   /**
-   * For each example: the inverse times a vector of ones, then, for each class, times the targets of the class (1 for its
-   * own examples, else 0).
+   * For each example, the solutions of the linear system: the first for a vector of ones, then one per class for the
+   * targets of the class (1 for its own examples, else 0).
    */
   #solutions = new Float64Array(512);
-  /** Solutions per example. */
+  /** The room for solutions per example. */
   #stride = 8;
   /** The sums of the solutions over the examples. */
   #sums = new Float64Array(8);
@@ -58,7 +59,7 @@ export class LeastSquaresSvm {
     }
   }
 
-  /** The scores of its own example at index `at`, as if that example had not been added. */
+  /** Writes the scores of the example at index `at` as if it had not been added. */
   scoreWithout(at: number, into: Float64Array): void {
     const from = at * this.#stride;
     const solutions = this.#solutions;

@@ -1,4 +1,4 @@
-/** What the parts of the learner share: feature table, classes with their counts, and the encoded example. */
+/** The data that the parts of the learner share: feature table, classes with their counts, and the encoded example. */
 
 import type { Score } from '../learner.ts';
 import type { FeatureTable } from './feature-table.ts';
@@ -10,7 +10,7 @@ export interface EncodedExample {
   /** The first `words` rows are words, the others character n-grams. */
   words: number;
   classIndex: number;
-  /** Squared weights of the features without a row; absent if every feature has one. */
+  /** The sums of the squared weights of the features without a row; absent if every feature has a row. */
   strange?: { words: number; characters: number };
 }
 
@@ -25,7 +25,7 @@ export interface ClassNumbers {
 
 export interface Model {
   table: FeatureTable;
-  /** By class index; null where a class was deleted. */
+  /** By class index; null for a deleted class. */
   classes: (ClassNumbers | null)[];
   examples: number;
   /** Sum of the naive Bayes weights over all classes. */
@@ -38,7 +38,7 @@ export function countClasses({ classes }: Model): number {
   return count;
 }
 
-/** Replaces scores by probabilities. */
+/** Replaces the scores with probabilities. */
 export function softmax(values: Float64Array): void {
   let most = Number.NEGATIVE_INFINITY;
   for (const value of values) if (value > most) most = value;
@@ -53,7 +53,7 @@ export function softmax(values: Float64Array): void {
 
 const byConfidence = (x: Score, y: Score) => y.confidence - x.confidence || (x.classId < y.classId ? -1 : 1);
 
-/** At most `top` classes, most likely first, ties by class id. `probabilities` is by class index. */
+/** Returns at most `top` classes, most likely first, ties by class id. `probabilities` is by class index. */
 export function bestScores({ classes }: Model, probabilities: Float64Array, top: number): Score[] {
   const best: Score[] = [];
   // Twice `top` candidates are sorted and cut to `top`. A class below the last of them cannot return.

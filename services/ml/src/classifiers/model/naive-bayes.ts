@@ -1,15 +1,15 @@
 /**
- * Multinomial naive Bayes on words, smoothed with the word distribution of all classes (Jelinek and Mercer, 1980). It only
- * keeps sums, so the order of training doesn't matter.
+ * Multinomial naive Bayes on words, smoothed with the word distribution of all classes (Jelinek and Mercer, 1980). It
+ * only keeps sums, so the order of training doesn't matter.
  */
 
 import type { ClassNumbers, EncodedExample, Model } from './model.ts';
 
 /** Weight of the distribution of all classes against that of the class. */
 const lambda = 0.6;
-/** A 32-bit sum can be this far from 0 after its only example was subtracted. */
+/** After its only example was subtracted, a 32-bit sum can differ from 0 by this much. */
 const roundingMax = 1e-6;
-/** Ratios that can be multiplied without overflow of a double: each is smaller than the number of features. */
+/** The number of ratios whose product cannot overflow a double. Each ratio is smaller than the number of features. */
 const productsMax = 24;
 
 /** Adds an example to the sums, or subtracts it. */
@@ -31,7 +31,7 @@ export function countExample(
     if (pair < 0) continue;
     const before = bayes.values[pair] as number;
     bayes.values[pair] = before + (weights[i] as number) * scale;
-    // The change after rounding to 32 bits, so the totals always equal the sums.
+    // This is the change after rounding to 32 bits, so that the totals always equal the sums.
     const change = (bayes.values[pair] as number) - before;
     own.mass += change;
     model.mass += change;
@@ -43,14 +43,17 @@ export function scoreBayes(model: Model, example: EncodedExample, into: Float64A
   scoreWithLess(model, example, { into, share: 0 });
 }
 
-/** Writes the log scores of a counted example as if its words had not been counted. Its class keeps its share. */
+/**
+ * Writes the log scores of a counted example as if its words had not been counted. The share of its class still counts
+ * it.
+ */
 export function scoreBayesWithout(model: Model, example: EncodedExample, into: Float64Array): void {
   let norm = 0;
   for (let i = 0; i < example.words; i++) norm += (example.weights[i] as number) ** 2;
   scoreWithLess(model, example, { into, share: norm === 0 ? 0 : 1 / Math.sqrt(norm) });
 }
 
-/** Subtracts `share` of the weight of each word from the class of the example first. */
+/** Writes log scores after subtracting `share` of the weight of each word from the class of the example. */
 function scoreWithLess(
   model: Model,
   example: EncodedExample,
@@ -92,7 +95,7 @@ function scoreWithLess(
   addLogarithms(products, into);
 }
 
-/** One logarithm for the product of many words: one for each word would be most of the cost. */
+/** Adds the logarithms of products. One logarithm per word would be most of the cost. */
 function addLogarithms(products: Float64Array, into: Float64Array): void {
   for (let c = 0; c < products.length; c++) {
     if (products[c] !== 1) into[c] = (into[c] as number) + Math.log(products[c] as number);

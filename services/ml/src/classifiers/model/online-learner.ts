@@ -1,8 +1,8 @@
 /**
- * The learner: naive Bayes on words and a sparse logistic regression on words and character n-grams, combined by an
- * ensemble that is calibrated on examples that the regression has not learnt. While there are few examples, an exact
- * model takes the place of the regression. Training is one pass, one example at a time. Earlier examples are replayed,
- * so the order of training hardly matters.
+ * The learner combines naive Bayes on words with a sparse logistic regression on words and character n-grams. Their
+ * ensemble is calibrated on examples that the regression has not learnt. While there are few examples, an exact model
+ * replaces the regression. Training is one pass, one example at a time. Earlier examples are replayed, so the order of
+ * training hardly matters.
  */
 
 import { deserialize, serialize } from 'node:v8';
@@ -21,25 +21,25 @@ const format = 9;
 const replaysMin = 4;
 const replaysMax = 12;
 /**
- * Replays while the examples come sorted by class: all of them then pull the weights the same way, and it takes more
- * earlier ones to balance them. Examples count as sorted if one class came so often in a row that chance would bring
- * this about with at most `runChanceMax`. Shuffled examples never do.
+ * The number of replays per example while the examples arrive sorted by class. Sorted examples all change the weights
+ * in the same direction, so more earlier ones are needed to balance them. Examples count as sorted if the run of one
+ * class is so long that its probability in random order is at most `runChanceMax`.
  */
 const replaysInRun = 8;
 const runChanceMax = 1e-6;
-/** Features of all replays of one call. */
+/** The most features of all replays of one call. */
 const replayFeaturesMax = 4_000;
-/** Held-out examples that one call calibrates with. */
+/** The number of held-out examples that one call calibrates with. */
 const calibrations = 4;
 /**
- * With fewer held-out examples than this, for instance because there are many classes, a new example also calibrates
- * before it is learnt. This skips an example of the same class as the one before: with sorted examples the class of the
- * last one is always right, which would teach too much confidence.
+ * With fewer held-out examples than this, for instance because there are many classes, a new example calibrates the
+ * ensemble before it is learnt. An example of the same class as the one before is skipped: in sorted examples it is
+ * always predicted correctly, which would make the ensemble overconfident.
  */
 const heldOutEnough = 50;
 const calibratedFrom = 200;
 
-/** A row and a weight of an encoded example. */
+/** The bytes of a row and a weight of an encoded example. */
 const bytesPerFeature = 8;
 const noVector = new Float32Array(0);
 
@@ -73,7 +73,7 @@ class OnlineLearner implements Learner {
   #replayBuffer = new ReplayBuffer();
   /** The class index of the last example. */
   #lastIndex = -1;
-  /** How often this class came in a row. */
+  /** The number of consecutive examples of this class. */
   #runLength = 0;
   /** Undefined once there are many examples. */
   #smallSample: SmallSampleModel | undefined = new SmallSampleModel();
@@ -156,18 +156,18 @@ class OnlineLearner implements Learner {
     this.#model.mass -= own.mass;
     this.#model.examples -= own.examples;
     this.#replayBuffer.drop(index);
-    // Removing its examples one by one costs too much for a call. The log is learnt again soon anyway.
+    // Removing the examples of the class one by one would take too long. The log is learnt again soon anyway.
     this.#smallSample = undefined;
     this.#indexes.delete(classId);
     this.#model.classes[index] = null;
   }
 
-  /** Only the model for small samples uses it. */
+  /** The text vector; empty once the model for small samples, its only user, is gone. */
   #vectorOf(text: string): Float32Array {
     return this.#smallSample === undefined ? noVector : this.#toVector(text);
   }
 
-  /** The best class before the example is learnt. May calibrate the ensemble with it. */
+  /** Predicts the best class before the example is learnt. May calibrate the ensemble with the example. */
   #predictBefore(
     example: EncodedExample,
     { classId, vector }: { classId: string; vector: Float32Array },
@@ -216,11 +216,11 @@ class OnlineLearner implements Learner {
     for (let i = 0; i < hashes.length; i++) rows[i] = this.#model.table.findOrAdd(hashes[i] as number);
     if (!this.#model.table.isFull) return { rows, weights, words, classIndex };
     const known = this.#encodeKnown(features);
-    // The views would keep buffers of the whole text in memory.
+    // The views are copied, because they would keep the buffers of the whole text in memory.
     return { ...known, rows: known.rows.slice(), weights: known.weights.slice(), classIndex };
   }
 
-  /** Leaves out features without a row, and adds up their squared weights. */
+  /** Encodes the features that have a row, and adds up the squared weights of the others. */
   #encodeKnown({ hashes, weights, words }: Features): EncodedExample {
     const rows = new Int32Array(hashes.length);
     const known = new Float32Array(hashes.length);
@@ -246,7 +246,7 @@ class OnlineLearner implements Learner {
     };
   }
 
-  /** Learns earlier examples again: more of them while there are few, fewer after a long text. */
+  /** Learns earlier examples again: more while there are few examples, fewer after a long text. */
   #replay({ rows, classIndex }: EncodedExample): void {
     const { classes, examples } = this.#model;
     const share = (classes[classIndex] as ClassNumbers).examples / examples;

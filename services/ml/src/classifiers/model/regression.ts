@@ -1,6 +1,6 @@
 /**
- * A sparse multinomial logistic regression on words and character n-grams, with a learning rate for each weight (AdaGrad:
- * Duchi, Hazan and Singer, JMLR 12, 2011).
+ * A sparse multinomial logistic regression on words and character n-grams, with a learning rate for each weight
+ * (AdaGrad: Duchi, Hazan and Singer, JMLR 12, 2011).
  */
 
 import { type ClassNumbers, countClasses, type EncodedExample, type Model, softmax } from './model.ts';
@@ -9,12 +9,12 @@ import type { SparseCounts } from './sparse-counts.ts';
 /** The first examples have a large effect, so the rate starts low and grows until `fullAt` examples. */
 const learningRate = { first: 0.2, full: 0.7, fullAt: 500 };
 const biasRate = 0.07;
-/** A smaller gradient is ignored: it is not worth storing a weight. */
+/** A smaller gradient is ignored, because it is not worth the memory of a weight. */
 const gradientMin = 0.02;
 
 /**
- * The inputs of the regression. Once there are enough examples, features that only one example has are left out. `less` is
- * subtracted from the number of examples that have a feature.
+ * Returns the inputs of the regression. Once there are enough examples, features that only one example has are left out.
+ * `less` is subtracted from the number of examples that have a feature.
  */
 export function toInputs(model: Model, example: EncodedExample, less = 0): Float32Array {
   const late = model.examples >= Math.max(300, 20 * countClasses(model));
@@ -22,9 +22,9 @@ export function toInputs(model: Model, example: EncodedExample, less = 0): Float
 }
 
 /**
- * tf·idf of the features that at least `least` examples have. Words are scaled to unit length, and so are n-grams; if
- * there are fewer n-grams than words (a number in a Chinese text), their length is their share. A feature that no example
- * has still counts in the length, so a text of mostly new words is similar to none of the examples.
+ * Returns the tf·idf of the features that at least `least` examples have. Words and n-grams are each scaled to unit
+ * length. If there are fewer n-grams than words (a number in a Chinese text), the n-grams are scaled to their share. A
+ * feature that no example has still counts in the length, so a text of mostly new words is similar to no example.
  */
 export function tfIdf(
   model: Model,
@@ -99,14 +99,14 @@ function stepBias(own: ClassNumbers, gradient: number): void {
   own.bias -= (biasRate * gradient) / Math.sqrt(own.biasGradient + 0.1);
 }
 
-/** Row by row, because the weights of a row are next to each other in memory. */
+/** Updates the weights row by row, because the weights of a row are next to each other in memory. */
 function descend(
   model: Model,
   { rows, inputs }: { rows: Int32Array; inputs: Float32Array },
   { gradients, updated, rate }: { gradients: Float64Array; updated: number[]; rate: number },
 ): void {
   const pairs = model.table.regression;
-  /** For each class, the last row with a weight of it. */
+  /** For each class, the last row that has a weight of the class. */
   const found = new Int32Array(gradients.length).fill(-1);
   for (let i = 0; i < rows.length; i++) {
     const input = inputs[i] as number;

@@ -1,12 +1,12 @@
 /**
- * Earlier examples: a reservoir per class to replay from (Vitter, ACM TOMS 11, 1985), and a ring per class of examples
- * held out for calibration.
+ * Stores earlier examples: per class, a reservoir for replays (Vitter, ACM TOMS 11, 1985), and a ring of examples that
+ * are held out for calibration.
  */
 
 import type { EncodedExample } from './model.ts';
 
 interface Reservoir {
-  /** Examples that were offered to it. */
+  /** The number of examples that were offered to the reservoir. */
   seen: number;
   kept: EncodedExample[];
 }
@@ -21,20 +21,20 @@ export interface ReplayBufferState {
 
 const keptMax = 4_000;
 const keptPerClassMin = 20;
-/** Features in the reservoirs, 8 bytes each. `keptPerClassMin` may exceed it if there are many classes, … */
+/** Features in the reservoirs, 8 bytes each. With many classes, `keptPerClassMin` may exceed this bound. */
 const featuresMax = 1_000_000;
-/** … up to this bound. From there on, an example only replaces one that is at least as long. */
+/** The bound with many classes. At this bound, an example only replaces one that is at least as long. */
 const featuresAtMost = 2_000_000;
 const heldOutFeaturesMax = 1_000_000;
 const heldOutMax = 400;
 const heldOutPerClassMin = 2;
-/** Every third example is held out for a while, so calibration sees many different ones. */
+/** Every third example is held out for a while, so that calibration uses many different ones. */
 const heldOutEvery = 3;
 const heldOutShareMax = 0.08;
 const heldOutShareOfClassMax = 0.16;
-/** Up to here the regression needs every example of the class. */
+/** The number of examples of a class from which some are held out. Before, the regression needs them all. */
 const heldOutFrom = 15;
-/** Examples that leave a ring in one call. More could leave when a new class shrinks every ring. */
+/** The most examples that leave a ring in one call. A new class shrinks every ring, so more could leave. */
 const leavingMax = 4;
 
 export class ReplayBuffer {
@@ -43,7 +43,7 @@ export class ReplayBuffer {
   #kept = 0;
   #features = 0;
   #heldOutFeatures = 0;
-  /** In the order in which the classes came. */
+  /** In the order in which the classes first appeared. */
   #reservoirs: Reservoir[] = [];
 
   constructor(from?: ReplayBufferState) {
@@ -51,21 +51,21 @@ export class ReplayBuffer {
     this.#computeTotals();
   }
 
-  /** Examples that are held out. */
+  /** The number of held-out examples. */
   get heldOutCount(): number {
     let count = 0;
     for (const ring of this.state.heldOut.values()) count += ring.length;
     return count;
   }
 
-  /** Features of all examples, in the reservoirs and held out. */
+  /** The number of features of all examples, in the reservoirs and held out. */
   get features(): number {
     return this.#features + this.#heldOutFeatures;
   }
 
   /**
-   * Adds an example. `number` is its place among the examples of its class, from 1. Returns the examples that the
-   * regression may learn now: this one, or those that leave the ring because of it.
+   * Adds an example. `number` counts the examples of its class, starting at 1. Returns the examples that the regression
+   * may learn now: this one, or those that leave the ring because of it.
    */
   add(example: EncodedExample, number: number): EncodedExample[] {
     const isHeldOut = number >= heldOutFrom && number % heldOutEvery === heldOutFrom % heldOutEvery;
@@ -88,7 +88,7 @@ export class ReplayBuffer {
     return leaving;
   }
 
-  /** A random example from the reservoirs. Its class is drawn evenly, or in proportion to the examples seen. */
+  /** Returns a random example from the reservoirs. Its class is drawn evenly, or in proportion to the examples seen. */
   draw(evenly: boolean): EncodedExample | undefined {
     if (evenly) return this.#randomOf(this.#reservoirs[this.#random(this.#reservoirs.length)]?.kept);
     let left = this.#random(this.#seen);
@@ -99,7 +99,10 @@ export class ReplayBuffer {
     return undefined;
   }
 
-  /** A random held-out example. Its class is drawn in proportion to the examples seen, so rare classes stay rare. */
+  /**
+   * Returns a random held-out example. Its class is drawn in proportion to the examples seen, so rare classes stay
+   * rare.
+   */
   drawHeldOut(): EncodedExample | undefined {
     const { heldOut, reservoirs } = this.state;
     let seen = 0;

@@ -1,8 +1,8 @@
 /**
- * The model for small samples: a least-squares support vector machine on all examples, with a little naive Bayes. The
- * machine is exact after each example, where gradient descent would still be converging. No example has to be held out for
- * calibration, because both models know their exact leave-one-out predictions. These also decide how much the meaning of
- * the words counts beside the words themselves: there is a machine for each weight, and the one that predicts best serves.
+ * The model for small samples: a least-squares support vector machine on all examples, with a little naive Bayes. After
+ * each example the machine is exact, while gradient descent would not have converged. No example has to be held out for
+ * calibration, because both models compute their exact leave-one-out predictions. These also choose the weight of the
+ * text vectors against the words themselves: there is one machine for each weight, and the best one predicts.
  */
 
 import { type Calibration, type CalibrationState, createCalibration, type Terms } from './calibration.ts';
@@ -12,26 +12,26 @@ import type { ClassNumbers, EncodedExample, Model } from './model.ts';
 import { scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
 import { tfIdf } from './regression.ts';
 
-/** The cost of a call grows with their square. With so many, the regression is about as good. */
+/** The cost of a call is quadratic in the number of examples. At this number, the regression is about as good. */
 const examplesMax = 400;
-/** Features of all examples. Long texts reach this bound first. */
+/** The most features of all examples. Long texts reach this bound before `examplesMax`. */
 const featuresMax = 250_000;
 /**
- * Up to here, all inputs are computed again each time the examples have doubled: those of the first examples say little
- * about which features are rare.
+ * Up to this number of examples, all inputs are computed again each time the number has doubled. The first examples say
+ * little about which features are rare.
  */
 const recomputedMax = 16;
-/** Examples that one call calibrates with, fewer if there are many classes; and the words of these examples. */
+/** The most examples that one call calibrates with, fewer if there are many classes, and the most words of them. */
 const calibrationsMax = 32;
 const calibratedClassesMax = 1_000;
 const calibrationWordsMax = 8_000;
-/** Weights of the meaning against the words. Of two that predict equally well, the first serves. */
+/** Weights of the text vectors against the words. If two predict equally well, the first is used. */
 const denseWeights = [1, 0.5, 2, 4] as const;
 
 /** Snapshots store it, so its members keep their names. */
 export interface SmallSampleState {
   supports: Support[];
-  /** For each weight. */
+  /** One for each of `denseWeights`. */
   candidates: CandidateState[];
   /** The next example to calibrate with. */
   cursor: number;
@@ -49,7 +49,7 @@ interface CandidateState {
   losses: Float64Array;
 }
 
-/** The model with one weight of the meaning. */
+/** The model with one weight of the text vectors. */
 interface Candidate {
   weight: number;
   svm: LeastSquaresSvm;
@@ -63,7 +63,7 @@ export class SmallSampleModel {
   readonly #candidates: Candidate[];
   #features = 0;
   #cursor: number;
-  /** The candidate that serves until the next example. */
+  /** The candidate that predicts until the next example. */
   #serving: Candidate | undefined;
 
   constructor(from?: SmallSampleState) {
@@ -120,7 +120,7 @@ export class SmallSampleModel {
     return best.calibration.probabilities({ svm, bayes, priors: logShares(model, 1) });
   }
 
-  /** By the log loss over all examples, and a prior that prefers weights near 1. */
+  /** Returns the candidate with the least log loss over all examples, plus a prior that prefers weights near 1. */
   #best(): Candidate {
     let [best, least] = [this.#candidates[0] as Candidate, Number.POSITIVE_INFINITY];
     for (const candidate of this.#candidates) {
@@ -165,7 +165,7 @@ export class SmallSampleModel {
     for (const { kept, vector } of supports) this.#addSupport({ kept, inputs: tfIdf(model, kept), vector });
   }
 
-  /** Takes the examples in turn, so all of them count equally often. */
+  /** Calibrates with the next examples in turn, so that all examples are used equally often. */
   #calibrate(model: Model): void {
     const batch: { at: number; bayes: Float64Array; classIndex: number }[] = [];
     const count = this.#supports.length;
@@ -177,8 +177,9 @@ export class SmallSampleModel {
       const { kept } = this.#supports[at] as Support;
       seen++;
       words += kept.words;
-      // A class with one example has none left when it is left out. Such classes do not compete in calibration either:
-      // every example would then favour the larger classes.
+      // If a class has one example, leaving it out leaves none. So such an example is skipped, and its class is left
+      // out of
+      // calibration. Otherwise every example would favour the larger classes.
       if ((model.classes[kept.classIndex] as ClassNumbers).examples < 2) continue;
       const bayes = new Float64Array(model.classes.length);
       scoreBayesWithout(model, kept, bayes);
@@ -203,8 +204,8 @@ function weighted({ sparse, dense }: Similarities, weight: number): Float64Array
 }
 
 /**
- * The leave-one-out scores of an example. The class shares still count it: with few examples, a share that is smaller by
- * one example would give away the class.
+ * Returns the leave-one-out scores of an example. The class shares still count the example, because a share without it
+ * would reveal the class if there are few examples.
  */
 function scoresWithout(
   { classes, examples }: Model,

@@ -1,6 +1,6 @@
 /**
- * A sparse matrix of numbers for pairs of row and class. The pairs of a row are next to each other in memory, because
- * reading all of them is most of the work of a call.
+ * A sparse matrix with a number for each pair of row and class. The pairs of a row are next to each other in memory,
+ * because a call spends most of its time reading all of them.
  */
 
 export interface SparseCountsState {
@@ -14,8 +14,8 @@ export interface SparseCountsState {
 
 const startRoom = 1_024;
 /**
- * Pairs of all rows: bounds the memory, and the work of one prediction. Free room is not counted, because it depends on
- * how rows moved, and every replica must reach the bound at the same example.
+ * The most pairs of all rows. It bounds the memory, and the work of one prediction. Free room does not count, because
+ * it depends on how rows moved, and every replica must reach the bound at the same example.
  */
 export const pairsMax = 1_500_000;
 /** The factor by which arrays grow. */
@@ -56,7 +56,9 @@ export class SparseCounts {
     return pairs;
   }
 
-  /** Only the entries in use, in an order that doesn't depend on how rows moved. Leaves out the class `without`. */
+  /**
+   * Returns only the entries in use, in an order that doesn't depend on how rows moved. Leaves out the class `without`.
+   */
   toState(rows: number, without = -1): SparseCountsState {
     const sizes = this.sizes.slice(0, rows);
     let size = 0;
@@ -97,7 +99,9 @@ export class SparseCounts {
     return [starts, sizes, classes, values, squares].reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** The pair of row and class, added if there is none; -1 if the matrix is full. May move the row. */
+  /**
+   * Returns the pair of row and class. Adds one if there is none. Returns -1 if the matrix is full. May move the row.
+   */
   findOrAdd(row: number, classIndex: number): number {
     const { classes } = this;
     const from = this.starts[row] as number;
@@ -106,7 +110,7 @@ export class SparseCounts {
     return this.add(row, classIndex);
   }
 
-  /** Adds a pair. The row must have none of the class. -1 if the matrix is full. */
+  /** Adds a pair for a class that the row does not have yet. Returns -1 if the matrix is full. */
   add(row: number, classIndex: number): number {
     const size = this.sizes[row] as number;
     if (this.#count >= pairsMax) return -1;
@@ -157,7 +161,10 @@ function copyPair(source: Numbers, from: number, { target, to }: { target: Numbe
   if (source.squares.length > 0) target.squares[to] = source.squares[from] as number;
 }
 
-/** The length of the range of a row with `size` pairs: the next power of two, or 1.5 times one, that is no less. */
+/**
+ * Returns the range length for a row with `size` pairs: the least power of two, or 1.5 times one, that is at least
+ * `size`.
+ */
 function roomFor(size: number): number {
   if (size < 2) return size;
   const power = 2 ** (31 - Math.clz32(size));

@@ -1,11 +1,11 @@
-/** Gives each of a few documents a part in the summary, if the budget allows it. */
+/** Ensures that each of a few documents has a sentence in the summary, if the budget allows it. */
 
 export interface Coverage {
-  /** False while another document has no sentence yet, and this one would take its place or its words. */
+  /** Returns false if the sentence would use up the places or words that a document without a sentence needs. */
   accepts(sentence: Covered, wordsLeft: number): boolean;
   /** Returns true if this completes the coverage. */
   add(sentence: Covered): boolean;
-  /** What remains uncovered cannot be covered. */
+  /** Call this if the remaining documents cannot be covered. From then on, every sentence is accepted. */
   end(): void;
 }
 
@@ -14,7 +14,7 @@ interface Covered {
   words: number;
 }
 
-/** With more documents, their common statements matter more than a part of each. */
+/** With more documents, statements that they share matter more than a sentence of each. */
 const documentsMax = 4;
 
 export function createCoverage(
@@ -42,7 +42,7 @@ export function createCoverage(
   };
 }
 
-/** For each of a few documents, the words of its shortest sentence. Empty if there are too many documents. */
+/** Returns the number of words of the shortest sentence of each document. Empty if there are too many documents. */
 export function shortestByDocument(sentences: readonly Covered[]): Map<number, number> {
   const shortest = new Map<number, number>();
   for (const { document, words } of sentences) {

@@ -1,7 +1,7 @@
 /**
- * Selects sentences greedily within a budget. The score of a sentence never rises while others are selected, so only the
- * sentence with the best known score is scored again (lazy greedy, Minoux 1978). This takes nearly linear time; scoring all
- * sentences in each round would take quadratic time.
+ * Selects sentences greedily within a budget. The score of a sentence never rises while others are selected, so only
+ * the sentence with the best known score is scored again (lazy greedy, Minoux 1978). This takes nearly linear time;
+ * scoring all sentences in each round would take quadratic time.
  */
 
 import { createCoverage } from './coverage.ts';
@@ -14,7 +14,7 @@ export interface Budget {
   wordsMax: number;
 }
 
-/** The indexes of the selected sentences, ascending. Empty if no sentence fits the budget. */
+/** Returns the indexes of the selected sentences, ascending. Empty if no sentence fits the budget. */
 export function selectSentences(features: Features, { sentencesMax, wordsMax }: Budget): number[] {
   const { sentences } = features;
   const words = sentences.reduce((sum, sentence) => sum + sentence.words, 0);
@@ -25,7 +25,7 @@ export function selectSentences(features: Features, { sentencesMax, wordsMax }: 
     if (sentence.words <= wordsMax) heap.push(i, scorer.score(i));
   });
   const coverage = createCoverage(sentences, { sentencesMax, wordsMax });
-  /** Wait until each document has a sentence. */
+  /** Sentences that wait until each document has a sentence. */
   const waiting: number[] = [];
   const release = () => {
     for (const id of waiting.splice(0)) heap.push(id, scorer.score(id));

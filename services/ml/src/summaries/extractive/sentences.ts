@@ -14,10 +14,10 @@ export interface Piece {
   end: number;
 }
 
-/** A number with a period is an ordinal there, as in "3. Mai". */
+/** The languages in which a number with a period is an ordinal, as in "3. Mai". */
 export const ordinalLanguages: ReadonlySet<string> = new Set('de da nb nn no fi cs sk pl hu'.split(' '));
 
-/** Leaves out a sentence that differs from an earlier one in case and punctuation only. */
+/** Splits the documents. Leaves out a sentence that differs from an earlier one only in case and punctuation. */
 export function readPieces(documents: readonly (readonly string[])[], language: string): Piece[] {
   const ordinals = ordinalLanguages.has(language);
   const seen = new Set<string>();
@@ -45,8 +45,8 @@ export function readPieces(documents: readonly (readonly string[])[], language: 
 }
 
 /**
- * Joins with a space, or without one where the text has none. A sentence without a final mark, such as a headline or a list
- * item, is followed by a newline.
+ * Joins with a space, or without one where the text has none. A sentence without a final mark, such as a headline or a
+ * list item, is followed by a newline.
  */
 export function joinPieces(pieces: readonly Piece[]): string {
   let joined = '';

@@ -24,20 +24,23 @@ const lists: Record<string, string> = {
 const sets = new Map(Object.entries(lists).map(([language, list]) => [language, new Set(list.split(' '))]));
 const none: ReadonlySet<string> = new Set();
 
-/** Empty for a language without a list. */
+/** Returns the stop words of a language. Empty for a language without a list. */
 export const stopWordsOf = (language: string): ReadonlySet<string> => sets.get(language) ?? none;
 
-/** The share of stop words that a text must have to be in a language. Prose has a third or more. */
+/** The least share of stop words for a text to count as written in a language. Prose has a third or more. */
 const hitsMin = 0.12;
 const sampleCharactersMax = 10_000;
 const samplePassageMax = 1_000;
 
 export const stopWordLanguages: readonly string[] = Object.keys(lists);
 
-/** The primary language of a tag such as `pt-BR`. */
+/** Returns the primary language of a tag such as `pt-BR`. */
 export const primaryOf = (tag: string): string => tag.toLowerCase().split(/[-_]/, 1)[0] ?? '';
 
-/** The primary language of the tag. Without a tag, the language whose stop words are the most frequent, or `und`. */
+/**
+ * Returns the primary language of the tag. Without a tag, the language whose stop words are the most frequent, or
+ * `und`.
+ */
 export function languageOf(documents: readonly (readonly string[])[], tag: string | undefined): string {
   if (tag !== undefined) return primaryOf(tag);
   let sample = '';

@@ -11,14 +11,17 @@ import { checkRequest, checkSentences, type SummaryOptions } from './validate.ts
 
 const defaultShare = 0.25;
 const defaultSentencesMax = 8;
-/** The budget in words, relative to sentences of mean length. Without it the longest sentences would make up the summary. */
+/**
+ * The budget in words, relative to sentences of mean length. Without it the longest sentences would make up the
+ * summary.
+ */
 const defaultLengthFactor = 1.25;
 
 /**
- * Selects distinct sentences of the documents, in text order. Deterministic. Each inner array is one document, its strings
- * are the passages. Without options the summary has about a quarter of the sentences, 1 to 8; one or two sentences are
- * returned unchanged. A summary is never empty and never longer than the texts. Throws VALIDATION (no text, or an option
- * out of range) and TOO_LARGE. Time and memory are linear in the length of the texts.
+ * Selects distinct sentences of the documents, in text order. Deterministic. Each inner array is one document, its
+ * strings are the passages. Without options the summary has about a quarter of the sentences, 1 to 8; one or two
+ * sentences are returned unchanged. A summary is never empty and never longer than the texts. Throws VALIDATION (no
+ * text, or an option out of range) and TOO_LARGE. Time and memory are linear in the length of the texts.
  */
 export function summarize(documents: readonly (readonly string[])[], options: SummaryOptions = {}): string {
   checkRequest(documents, options);
@@ -38,7 +41,7 @@ function budgetOf({ sentences }: Features, options: SummaryOptions): Budget {
     return { sentencesMax: options.sentences ?? sentences.length, wordsMax: options.maxWords ?? Infinity };
   }
   const count = Math.round(sentences.length * defaultShare);
-  // A few texts each have a part in the summary, however short they are.
+  // Each of a few texts gets a sentence in the summary, even if it is short.
   const shortest = [...shortestByDocument(sentences).values()];
   const sentencesMax = Math.min(defaultSentencesMax, Math.max(1, count, shortest.length));
   const words = sentences.reduce((sum, sentence) => sum + sentence.words, 0);
@@ -52,7 +55,7 @@ function budgetOf({ sentences }: Features, options: SummaryOptions): Budget {
   };
 }
 
-/** The shortest sentence, if the selection found none. Throws VALIDATION if it is longer than `wordsMax`. */
+/** Returns the shortest sentence, for a selection that is empty. Throws VALIDATION if it is longer than `wordsMax`. */
 function shortestWithin({ sentences }: Features, wordsMax: number): number {
   let shortest = 0;
   sentences.forEach(({ words }, i) => {

@@ -7,15 +7,15 @@ import { primaryOf, stopWordLanguages } from './stop-words.ts';
 export interface SummaryOptions {
   /** At most this many sentences. */
   sentences?: number | undefined;
-  /** At most this many words. Fewer than the shortest sentence has are refused. */
+  /** At most this many words. VALIDATION if the shortest sentence has more. */
   maxWords?: number | undefined;
-  /** BCP 47, of one of the known languages. Detected if absent. */
+  /** A BCP 47 tag of one of the known languages. If absent, the language is detected. */
   language?: string | undefined;
 }
 
-/** UTF-16 code units of all passages. More are TOO_LARGE. */
+/** The most UTF-16 code units of all passages. More give TOO_LARGE. */
 export const summaryCharactersMax = 8 * 1024 * 1024;
-/** Sentences of all passages. More are TOO_LARGE. */
+/** The most sentences of all passages. More give TOO_LARGE. */
 export const summarySentencesMax = 100_000;
 
 export function countCharacters(documents: readonly (readonly string[])[]): number {
@@ -24,7 +24,7 @@ export function countCharacters(documents: readonly (readonly string[])[]): numb
   return characters;
 }
 
-/** Those with stop words or rules for sentences. */
+/** The languages with stop words or rules for sentences. */
 const knownLanguages = [...new Set([...stopWordLanguages, ...ordinalLanguages])].sort();
 const languageTag = /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}$/;
 
@@ -36,7 +36,7 @@ export function checkRequest(documents: readonly (readonly string[])[], options:
     options.language !== undefined &&
     !(languageTag.test(options.language) && knownLanguages.includes(primaryOf(options.language)))
   ) {
-    const detail = `must be one of ${knownLanguages.join(', ')}, also with a region such as "pt-BR"; leave it out to detect the language`;
+    const detail = `must be one of ${knownLanguages.join(', ')}, optionally with a region such as "pt-BR"; leave it out to detect the language`;
     throw fieldError([{ path: ['language'], detail }]);
   }
   const characters = countCharacters(documents);

@@ -3,7 +3,7 @@
 import type { Sentence } from './features.ts';
 
 export interface Weights {
-  /** Exponent of the rarity of a term. With 0, the terms of most sentences win. */
+  /** Exponent of the rarity of a term. With 0, the most frequent terms win. */
   rarity: number;
   /** Weight of the similarity to the rest of the text. The remainder to 1 is the weight of the new content. */
   salience: number;
@@ -11,9 +11,9 @@ export interface Weights {
   brevity: number;
   /** Weight of a phrase, where a word weighs 1. A phrase that several authors share is representative of the texts. */
   phrases: number;
-  /** Shorter sentences, in words, lose salience. */
+  /** Sentences with fewer words than this lose salience. */
   wordsFull: number;
-  /** Bonus of the first sentence of a text. It decreases with the position. */
+  /** Bonus of the first sentence of a text. The bonus decreases with the position. */
   lead: number;
   /** Factor of sentences with quoted speech. */
   speech: number;

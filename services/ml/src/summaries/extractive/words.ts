@@ -1,11 +1,11 @@
 /**
- * Words of a text: runs of letters and digits, single Han and kana characters, and dictionary words in Thai, Lao, Khmer and
- * Burmese. Counting, cutting and stemming of words.
+ * Reads, counts and stems the words of a text: runs of letters and digits, single Han and kana characters, and
+ * dictionary words in Thai, Lao, Khmer and Burmese.
  */
 
 const southeast = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]/;
 const han = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
-/** A longer run is split: no word has more than 64 characters, but hostile input does. */
+/** Splits runs longer than 64 characters. No word is that long, but hostile input can be. */
 const pattern =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{1,256}|[\p{L}\p{M}\p{N}]{1,64}(?:['’][\p{L}\p{M}\p{N}]{1,20})?/gu;
 const asciiPattern = /[a-z0-9]{1,64}(?:'[a-z0-9]{1,20})?/g;
@@ -35,7 +35,10 @@ export function createWordReader(): WordReader {
   };
 }
 
-/** Length in words as a reader counts them: runs between spaces, Han and kana characters, and four letters of Thai, Lao, Khmer or Burmese. */
+/**
+ * Counts words as a reader does: runs between spaces, Han and kana characters, and every four letters of Thai, Lao,
+ * Khmer or Burmese.
+ */
 export function countWords(text: string): number {
   if (!beyondAscii.test(text)) return text.match(/\S+/g)?.length ?? 0;
   const runs = text.match(/\S+/g) ?? [];
@@ -76,7 +79,7 @@ function stemEnglish(word: string): string {
     : stem;
 }
 
-/** Each with the number of letters that must remain. Longer endings come first. */
+/** Endings with the number of letters that must remain. Longer endings come first. */
 const englishEndings: readonly (readonly [string, number])[] = [
   ['ations', 3],
   ['ation', 3],

@@ -1,6 +1,6 @@
 /**
- * Summaries in worker threads, outside the event loop: a bounded queue, and a time limit for each call. Accounts take turns.
- * With two threads or more, long texts never use all of them, so a short text only waits for short ones.
+ * Summaries in worker threads, outside the event loop: a bounded queue, and a time limit for each call. Accounts take
+ * turns. With two threads or more, long texts never use all of them, so a short text only waits for short ones.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -14,24 +14,30 @@ import type { Answer, Task } from './worker.ts';
 
 export interface ExtractiveOptions {
   threads: number;
-  /** For a call, including the time in the queue. After it the call rejects with UNAVAILABLE, and its thread is terminated. */
+  /**
+   * The time limit of a call, including the queue. After it the call rejects with UNAVAILABLE, and its thread is
+   * terminated.
+   */
   timeoutMs: number;
-  /** Queued calls of one account. Further ones reject with RATE_LIMITED. */
+  /** The most queued calls of one account. Further calls reject with RATE_LIMITED. */
   accountQueueMax?: number;
-  /** Heap of one thread. Only the text that needs more fails. */
+  /** The heap limit of one thread. If a text needs more, only its call fails. */
   threadMemoryMb?: number;
 }
 
-/** Up to this length a summary takes a millisecond or two: less than the round trip to a thread. */
+/** Up to this length, a summary takes 1 to 2 ms, less than the round trip to a thread. */
 const inlineCharactersMax = 6_000;
-/** Longer texts take more than some tenths of a second. */
+/** Longer texts can take more than a few tenths of a second. */
 const longCharacters = 200_000;
 const accountQueueMaxDefault = 16;
-/** Twice what the longest texts need. The largest request fits beside it into the memory limit of the Helm chart. */
+/**
+ * Twice the need of the longest texts. Together with the largest request, it fits into the memory limit of the Helm
+ * chart.
+ */
 const threadMemoryMbDefault = 384;
 const retryAfterMs = 1_000;
 
-/** Threads start with the first long text, and do not keep the process alive. `close` rejects the calls in progress. */
+/** Threads start with the first long text and do not keep the process alive. `close` rejects the calls in progress. */
 export function createExtractiveSummarizer(options: ExtractiveOptions): Summarizer {
   const pool = new WorkerPool(options);
   return {
@@ -152,14 +158,17 @@ class WorkerPool {
     this.#startNext();
   }
 
-  /** The thread ended, most likely because it ran out of memory. The next job starts another. */
+  /** Called when a thread has ended, most likely because it ran out of memory. The next job starts another thread. */
   #fail(thread: Thread, cause: unknown): void {
     if (!this.#threads.delete(thread)) return;
     thread.job?.settle(unavailable('The texts could not be summarized. Send fewer or shorter texts.', cause));
     this.#startNext();
   }
 
-  /** Removes the job from the queue, or terminates its thread: a running summary cannot be interrupted otherwise. */
+  /**
+   * Removes the job from the queue, or terminates its thread, because a running summary cannot be interrupted
+   * otherwise.
+   */
   #abandon(job: Job): void {
     this.#queue.delete(job);
     for (const thread of this.#threads) {
@@ -186,7 +195,7 @@ function unavailable(message: string, cause?: unknown): HubError {
   return new HubError('UNAVAILABLE', message, { cause, retryable: true, retryAfterMs });
 }
 
-const stopping = () => unavailable('The service is stopping. Try again.');
+const stopping = () => unavailable('The service is shutting down. Try again.');
 
 const queueFull = () =>
   new HubError(

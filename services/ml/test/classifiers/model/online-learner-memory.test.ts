@@ -14,7 +14,7 @@ function makeExample(i: number, random: () => number): { label: string; text: st
   return { label: `topic ${i % 40}`, text: words.join(' ') };
 }
 
-it('takes at most 16 MiB for 3,000 texts of 40 classes', () => {
+it('uses at most 16 MiB for 3,000 texts of 40 classes', () => {
   const random = createRandom(11);
   // The first classifier of a process loads the tables of word vectors, which all share.
   learners.create().learn('a', 'a text');

@@ -6,7 +6,7 @@ import { createLearners } from '../../../src/classifiers/model/online-learner.ts
 
 const learners = createLearners();
 
-/** English, so that these texts have vectors. */
+/** Phrases in English, so that these texts have vectors. */
 const phrases = ['my parcel is late', 'where is the invoice', 'play some music', 'the engine makes a noise'];
 
 /** Twelve topics with some words of their own among common words, in long and short texts, and some English ones. */

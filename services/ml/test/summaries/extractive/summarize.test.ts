@@ -72,7 +72,7 @@ describe('the length', () => {
     }
   });
 
-  test('gives each of a few texts a part', () => {
+  test('includes a sentence of each of a few texts', () => {
     const harbour = article.slice(0, 3).join(' ');
     const weather =
       'Rain fell on the hills all night. Farmers near the river moved their cows. The river kept rising.';
@@ -118,7 +118,7 @@ describe('the selection', () => {
     expect(summary).toBe(places.join(' '));
   });
 
-  test('contains once what several documents repeat', () => {
+  test('contains a sentence once if several documents repeat it', () => {
     const shared = 'The harbour of Lund will be closed for two years.';
     const summary = summarize([
       [`${shared} The mayor is glad about it.`],
