@@ -41,7 +41,7 @@ describe('a request without a good key', () => {
         type: 'urn:datahub:problem:key-invalid',
         title: 'The key is not valid',
         status: 401,
-        detail: 'This key is not known, or it was revoked.',
+        detail: 'This key is unknown or was revoked.',
         instance: '/v1/hubs',
         code: 'KEY_INVALID',
       },

@@ -1,4 +1,4 @@
-/** Rejects a statement that cannot run when it is saved, with the compiler that the executor uses. */
+/** Compiles a statement with the executor's compiler when it is saved, and rejects it if it cannot run. */
 
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { compileStatement } from '@datahub/statement/compile';
@@ -13,12 +13,14 @@ export const checkStatement: CheckStatement = ({ engine, command, query, context
   if (cache.validate === undefined) return compiled.warnings();
   const path = ['cache', 'validate'];
   if (engine === 'mongodb')
-    throw fieldError([{ path, detail: 'must be left out, because MongoDB has no snapshot for both' }]);
+    throw fieldError([
+      { path, detail: 'must be left out, because MongoDB cannot read both in one snapshot' },
+    ]);
   try {
     compileStatement(cache.validate, { ...options, command: 'SELECT' });
   } catch (err) {
     if (!(err instanceof HubError)) throw err;
-    throw fieldError([{ path, detail: `must be a SELECT that runs: ${err.message}` }]);
+    throw fieldError([{ path, detail: `must be a valid SELECT: ${err.message}` }]);
   }
   return compiled.warnings();
 };

@@ -1,4 +1,4 @@
-/** The documents of the catalog. Each names its parent, so trees are derived and never stored. */
+/** The documents of the catalog. Each names its parent; trees are derived from them and not stored. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
@@ -13,7 +13,7 @@ interface Dated {
 }
 
 export interface AccountDoc extends Doc {
-  /** Unique; `first` is the one that the first start makes. */
+  /** A unique name. The first start creates the account `first`. */
   name: string;
   createdAt: number;
 }
@@ -22,11 +22,11 @@ export interface HubDoc extends Doc, Dated {
   label: string;
   /** 0 or 1. */
   archived: number;
-  /** 1 for a tombstone: callers see neither the hub nor its contents, and a sweep deletes them. Else 0. */
+  /** 1 for a tombstone, else 0. Callers cannot see a tombstone's hub and contents, and a sweep deletes them. */
   deleting: number;
-  /** Of a tombstone: the entry of the audit that is written when it goes. */
+  /** The audit entry that is written when the tombstone is removed. */
   deleted?: AuditDoc;
-  /** The two category nodes, made with the hub. */
+  /** The two category nodes, which are created with the hub. */
   queriesNodeId: string;
   sourcesNodeId: string;
 }
@@ -38,11 +38,11 @@ export interface FolderDoc extends Doc, Dated {
   parentNodeId: string;
   nodeSubType: NodeSubType;
   label: string;
-  /** 1 while a deletion checks that it is empty; nothing can be created in it meanwhile. */
+  /** 1 while a deletion checks that the folder is empty. Meanwhile nothing can be created in it. */
   deleting: number;
 }
 
-/** An envelope that only the executor opens, and what callers are shown in its place. */
+/** An encrypted value that only the executor can decrypt, and the mask that callers see instead. */
 export interface Secret {
   sealed: string;
   mask: string;
@@ -61,27 +61,27 @@ export interface SourceDoc extends Doc, Dated {
   tls: { mode: TlsMode; ca?: string; cert?: string; key?: Secret };
   pool: { max?: number; idleTimeoutMs?: number };
   statementTimeoutMs: number | null;
-  /** The database that knows the user; MongoDB only. */
+  /** The database that the user is defined in; MongoDB only. */
   authSource?: string;
-  /** Further servers beside `host`; PostgreSQL and MongoDB. */
+  /** Further servers besides `host`; PostgreSQL and MongoDB. */
   hosts?: { host: string; port: number }[];
-  /** MongoDB only, as all up to `authMechanism`. */
+  /** MongoDB only, like the members up to `authMechanism`. */
   srv?: true;
   replicaSet?: string;
   readPreference?: string;
   authMechanism?: string;
-  /** PostgreSQL only, as `targetSessionAttrs`. */
+  /** PostgreSQL only, like `targetSessionAttrs`. */
   pooling?: string;
   targetSessionAttrs?: string;
-  /** What provides the password; then the stored one is empty. Not for MongoDB. */
+  /** Provides the password; the stored password is then empty. Not for MongoDB. */
   passwordFrom?: PasswordFrom;
-  /** The version at which anything changed that connections are made from. */
+  /** The version of the last change to a setting that connections depend on. */
   settingsVersion: number;
 }
 
 export interface VariableDoc {
   key: string;
-  /** JSON texts, so that no digit is lost. */
+  /** JSON text, so that no digit is lost. */
   valueJson?: string;
   enumJson?: string;
   type?: string;
@@ -101,12 +101,12 @@ export interface QueryDoc extends Doc, Dated {
   parentNodeId: string;
   label: string;
   sourceId: string;
-  /** Of the bound source, or the last one. */
+  /** The engine of the bound source, or of the last one that was bound. */
   engine: EngineName;
   command: string;
   query: string;
   context: VariableDoc[];
-  /** Absent: answers are not kept. */
+  /** If absent, answers are not cached. */
   cache?: CacheDoc;
   /** Columns that are asserted to have no NULL; absent for none. */
   notNull?: string[];
@@ -118,12 +118,12 @@ export interface RateBudgetDoc {
 }
 
 export interface KeyDoc extends Doc {
-  /** SHA-256 of the key in hexadecimal: the key itself is nowhere. */
+  /** SHA-256 of the key in hexadecimal. The key itself is not stored. */
   hash: string;
   name: string;
   scopes: string[];
   limits: KeyLimitValues;
-  /** The request budgets it draws on, the oldest first; absent: one of its own. */
+  /** The rate budgets that the key's requests count against, oldest first. If absent, the key has one of its own. */
   budgets?: RateBudgetDoc[];
   lastCharacters: string;
   createdAt: number;
@@ -131,17 +131,20 @@ export interface KeyDoc extends Doc {
   lastUsedAt: number | null;
 }
 
-/** What a source said of a query; its id is the query's. */
+/** The signature of a query, as its source described it. It has the id of the query. */
 export interface SignatureDoc extends Doc {
   hubId: string;
   /** The version of the query that was described. */
   queryVersion: number;
-  /** Of the source that described it. */
+  /** The settings version of the source that described the query. */
   settingsVersion: string;
   signatureJson: string;
 }
 
-/** An audit entry: which key did what to which document. Counted actions have one entry per hour, key, action and document. */
+/**
+ * An audit entry: which key did what to which document. Counted actions have one entry per hour, key, action and
+ * document.
+ */
 export interface AuditDoc extends Doc {
   at: number;
   keyId: string;
@@ -152,31 +155,31 @@ export interface AuditDoc extends Doc {
   failed: number;
 }
 
-/** How many requests of a key were taken in one minute. */
+/** The number of a key's requests in one minute. */
 export interface WindowDoc extends Doc {
   taken: number;
   expiresAt: number;
 }
 
-/** What is known of an operation that was asked for with an idempotency key. */
+/** The record of an operation with an idempotency key. */
 export interface OperationDoc extends Doc {
   /** HMAC of the body in hexadecimal. */
   bodyMac: string;
-  /** 1 until it is known how it ended. */
+  /** 1 until the outcome is known, then 0. */
   open: number;
   status: number;
   contentType: string;
   answer?: Uint8Array;
-  /** Of the answer, where it had one. */
+  /** The ETag of the answer, if it had one. */
   etag?: string;
   kept: boolean;
   note: string;
-  /** 1 where it has ended and nobody knows how. */
+  /** 1 if the operation has ended with an unknown outcome. */
   unknown?: number;
   /** Bytes that count against the account. */
   size: number;
   createdAt: number;
-  /** When it was begun the last time; a repeat may begin it again where it was not carried out. */
+  /** The time of the last start. A repeat may start the operation again if it was not carried out. */
   begunAt: number;
   expiresAt: number;
 }

@@ -1,4 +1,7 @@
-/** What the limits of a key mean for documents: a member for each limit that the table of the contract gives the catalog. */
+/**
+ * Enforces the limits of a key on documents: one member for each limit that the contract's table assigns to the
+ * catalog.
+ */
 
 import type { LimitEnforcedBy } from '@datahub/contract/key-limits';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -6,9 +9,9 @@ import { HubError } from '@datahub/service-kit/call/error';
 
 type Limits = Principal['limits'];
 
-/** A limit to some documents of one kind. */
+/** Limits a key to some documents of one kind. */
 interface IdLimit {
-  /** The ids the key is limited to; undefined where it is not limited. */
+  /** The ids that the key is limited to; undefined if it is not limited. */
   ids(limits: Limits): string[] | undefined;
   isAllowed(limits: Limits, id: string): boolean;
   /** Throws SCOPE_DENIED. */
@@ -35,7 +38,9 @@ export const keyLimits = {
   context: { isPinned: (limits: Limits) => (limits?.contextJson ?? '') !== '' },
 } satisfies Record<LimitEnforcedBy<'catalog'>, unknown>;
 
-/** Throws SCOPE_DENIED for a key whose limits a new text could evade: it could leave out a pinned variable. */
+/**
+ * Throws SCOPE_DENIED if the key could evade its limits with a new text, for example by leaving out a pinned variable.
+ */
 export function requireMayWriteQueries(limits: Limits): void {
   const isLimited = keyLimits.queryIds.ids(limits) !== undefined || keyLimits.context.isPinned(limits);
   if (!isLimited) return;

@@ -1,4 +1,4 @@
-/** The catalog behind gRPC. */
+/** Serves the catalog over gRPC. */
 
 import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
@@ -53,7 +53,7 @@ export async function startCatalogProcess(env: Environment): Promise<RunningServ
         connectionAgeMs: 60_000,
         services: [lateService(CatalogServiceService, () => find()?.calls)],
       },
-      // A port of its own, so that a network policy can keep everybody but the executor from it.
+      // The internal service has its own port, so that a network policy can allow only the executor.
       {
         address: `${grpc.host}:${internalPort}`,
         portSetting: 'DATAHUB_INTERNAL_PORT',

@@ -1,4 +1,4 @@
-/** A stored query: pure rules. */
+/** The rules of stored queries, as pure functions. */
 
 import { isReadingCommand } from '@datahub/contract/commands';
 import type { EngineName } from '@datahub/contract/engines';
@@ -16,7 +16,10 @@ const { textLength, commandLength, variableNameLength } = queryLimits;
 const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
-/** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION when text, command and cache do not go together for the engine. Returns what to warn of. */
+/**
+ * Returns warnings. Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION if text, command and cache do not fit the
+ * engine.
+ */
 export type CheckStatement = (
   query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context' | 'cache'>,
   pooling: string | undefined,
@@ -59,7 +62,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
   return query;
 }
 
-/** The default command: a MongoDB command names its own verb. */
+/** Returns the default command. For MongoDB it is the verb in the text. */
 function commandOf({ engine, query }: NewQuery): string {
   return (engine === 'mongodb' ? verbOf(query) : undefined) ?? 'SELECT';
 }
@@ -71,12 +74,12 @@ export interface QueryPatch {
   context?: Variable[] | undefined;
   notNull?: readonly string[] | undefined;
   query?: string | undefined;
-  /** Null removes it. */
+  /** Null removes the cache. */
   cache?: CachePolicy | null | undefined;
   source?: { id: string; engine: EngineName } | undefined;
 }
 
-/** The same document when the patch changes nothing. */
+/** Returns the same document if the patch changes nothing. */
 export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
   const { cache, notNull, ...rest } = query;
@@ -100,7 +103,7 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   return same && next.parentNodeId === query.parentNodeId ? query : next;
 }
 
-/** Everything that decides what an execution does, as one text to compare. */
+/** Everything that an execution depends on, as one text to compare. */
 function runText(query: QueryDoc): string {
   const { command, query: text, context, cache, sourceId, engine, notNull } = query;
   return JSON.stringify([command, text, context, cache, sourceId, engine, notNull]);
@@ -133,7 +136,7 @@ function withNotNull(check: Checker, names: readonly string[]): Pick<QueryDoc, '
 
 function requireReading(check: Checker, { notNull, command }: QueryDoc): void {
   if (notNull !== undefined && !isReadingCommand(command))
-    check.fault(['notNull'], 'needs a command that only reads, such as SELECT');
+    check.fault(['notNull'], 'is allowed only with a command that reads, such as SELECT');
 }
 
 function checkVariables(check: Checker, path: FieldPath, variables: Variable[]): VariableDoc[] {
@@ -161,7 +164,7 @@ function checkVariables(check: Checker, path: FieldPath, variables: Variable[]):
   });
 }
 
-/** Undefined for a text that is not JSON: the gateway sends only JSON, but other callers of the catalog may not. */
+/** Returns undefined for invalid JSON. The gateway sends only JSON, but other callers of the catalog may not. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

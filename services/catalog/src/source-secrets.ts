@@ -1,4 +1,4 @@
-/** Checks the secrets of a source as they are sent: new values, masks of stored ones, and passwords that come from elsewhere. */
+/** Checks the secrets in a request: new values, masks of stored values, and passwords that `passwordFrom` provides. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import { type Bounds, sourceLimits } from '@datahub/contract/limits';
@@ -28,7 +28,7 @@ export function newSecret(
   return check.text(settingPath(field), value, boundsOf(field, engine));
 }
 
-/** A password that is provided elsewhere is stored as an empty text. */
+/** A password that `passwordFrom` provides is stored as an empty text. */
 export function newPassword(
   check: Checker,
   value: string | undefined,
@@ -49,7 +49,7 @@ interface PasswordChange {
   current: Secret;
   engine: EngineName;
   isProvided: boolean;
-  /** The stored password is encrypted for other settings. */
+  /** True if the stored password is encrypted for other settings. */
   isMoved: boolean;
 }
 

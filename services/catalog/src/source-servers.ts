@@ -1,4 +1,4 @@
-/** The settings that name a source's servers, and how the hub selects a server, logs in and shares connections. */
+/** The settings that name a source's servers and say how the hub selects one, logs in and shares connections. */
 
 import { isIP } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
@@ -36,7 +36,7 @@ const encrypted: readonly TlsMode[] = ['require', 'verify-full'];
 
 const pathOf = (...names: (string | number)[]): FieldPath => ['connectionSettings', ...names];
 
-/** The source without these settings, so that a change can remove one. */
+/** Returns the source without these settings, so that a change can remove one. */
 export function withoutServers(source: SourceDoc): Omit<SourceDoc, keyof ServerSettings> {
   const without = { ...source };
   for (const name of memberNames) delete without[name];
@@ -47,7 +47,7 @@ export function withoutServers(source: SourceDoc): Omit<SourceDoc, keyof ServerS
 export const serversText = (source: ServerSettings) =>
   JSON.stringify(memberNames.map((name) => source[name]));
 
-/** What the secrets are encrypted for, besides address and TLS mode. */
+/** The settings that the secrets are bound to by encryption, besides address and TLS mode. */
 export const bindingOf = ({ hosts, srv, authMechanism, passwordFrom }: ServerSettings) => ({
   hosts,
   srv,
@@ -119,7 +119,7 @@ export function checkServers(
   return { ...servers, ...checkPasswordFrom(check, { settings, engine, tlsMode, current }, servers) };
 }
 
-/** An empty kind removes it. */
+/** An empty kind removes the setting. */
 function checkPasswordFrom(
   check: Checker,
   { settings, engine, tlsMode, current }: ServersInput,
@@ -131,14 +131,14 @@ function checkPasswordFrom(
   const kind = check.oneOf(path('kind'), given.kind, passwordProviders);
   if (!new RegExp(awsRegionShape).test(given.region))
     check.fault(path('region'), 'must be an AWS region such as eu-central-1');
-  if (engine === 'mongodb') check.fault(pathOf('passwordFrom'), 'is not for MongoDB');
+  if (engine === 'mongodb') check.fault(pathOf('passwordFrom'), 'is not available for MongoDB');
   if (tlsMode !== 'verify-full' || hosts !== undefined)
-    check.fault(pathOf('passwordFrom'), 'needs tls.mode verify-full and no further hosts');
+    check.fault(pathOf('passwordFrom'), 'needs tls.mode verify-full, and hosts must be empty');
   return { passwordFrom: { kind, region: given.region } };
 }
 
 const onlyFor = (engines: readonly EngineName[]) =>
-  `is for ${engines.map((engine) => engineNames[engine]).join(' and ')} alone`;
+  `is available only for ${engines.map((engine) => engineNames[engine]).join(' and ')}`;
 
 function checkHosts(check: Checker, hosts: Host[]): Host[] {
   if (hosts.length > hostCount.max) check.fault(pathOf('hosts'), `must have at most ${hostCount.max} hosts`);

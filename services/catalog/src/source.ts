@@ -243,7 +243,7 @@ function checkPool(
   return { ...(max === undefined ? {} : { max }), ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }) };
 }
 
-/** An absent number leaves the setting unchanged; 0 removes it. */
+/** Returns the new value of a setting. An absent number leaves it unchanged; 0 removes it. */
 function effective(given: number | undefined, current: number | null | undefined): number | undefined {
   return given === 0 ? undefined : (given ?? current ?? undefined);
 }

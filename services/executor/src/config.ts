@@ -22,18 +22,18 @@ export interface ExecutorConfig {
   rdsIam: RdsIamSettings;
   /** The largest row that a source may send. */
   rowBytesMax: number;
-  /** Definitions in the cache. */
+  /** The most definitions in the cache. */
   definitionsMax: number;
-  /** How long a cached definition may be used while no catalog can be reached. */
+  /** The time for which a cached definition may be used while no catalog is reachable. */
   staleMaxMs: number;
-  /** Of the answers that are kept for queries with a cache. */
+  /** The memory for cached answers, in bytes. */
   cacheBytesMax: number;
   /** Executions longer than this are logged. */
   slowMs: number;
 }
 
 export interface ConfigDefaults {
-  /** In one process on the user's own machine: its addresses are allowed by default. */
+  /** True for a hub in one process on the user's machine. Private addresses are then allowed by default. */
   embedded: boolean;
 }
 
@@ -164,7 +164,7 @@ function readConnections(reader: SettingsReader): ConnectionLimits {
   };
 }
 
-/** Where a separate executor process reads the private sealing keys: in the setting itself, or in an existing file. */
+/** The source of a separate executor's private sealing keys: the setting itself, or an existing file. */
 export interface SealingSettings {
   privateKeys: string[];
   keyFile: string | undefined;
@@ -178,7 +178,7 @@ export function readSealing(reader: SettingsReader): SealingSettings {
   }
   if (privateKeys.length === 0 && keyFile === undefined) {
     reader.fault(
-      'Set DATAHUB_SEALING_PRIVATE_KEYS or DATAHUB_SEALING_KEY_FILE: without a key no stored credential can be opened.',
+      'Set DATAHUB_SEALING_PRIVATE_KEYS or DATAHUB_SEALING_KEY_FILE: without a key no stored credential can be decrypted.',
     );
   }
   return { privateKeys, keyFile };

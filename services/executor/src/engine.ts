@@ -1,7 +1,7 @@
 /**
- * PORT: what an engine adapter does for the executor. An adapter opens one connection at a time, to an address that the
- * executor has checked, and converts the database's bytes directly into the bytes of the answer. Pools, queues,
- * deadlines, circuit breakers and retries are outside of it, the same for all engines.
+ * PORT: an engine adapter. An adapter opens one connection at a time, to an address that the executor has checked, and
+ * converts the database's bytes directly into the bytes of the answer. Pools, queues, deadlines, circuit breakers and
+ * retries are outside of the adapters, the same for all engines.
  */
 
 import type { Socket } from 'node:net';
@@ -19,7 +19,9 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { RowSink } from './row-sink.ts';
 
 export interface TlsSettings {
-  /** `prefer` tries TLS without verifying and falls back to plain; `require` never falls back; `verify-full` also checks chain and name. */
+  /**
+   * `prefer` tries TLS and falls back to plain; `require` never falls back; `verify-full` also checks chain and name.
+   */
   mode: TlsMode;
   /** PEM texts. */
   ca?: string;
@@ -27,23 +29,23 @@ export interface TlsSettings {
   key?: string;
 }
 
-/** Which servers a source has, and how it reads from, logs in at and shares them. */
+/** The servers of a source, and how the hub reads from them, logs in and shares sessions. */
 export interface ServerSettings {
   /** Further servers of the same database; PostgreSQL and MongoDB. */
   hosts?: readonly { host: string; port: number }[];
-  /** Which of several servers takes a connection, `any` unless given; PostgreSQL only, as `pooling`. */
+  /** The kind of server to connect to if there are several; `any` by default. PostgreSQL only, like `pooling`. */
   targetSessionAttrs?: TargetSessionAttrs;
-  /** With `transaction` a pooler gives each transaction another session, shared with other applications. */
+  /** With `transaction`, a pooler can run each transaction in another session, which other applications share. */
   pooling?: Pooling;
-  /** `host` is a name whose servers DNS lists (`mongodb+srv`); MongoDB only, as all that follow. */
+  /** True if DNS lists the servers of `host` (`mongodb+srv`). MongoDB only, like the members up to `authMechanism`. */
   srv?: boolean;
   /** The name of a replica set. Its servers report its current members. */
   replicaSet?: string;
-  /** Where reads go; `primary` by default. */
+  /** The members that reads go to; `primary` by default. */
   readPreference?: ReadPreferenceName;
   /** Negotiated with the server by default. */
   authMechanism?: AuthMechanism;
-  /** `password` is a token from here, valid for minutes, that servers ask for in clear text; not for MongoDB. */
+  /** Set if `password` is a token that is valid for minutes. Servers ask for it in clear text. Not for MongoDB. */
   passwordFrom?: PasswordFrom;
 }
 
@@ -61,13 +63,13 @@ export interface ConnectSettings extends ServerSettings {
   tls: TlsSettings;
 }
 
-/** What the first connections to a source found out, for later ones. */
+/** Facts that the first connections to a source detect, for later connections. */
 export interface Learned {
-  /** The server rejects session settings in the start-up message; PostgreSQL only. */
+  /** True if the server rejects session settings in the start-up message; PostgreSQL only. */
   refusesOptions?: boolean;
-  /** A pooler gives each transaction another session; PostgreSQL only. */
+  /** True if a pooler can run each transaction in another session; PostgreSQL only. */
   sharesSessions?: boolean;
-  /** Which of several servers took the last connection; PostgreSQL only. */
+  /** The server that accepted the last connection; PostgreSQL only. */
   server?: { host: string; port: number };
 }
 
@@ -79,23 +81,26 @@ export interface Services {
 
 export interface ConnectDeps {
   /**
-   * Resolves, checks and dials `host:port`. An adapter opens sockets in no other way. Rejects with SOURCE_UNREACHABLE.
-   * Later dials of the same host go to the address that the first one reached, unless `resolveAgain` is set.
+   * Resolves, checks and dials `host:port`. Adapters must open all sockets with this function. Rejects with
+   * SOURCE_UNREACHABLE. Later dials of the same host use the address that the first one reached, unless `resolveAgain`
+   * is set.
    */
   dial(host: string, port: number, options: { signal: AbortSignal; resolveAgain?: boolean }): Promise<Socket>;
   /** Rejects if there is no such service, or if the name servers take too long. */
   resolveService?(service: string, name: string, signal: AbortSignal): Promise<Services>;
   /** Aborts the whole attempt: dial, TLS and log-in. */
   signal: AbortSignal;
-  /** A larger row is an error, SQL_REJECTED, and closes the connection. */
+  /** A larger row fails with SQL_REJECTED and closes the connection. */
   rowBytesMax?: number;
-  /** A password that is valid now: with `passwordFrom` the one of the settings expires. */
+  /** Returns a password that is valid now, because with `passwordFrom` the one in the settings expires. */
   currentPassword?(): Promise<string>;
   /** Read and written by the adapter. The same object for all connections to a source until its settings change. */
   learned?: Learned;
 }
 
-/** A value to bind. A number that a double cannot represent is a decimal text, or a value of its declared type. */
+/**
+ * A value to bind. A number that a double cannot represent exactly is a decimal text, or a value of its declared type.
+ */
 export type Param = string | number | bigint | boolean | null | { readonly decimal: string };
 
 /** A statement ready for the engine: placeholders in the engine's own form. */
@@ -104,11 +109,13 @@ export interface Statement {
   key: string;
   text: string;
   params: Param[];
-  /** `read` runs in a read-only transaction that is rolled back, `write` in a transaction of its own, `standalone` in none. */
+  /**
+   * `read` runs in a read-only transaction that is rolled back, `write` in its own transaction, `standalone` in none.
+   */
   kind: 'read' | 'write' | 'standalone';
 }
 
-/** A place in a snapshot, in which two reads see the same data. */
+/** The position of a read in a snapshot, in which two reads see the same data. */
 export type SnapshotPlace =
   /** Begins the snapshot, and leaves it open for `next`. */
   | { next: Statement }
@@ -118,18 +125,18 @@ export type SnapshotPlace =
 export interface RunOptions {
   /** Further rows are not sent, and the outcome is `truncated`. */
   maxRows?: number;
-  /** A write that affects more rows is rolled back: MAX_AFFECTED. */
+  /** A write that affects more rows is rolled back and fails with MAX_AFFECTED. */
   maxAffected?: number;
   /** Runs the statement and rolls it back. */
   dryRun?: boolean;
-  /** Only of connections that have `endSnapshot`, and of reads. */
+  /** Only for reads, and only on connections that have `endSnapshot`. */
   snapshot?: SnapshotPlace;
-  /** For the server's own statement timeout, a backstop to the executor's deadline. */
+  /** The server's own statement timeout, in case the executor's deadline does not take effect. */
   statementTimeoutMs: number;
 }
 
 export interface Outcome {
-  /** False when the statement returned no row set: then `affectedRows` and perhaps `insertId` are set. */
+  /** False if the statement returned no row set. Then `affectedRows` and perhaps `insertId` are set. */
   hasRows: boolean;
   rowCount: number;
   truncated: boolean;
@@ -139,7 +146,7 @@ export interface Outcome {
   insertId?: string;
 }
 
-/** A column of a result or of a table; the type as the engine names it. */
+/** A column of a result or of a table. `type` is the engine's name of the type. */
 export interface ColumnInfo {
   name: string;
   type: string;
@@ -147,7 +154,10 @@ export interface ColumnInfo {
 }
 
 export interface DescribedColumn extends ColumnInfo {
-  /** False only if the table that the column comes from cannot hold NULL in it. The statement may still make one. */
+  /**
+   * False only if the column comes from a NOT NULL column of a table. The statement may still make it NULL, as joins
+   * do.
+   */
   nullable: boolean;
   jsonType: JsonType;
 }
@@ -160,7 +170,7 @@ export interface Signature {
 
 export interface Schema {
   tables: SchemaTable[];
-  /** Some tables are left out. */
+  /** Set if some tables are left out. */
   truncated?: true;
 }
 
@@ -175,10 +185,10 @@ export interface SchemaTable {
  * One session at the database. Apart from `cancel`, one call runs at a time.
  *
  * All methods reject with a HubError: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, ROLLBACK_INCOMPLETE,
- * CANCELLED, SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent, or nothing can have run), SOURCE_BROKEN (the
- * connection died, so a write may have been carried out) or OUTCOME_UNKNOWN (a write may have been carried out in part, or
- * is not on enough servers). The adapter has its own messages. It passes on a message of
- * the database only for an error in the statement itself, without host, user or values. `sql.line` and `sql.column` are
+ * CANCELLED, SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent, or nothing can have run), SOURCE_BROKEN
+ * (the connection died, so a write may have been carried out) or OUTCOME_UNKNOWN (a write may have been carried out in
+ * part, or was not replicated to enough servers). The messages are the adapter's own. It passes on the database's
+ * message only for an error in the statement itself, without host, user or values. `sql.line` and `sql.column` are
  * positions in the text that was run.
  */
 export interface Connection {
@@ -187,15 +197,22 @@ export interface Connection {
   readonly broken: boolean;
   /** The listener is called once, when the connection dies or is closed, even while idle. */
   onClose(listener: () => void): void;
-  /** Runs one statement and writes its rows to `sink`. Once this settles, the connection is either clean or `broken`. */
+  /**
+   * Runs one statement and writes its rows to `sink`. Once this settles, the connection is either clean or `broken`.
+   */
   run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
-  /** Ends a snapshot whose last statement does not run. Closes the connection if that fails. */
+  /** Ends a snapshot without running its last statement. Closes the connection if that fails. */
   endSnapshot?(): Promise<void>;
-  /** Cancels the running statement over a second connection. Resolves when the request was delivered; `run` then rejects with CANCELLED. */
+  /**
+   * Cancels the running statement over a second connection. Resolves when the server has the request. `run` rejects
+   * with CANCELLED.
+   */
   cancel(signal: AbortSignal): Promise<void>;
-  /** A round trip to check that the connection is alive. */
+  /** Makes a round trip to check that the connection is alive. */
   ping(): Promise<void>;
-  /** The `pooling` that the source needs, as far as it can be found out; undefined where its setting fits. */
+  /**
+   * Resolves to the `pooling` that the source needs, or to undefined if its setting fits or this cannot be detected.
+   */
   suggestPooling?(signal: AbortSignal): Promise<Pooling | undefined>;
   describe(statement: Statement): Promise<Signature>;
   readSchema(): Promise<Schema>;
@@ -203,7 +220,7 @@ export interface Connection {
   close(): void;
 }
 
-/** The connection died before the server responded. A read may be repeated; whether a write was carried out is unknown. */
+/** The connection died before the server responded. A read may be repeated; the outcome of a write is unknown. */
 export class NeverAnswered extends HubError {
   constructor(cause?: unknown) {
     super('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
@@ -212,6 +229,6 @@ export class NeverAnswered extends HubError {
 
 export interface Engine {
   connect(settings: ConnectSettings, deps: ConnectDeps): Promise<Connection>;
-  /** True for a port that the adapter itself listens on: no source may have it. */
+  /** True for a port that the adapter itself listens on, which no source may use. */
   owns?(address: string, port: number): boolean;
 }

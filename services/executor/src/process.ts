@@ -38,7 +38,7 @@ import { type ExecutorDeps, type ExecutorService, openExecutor } from './service
 
 const portDefault = 7072;
 const metricsPortDefault = 9092;
-/** Concurrent executions of one gateway; further ones fail as SOURCE_BUSY. */
+/** The most concurrent executions of one gateway. Further ones fail with SOURCE_BUSY. */
 const callsPerSessionMax = 10_000;
 
 function readProcess(reader: SettingsReader) {
@@ -127,7 +127,7 @@ function startServer(service: ExecutorService, { grpc, tracing, draining }: Serv
       },
     ],
     reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
-    // Health checks fail until the catalog was reached: without it the executor can run nothing.
+    // Health checks fail until the catalog was reached, because the executor can run nothing without it.
     serving: false,
     tracing,
     serviceTokens: grpc.serviceTokens,
@@ -157,7 +157,7 @@ async function loadKeys({ privateKeys, keyFile }: SealingSettings): Promise<stri
     ...(await faultsOf('DATAHUB_SEALING_KEY_FILE', inFile)),
   ];
   if (keyFile !== undefined && inFile.length === 0) {
-    faults.push('DATAHUB_SEALING_KEY_FILE names a file without a key.');
+    faults.push('The file that DATAHUB_SEALING_KEY_FILE names contains no key.');
   }
   if (faults.length > 0) throw new SettingsError(faults);
   return [...privateKeys, ...inFile];
@@ -167,7 +167,7 @@ async function readKeys(keyFile: string): Promise<string[]> {
   try {
     return await readKeyFile(keyFile);
   } catch {
-    throw new SettingsError(['DATAHUB_SEALING_KEY_FILE names a file that cannot be read.']);
+    throw new SettingsError(['The file that DATAHUB_SEALING_KEY_FILE names cannot be read.']);
   }
 }
 

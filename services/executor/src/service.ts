@@ -26,7 +26,7 @@ import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts
 export interface ExecutorDeps {
   logger: Logger;
   catalog: Catalog;
-  /** Watches the catalog for changes until closed. No old definition is used once `invalidate` has returned. */
+  /** Watches the catalog for changes until it is closed. After `invalidate` has returned, no old definition is used. */
   follow(listeners: { invalidate(ids: readonly string[]): void; onLost(err: unknown): void }): {
     close(): Promise<void>;
   };
@@ -35,18 +35,18 @@ export interface ExecutorDeps {
   compile: CompileQuery;
   createWriter: ExecuteDeps['createWriter'];
   tracing?: Tracing | undefined;
-  /** Asks the name servers and the system by default. */
+  /** Resolves names. By default it queries the name servers and the system. */
   resolve?: Resolve;
-  /** Asks the name servers by default. */
+  /** Resolves SRV and TXT records. By default it queries the name servers. */
   resolveService?: ServiceResolve;
 }
 
 export interface ExecutorService {
   executor: Executor;
-  /** In the text form of Prometheus. */
+  /** Returns the metrics in Prometheus' text format. */
   metrics(): string;
   onFailure(err: unknown, requestId: string): void;
-  /** The number of executions that have a connection or wait for one. */
+  /** Returns the number of executions that have a connection or wait for one. */
   inFlight(): number;
   /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. */
   close(graceMs: number): Promise<void>;

@@ -5,7 +5,7 @@ import { readExecutorConfig, readSealing } from '../src/config.ts';
 const read = (env: Environment, embedded: boolean) =>
   readSettings(env, (reader) => readExecutorConfig(reader, { embedded }));
 
-test('the embedded form may reach the machine and its network, services that run apart may not', () => {
+test('by default a hub in one process may connect to private addresses, and a separate executor may not', () => {
   expect(read({}, true).addresses).toMatchObject({
     loopbackAllowed: true,
     privateAllowed: true,
@@ -28,14 +28,14 @@ test('the embedded form may reach the machine and its network, services that run
   });
 });
 
-test('log-ins by AWS RDS IAM are listed, and need credentials of their own', () => {
+test('AWS RDS IAM needs a list of allowed log-ins and its own credentials', () => {
   const keys = { DATAHUB_AWS_ACCESS_KEY_ID: 'id', DATAHUB_AWS_SECRET_ACCESS_KEY: 'secret' };
   const one = { accountId: 'one', user: 'reader', host: 'db.example' };
   expect(read({ DATAHUB_RDS_IAM_ALLOW: 'one/reader@db.example', ...keys }, true).rdsIam).toEqual({
     allowed: [one],
     credentials: { accessKeyId: 'id', secretAccessKey: 'secret' },
   });
-  // What AWS's own programs read is not read.
+  // The hub ignores the settings of AWS's own programs.
   const ambient = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' };
   expect(read(ambient, true).rdsIam).toEqual({ allowed: [], credentials: undefined });
   expect(() => read({ DATAHUB_RDS_IAM_ALLOW: 'one/reader@db.example', ...ambient }, true)).toThrow(
@@ -46,7 +46,7 @@ test('log-ins by AWS RDS IAM are listed, and need credentials of their own', () 
   );
 });
 
-test('every fault is named at once', () => {
+test('one error names every fault', () => {
   const env = {
     DATAHUB_SOURCES_DENY: '10.0.0.0/40',
     DATAHUB_POOL_MAX: '0',
@@ -67,7 +67,7 @@ test('reads the limits of waiting executions', () => {
   });
 });
 
-test('services that run apart need a sealing key, and say so without showing one', () => {
+test('a separate executor needs a sealing key, and its error shows no key', () => {
   const sealing = (env: Environment) => readSettings(env, readSealing);
   expect(() => sealing({})).toThrow('DATAHUB_SEALING_PRIVATE_KEYS');
   expect(() => sealing({ DATAHUB_SEALING_PRIVATE_KEYS: 'secret-without-form' })).not.toThrow(

@@ -1,4 +1,4 @@
-/** What an account sees of its own sources while the names of another account's sources do not resolve. */
+/** Measures the executions of one account while the host names of another account's sources do not resolve. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -22,7 +22,7 @@ import { type NameServer, startNameServer } from './network/name-server.ts';
 const url = process.env.POSTGRES_URL;
 const server = new URL(url ?? 'postgres://none');
 
-/** A query's id is `<account>/<host>/<number of the source>`. */
+/** Returns the definition of a query whose id is `<account>/<host>/<number of the source>`. */
 function definitionOf(queryId: string): ResolveQueryResponse {
   const [accountId = '', host = '', sourceId = ''] = queryId.split('/');
   return {
@@ -123,7 +123,7 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
     return took.toSorted((a, b) => a - b)[Math.ceil(count * 0.99) - 1] as number;
   };
 
-  test('200 of one account that hang are not seen by another, with compression on', async () => {
+  test('200 hanging names of one account do not slow down another account, also with compression', async () => {
     const hosts = ['db', 'inthefile', 'onlythesystemknows', '127.0.0.1'];
     for (const host of hosts) await run('victim', host);
     const leaving = new AbortController();
@@ -145,7 +145,7 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
     for (const host of hosts) beside.push(await p99(host));
     leaving.abort();
     await Promise.all([compressing, ...hanging]);
-    // What a busy machine does now and then; without turns each takes as long as the connect time-out, 4.5 s.
+    // A busy machine can need this long. Without fair scheduling, each would take the connect timeout of 4.5 s.
     const floorMs = scaled(1_000, 300);
     for (const [i, ms] of beside.entries())
       expect(ms, hosts[i]).toBeLessThan(Math.max(2 * (alone[i] as number), floorMs));

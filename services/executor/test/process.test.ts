@@ -15,7 +15,7 @@ import { forEachEngine } from './fakes/engines.ts';
 const token = 't'.repeat(32);
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 
-/** A catalog behind gRPC that knows one query, which does nothing but fail to connect. */
+/** A catalog over gRPC with one query, whose source cannot be reached. */
 async function startCatalog(publicKey: string, port = 0) {
   const seal = await createSealer([publicKey]);
   const source = {
@@ -100,11 +100,11 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
     nameVariables: (message) => message,
   }),
   createWriter: () => {
-    throw new Error('Nothing is answered here.');
+    throw new Error('This catalog does not answer.');
   },
 };
 
-test('serves executions behind gRPC, with the rules of a service that runs apart', async () => {
+test('serves executions over gRPC, with the defaults of a separate process', async () => {
   const { publicKey, privateKey } = await generateKeyPair();
   const catalog = await startCatalog(publicKey);
   const running = await startExecutorProcess(environment(privateKey, catalog.server.port), parts);
@@ -153,14 +153,14 @@ test('health checks pass once the catalog was reached', async () => {
   }
 });
 
-test('does not start with a public key in the place of a private one, nor with a file without keys', async () => {
+test('does not start with a public key instead of a private one, nor with a key file without keys', async () => {
   const { publicKey } = await generateKeyPair();
   const start = (env: Record<string, string>) =>
     startExecutorProcess({ DATAHUB_SERVICE_TOKEN: token, ...env }, parts);
   const swapped = start({ DATAHUB_SEALING_PRIVATE_KEYS: publicKey });
   await expect(swapped).rejects.toThrow(/DATAHUB_SEALING_PRIVATE_KEYS: .*it is the public key/);
   const empty = start({ DATAHUB_SEALING_KEY_FILE: '/dev/null' });
-  await expect(empty).rejects.toThrow('DATAHUB_SEALING_KEY_FILE names a file without a key');
+  await expect(empty).rejects.toThrow('The file that DATAHUB_SEALING_KEY_FILE names contains no key');
 });
 
 test('does not start with missing settings, and names all of them', async () => {

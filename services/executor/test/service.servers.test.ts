@@ -16,7 +16,7 @@ import { compileQuery } from '../src/execution/prepare.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 
-/** What an operator sees of the hub's sessions, and does to them. */
+/** An operator's view of the hub's sessions at the database, and the actions on them. */
 interface Operator {
   running(): Promise<number>;
   sessions(): Promise<number>;
@@ -32,10 +32,10 @@ interface Server {
   open(url: string): Promise<Operator>;
 }
 
-/** A database of its own: what is counted and killed there is nobody else's. */
+/** A separate database, so that the test counts and kills only its own sessions. */
 const database = `executor_${randomBytes(6).toString('hex')}`;
 const table = 'things';
-/** Not SLEEP(): MariaDB's own KILL of several at once takes up to four seconds, as all sleepers share a lock there. */
+/** Does not use SLEEP(), because MariaDB's KILL of several sleepers takes up to four seconds: they share a lock. */
 const waitForRow = 'SELECT id FROM held LOCK IN SHARE MODE';
 const servers: Server[] = [
   { engine: 'postgres', url: process.env.POSTGRES_URL, hang: 'SELECT pg_sleep(60)', open: operatePostgres },
@@ -214,7 +214,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     expect(failure.sql?.line ?? 1).toBe(1);
   });
 
-  test('callers who leave at random moments leave nothing running', async () => {
+  test('no statement keeps running after callers leave at random times', async () => {
     const leaving = Array.from({ length: scaled(60, 200) }, async (_, i) => {
       const caller = new AbortController();
       setTimeout(() => caller.abort(), i * 8 * Math.random());
@@ -225,12 +225,12 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
       expect(await operator.running()).toBe(0);
       expect(await operator.sessions()).toBeLessThanOrEqual(10);
     };
-    // The promise is a second.
+    // The documented limit is one second.
     await vi.waitFor(left, { timeout: 1_000, interval: 50 });
     expect(await run('s.one')).toContain('1');
   });
 
-  test('one source that hangs under 200 executions holds up no other', async () => {
+  test('a source with 200 hanging executions does not delay other sources', async () => {
     await run('t.one');
     const callers = Array.from({ length: 200 }, () => new AbortController());
     const hanging = callers.map((caller) => run('s.hang', {}, caller.signal).catch((err) => err.code));
@@ -243,14 +243,14 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     expect(new Set(codes)).toEqual(new Set(['CANCELLED']));
   });
 
-  test('executions that fail lose no connection', async () => {
+  test('failing executions keep their connections', async () => {
     await run('u.one');
     const before = await operator.sessions();
     for (let i = 0; i < scaled(1_000, 10_000); i++) await run('u.wrong', { id: i }).catch(() => {});
     expect(await operator.sessions()).toBeLessThanOrEqual(before);
   });
 
-  test('after its sessions were killed, reads go on and no write is doubled', async () => {
+  test('after its sessions were killed, reads continue and no write runs twice', async () => {
     let written = 0;
     for (let i = 0; i < 20; i++) {
       await run('s.one');
@@ -273,7 +273,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     expect(paused).toMatchObject({ code: 'SOURCE_AUTH', stage: 'connect' });
     expect(paused.retryAfterMs).toBeGreaterThan(50_000);
     corrected.add(server.engine);
-    // The lease of the definition is a second.
+    // The lease of the definition is one second.
     await vi.waitFor(async () => expect(await run('wrong.one')).toContain('1'), { timeout: 3_000 });
   });
 });

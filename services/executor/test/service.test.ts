@@ -19,7 +19,7 @@ import type { ResponseWriter } from '../src/execution/execution.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 
-/** Speaks to a real socket, so that dialling and its rules are the real ones; what it runs comes back as its answer. */
+/** An engine over a real socket, so that the real dialling rules apply. A statement's answer is its own text. */
 function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)[]): Engine {
   return {
     connect: async (settings, { dial, signal, learned }) => {
@@ -179,7 +179,7 @@ async function makeAnswer(
   return { query, source, leaseMs: 1_000 };
 }
 
-test('a stored query runs over a checked address with opened credentials, resolved once', async () => {
+test('a stored query runs at a checked address with decrypted credentials, and is resolved once', async () => {
   const { execute, seen, catalog } = await setup();
   expect(await execute()).toBe('4 rows');
   expect(await execute()).toBe('4 rows');
@@ -195,7 +195,7 @@ test('a change applies as soon as the definition is invalidated', async () => {
   expect(await execute()).toBe('6 rows');
 });
 
-test('what a connection learned of its server holds until the settings of the source change', async () => {
+test('facts that a connection detects about its server are kept until the settings of the source change', async () => {
   const { service, execute, answer, catalog, learnt } = await setup();
   const connectAgain = async (change: object = {}) => {
     Object.assign(answer.source as object, change);
@@ -213,7 +213,7 @@ test('what a connection learned of its server holds until the settings of the so
   expect(learnt[2]).not.toBe(learnt[0]);
 });
 
-test('loopback is refused where it is not allowed, and looks like a closed port', async () => {
+test('loopback is refused if it is not allowed, with the same error as a closed port', async () => {
   const refused = await setup({ DATAHUB_SOURCES_LOOPBACK: '0' });
   const closed = await setup();
   server.close();
@@ -228,20 +228,20 @@ test('loopback is refused where it is not allowed, and looks like a closed port'
   });
 });
 
-test('credentials moved to another address do not open', async () => {
+test('credentials that were moved to another address cannot be decrypted', async () => {
   const { execute, answer, seen } = await setup();
   Object.assign(answer.source as object, { host: '127.0.0.1' });
   await expect(execute()).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: false });
   expect(seen).toEqual([]);
 });
 
-test('an engine that this hub does not have is told', async () => {
+test('an unknown engine is reported', async () => {
   const { execute, answer } = await setup();
   Object.assign(answer.source as object, { engine: 'mysql' });
   await expect(execute()).rejects.toMatchObject({ code: 'UNAVAILABLE', stage: 'connect' });
 });
 
-test('a source tells its version and its tables', async () => {
+test('the version and the tables of a source can be read', async () => {
   const { service } = await setup();
   expect(await service.executor.testSource({ sourceId: 's' }, ctx())).toEqual({
     latencyMs: expect.any(Number),
@@ -252,7 +252,7 @@ test('a source tells its version and its tables', async () => {
   });
 });
 
-test('a described query is kept with its version', async () => {
+test('the signature of a query is stored with its version', async () => {
   const { service, catalog } = await setup();
   const described = await service.executor.describeQuery({ queryId: 'q' }, ctx());
   expect(described).toEqual({
@@ -265,7 +265,7 @@ test('a described query is kept with its version', async () => {
   expect(catalog.saved).toEqual([{ queryId: 'q', version: 1, settingsVersion: '1', signatureJson }]);
 });
 
-test('a key for other queries describes nothing', async () => {
+test('a key that is limited to other queries cannot describe the query', async () => {
   const { service, catalog } = await setup();
   const limits = { hubIds: [], queryIds: ['other'], origins: [], contextJson: '' };
   const limited = createCallContext({ timeoutMs: 5_000, principal: { ...principal, limits } });
@@ -275,7 +275,7 @@ test('a key for other queries describes nothing', async () => {
   expect(catalog.saved).toEqual([]);
 });
 
-test('figures tell what happened, and closing ends everything', async () => {
+test('metrics count the executions, and closing ends everything', async () => {
   const { service, execute } = await setup();
   await execute();
   const text = service.metrics();

@@ -1,4 +1,4 @@
-/** Who did what to which thing: never values. A change and its entry are one write. */
+/** The audit log: which key did what to which document, without values. A change and its entry are one write. */
 
 import { createHash } from 'node:crypto';
 import type { AuditAction } from '@datahub/contract/audit-actions';
@@ -17,14 +17,14 @@ type CatalogCalls = Calls<typeof CatalogServiceService>;
 const usesMax = 10_000;
 const countMax = 4_294_967_295;
 const attemptsMax = 50;
-/** The store writes together what comes together, and has connections left for those who wait for an answer. */
+/** Concurrent writes. The store batches them, and this leaves connections for calls that clients wait for. */
 const sideBySide = 8;
-/** Of a call's time, for the answer and for what was begun. */
+/** The time reserved at the end of a call for writes in progress and the answer. */
 const reserveMs = 2_000;
 
 /**
- * What the audit calls each RPC. Null: it changes nothing, or only records of its own (uses, rates, idempotency keys). An
- * RPC without a line here does not compile.
+ * The audit action of each RPC. Null means that the RPC changes nothing, or only records of its own (uses, rates,
+ * idempotency keys). An RPC without a line here does not compile.
  */
 const actionOf = {
   createHub: 'hub.create',
@@ -68,7 +68,7 @@ interface Entry {
   resourceId: string;
 }
 
-/** The entry of a change, to be written in one step with it: the store never keeps one without the other. */
+/** Returns the entry of a change. The store writes both in one step, so it never has one without the other. */
 export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId }: Entry): Beside {
   const { accountId, keyId } = requirePrincipal(ctx);
   const at = catalog.nowMs();
@@ -87,11 +87,13 @@ export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId
   return { collection: 'audit', doc };
 }
 
-/** The entry of a change that undoes another one of the same call. */
+/** Returns the entry of a change that undoes another change of the same call. */
 export const undoEntry = (catalog: Catalog, ctx: CallContext, entry: Entry): Beside =>
   auditEntry(catalog, { ...ctx, operation: undefined }, entry);
 
-/** The id of the one entry of an operation with an idempotency key. If the entry exists, the operation was carried out. */
+/**
+ * The id of the one entry of an operation with an idempotency key. If the entry exists, the operation was carried out.
+ */
 export const entryIdOf = ({ namespace }: Pick<Catalog, 'namespace'>, operation: string | undefined) =>
   operationIdOf({ namespace, kind: 'evt' }, operation);
 
@@ -111,12 +113,13 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
 
     recordUse: async ({ uses }, ctx) => {
       const { accountId, keyId } = requirePrincipal(ctx);
-      if (uses.length > usesMax) throw new HubError('TOO_LARGE', `At most ${usesMax} uses at once.`);
+      if (uses.length > usesMax)
+        throw new HubError('TOO_LARGE', `A call can record at most ${usesMax} uses.`);
       const at = catalog.nowMs() - (catalog.nowMs() % countedMs);
       const stopAt = ctx.deadlineAt - reserveMs;
       const left: number[] = [];
       let failure: unknown;
-      /** False where it is left. */
+      /** Resolves to false if the use was not recorded. */
       const isCounted = async ({ action, resourceId, count, failed }: RecordUseRequest_Use) => {
         if (ctx.signal.aborted || performance.now() >= stopAt) return false;
         const seed = createHash('sha256')
@@ -143,7 +146,7 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
   };
 }
 
-/** Several gateways count at once, so this repeats until its own count is in. */
+/** Repeats the compare-and-set until it succeeds, because several gateways count at the same time. */
 async function addUse({ store }: Catalog, use: AuditDoc): Promise<void> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const old = await store.audit.get(use.accountId, use.id);
@@ -162,5 +165,7 @@ async function addUse({ store }: Catalog, use: AuditDoc): Promise<void> {
     const failed = Math.min(old.failed + use.failed, countMax);
     if (await store.audit.replace({ ...old, count, failed, version: old.version + 1 })) return;
   }
-  throw new HubError('UNAVAILABLE', 'Too many count the same thing at once. Try again.', { retryable: true });
+  throw new HubError('UNAVAILABLE', 'Too many calls count the same use at once. Try again.', {
+    retryable: true,
+  });
 }

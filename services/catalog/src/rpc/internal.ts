@@ -1,4 +1,4 @@
-/** For the executor alone: definitions with sealed credentials, and news of what changed. */
+/** The RPCs for the executor only: definitions with sealed credentials, and notifications of changes. */
 
 import type {
   CatalogInternalServiceService,
@@ -72,8 +72,8 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
 
     reseal: async ({ more, ...first }) => {
       if (more.length >= resealMax)
-        throw new HubError('VALIDATION', `At most ${resealMax} sources are sealed again at a time.`);
-      // Side by side, since the store writes together what comes together.
+        throw new HubError('VALIDATION', `A call can reseal at most ${resealMax} sources.`);
+      // The writes are concurrent, because the store batches them.
       const [done = false, ...moreDone] = await Promise.all(
         [first, ...more].map((resealed) => saveSealed(catalog, resealed)),
       );
@@ -82,7 +82,7 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
   };
 }
 
-/** False where the source is gone, or has changed since its old envelopes were read. */
+/** Resolves to false if the source was deleted, or has changed since its old envelopes were read. */
 async function saveSealed(
   { store }: Catalog,
   { accountId, sourceId, expectedVersion, sealed }: ResealedSource,
@@ -99,7 +99,7 @@ async function saveSealed(
   });
 }
 
-/** The latest description of the latest version stays; of two that come at once either will do. */
+/** Keeps the latest signature of the latest version. If two arrive at once, either may win. */
 async function saveSignature({ store }: Catalog, signature: Omit<SignatureDoc, 'version'>): Promise<void> {
   const { id, accountId, queryVersion } = signature;
   const old = await store.signatures.get(accountId, id);
@@ -110,6 +110,6 @@ async function saveSignature({ store }: Catalog, signature: Omit<SignatureDoc, '
   } else if (old.queryVersion <= queryVersion) {
     await store.signatures.replace({ ...signature, version: old.version + 1 });
   }
-  // A query that was deleted meanwhile took its signature with it before there was one.
+  // If the query was deleted meanwhile, its deletion could not delete this signature.
   if ((await store.queries.get(accountId, id)) === null) await store.signatures.delete(accountId, id);
 }

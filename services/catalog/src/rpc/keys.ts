@@ -1,4 +1,4 @@
-/** Keys: who a caller is, and the keys of an account. */
+/** The RPCs that authenticate keys and manage the keys of an account. */
 
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import { rotationOverlapSeconds } from '@datahub/contract/limits';
@@ -30,7 +30,7 @@ type KeyCalls = Pick<
 
 const overlapDefaultMs = 3_600_000;
 const endAttemptsMax = 50;
-/** The last use of a key is recorded at this resolution, so that not every use writes. */
+/** The resolution of `lastUsedAt`, so that not every use writes. */
 const lastUsedStepMs = 60_000;
 
 export function createKeyCalls(catalog: Catalog): KeyCalls {
@@ -116,7 +116,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
 }
 
 function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc {
-  if (key === null) throw new HubError('KEY_INVALID', 'This key is not known, or it was revoked.');
+  if (key === null) throw new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
   if (key.expiresAt === null || key.expiresAt > nowMs) return;
   throw new HubError('KEY_EXPIRED', 'This key has expired.');
 }
@@ -137,19 +137,19 @@ interface Ending {
   entry: Beside;
 }
 
-/** Retries, because uses of the key change its document at the same time. */
+/** Retries, because concurrent uses of the key change its document. */
 async function endKey(catalog: Catalog, { key, expiresAt, entry }: Ending): Promise<void> {
   for (let attempt = 0; attempt < endAttemptsMax; attempt++) {
     const current = await loadKey(catalog, key.accountId, key.id);
     const ended = { ...current, expiresAt, version: current.version + 1 };
     if (await catalog.store.keys.replace(ended, entry)) return;
   }
-  throw new HubError('UNAVAILABLE', 'Too many changes to the same key at once. Try again.', {
+  throw new HubError('UNAVAILABLE', 'Too many calls change this key at the same time. Try again.', {
     retryable: true,
   });
 }
 
-/** The old key stays valid, so the new one, which nobody has seen, is deleted. */
+/** Deletes the new key, which no caller has seen. The old key stays valid. */
 async function takeBack({ store }: Catalog, made: KeyDoc, err: unknown): Promise<never> {
   if (err instanceof HubError && err.code === 'OUTCOME_UNKNOWN') throw err;
   await store.keys.delete(made.accountId, made.id).catch((failed) => {
@@ -158,12 +158,14 @@ async function takeBack({ store }: Catalog, made: KeyDoc, err: unknown): Promise
   throw err;
 }
 
-/** What the caller's key may do. The operator has no key, so no expiry limits what the operator creates. */
+/**
+ * The scopes, limits and expiry of the caller's key. The operator has no key, so keys of the operator need not expire.
+ */
 function reachOf({ scopes, limits }: Principal, own: KeyDoc | null): KeyReach {
   return { scopes, limits: fromLimits(limits), expiresAt: own?.expiresAt ?? null };
 }
 
-/** Ids are never reused, so a key limited to an unknown id could do nothing. */
+/** Refuses unknown ids. Ids are never reused, so a key that is limited to an unknown id could never do anything. */
 async function requireKnownIds(
   catalog: Catalog,
   principal: Principal,
@@ -175,7 +177,7 @@ async function requireKnownIds(
       await load();
     } catch (err) {
       if (!(err instanceof HubError) || err.code !== 'NOT_FOUND') throw err;
-      check.fault(path, `is the id of no ${what}`);
+      check.fault(path, `names a ${what} that does not exist`);
     }
   };
   for (const [i, id] of hubIds.entries())
@@ -185,7 +187,7 @@ async function requireKnownIds(
   check.done();
 }
 
-/** In the background and without a retry: a concurrent call writes the same. */
+/** Writes in the background and without a retry, because a concurrent call writes the same. */
 function noteUse({ store }: Catalog, key: KeyDoc, nowMs: number): void {
   if (key.lastUsedAt !== null && nowMs - key.lastUsedAt < lastUsedStepMs) return;
   store.keys.replace({ ...key, lastUsedAt: nowMs, version: key.version + 1 }).catch(() => {});

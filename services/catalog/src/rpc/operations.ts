@@ -19,7 +19,7 @@ import { entryIdOf } from './audit.ts';
 type OperationCalls = Pick<Calls<typeof CatalogServiceService>, 'beginOperation' | 'finishOperation'>;
 
 const keptMs = 24 * 3_600_000;
-/** Longer than any operation may take. A record that is still open then belongs to a process that died. */
+/** Longer than any operation can take. A record that is still open after this belongs to a process that died. */
 const openMaxMs = 300_000;
 
 const nothing = {
@@ -62,7 +62,9 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
   };
 }
 
-/** Operations that only read are not recorded. Neither is a query that does not exist, because it will be refused. */
+/**
+ * Operations that only read are not recorded. Neither are executions of unknown queries, because they will be refused.
+ */
 async function isReadOnly({ store }: Catalog, accountId: string, queryId: string): Promise<boolean> {
   if (queryId === '') return false;
   const query = await store.queries.get(accountId, queryId);
@@ -103,14 +105,14 @@ const begun = (doc: OperationDoc): BeginOperationResponse => ({
 
 interface Repeat {
   request: BeginOperationRequest;
-  /** As it would be made now. */
+  /** The record as a new operation would create it. */
   doc: OperationDoc;
   found: OperationDoc;
 }
 
 async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
   const nowMs = doc.createdAt;
-  // An expired record makes way for the new one.
+  // The new record replaces an expired one.
   if (found.expiresAt <= nowMs) return takeOver(catalog, found, doc);
   if (found.bodyMac !== doc.bodyMac) return { ...nothing, state: State.STATE_OTHER_BODY };
   if (found.open === 1) return settle(catalog, { request, doc, found });
@@ -127,7 +129,7 @@ async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promis
   };
 }
 
-/** Finds out whether an operation without a recorded outcome was carried out. */
+/** Determines whether an operation without a recorded outcome was carried out. */
 async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
   const { settling } = request;
   const isLeft = found.unknown === 1 || doc.begunAt - (found.begunAt ?? found.createdAt) > openMaxMs;
@@ -153,12 +155,12 @@ async function findEntry(
   const { audit, settle: bringAll } = catalog.store;
   const entry = await audit.get(found.accountId, id);
   if (entry !== null || !everywhere) return entry;
-  // It may still wait in the outbox of the changed document.
+  // The entry may still be in the outbox of the changed document.
   await bringAll();
   return audit.get(found.accountId, id);
 }
 
-/** Of two concurrent callers, one begins the operation. */
+/** Begins the operation again. Of two concurrent callers, only one succeeds. */
 async function takeOver(
   { store }: Catalog,
   old: OperationDoc,

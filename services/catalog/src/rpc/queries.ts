@@ -111,7 +111,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       const load = () => loadQuery(catalog, principal, queryId);
       const entry = auditEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: queryId });
       await remove({ collection: store.queries, load, expected, entry });
-      // Nothing reads it without its query. If it cannot be deleted now, it is deleted with the hub.
+      // Nothing reads a signature without its query. If this fails, the signature is deleted with the hub.
       await store.signatures.delete(principal.accountId, queryId).catch(() => {});
       await catalog.changes.publish([queryId]);
       return {};
@@ -119,11 +119,11 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
   };
 }
 
-/** Characters of the signatures of one list. The signatures of the last queries are left out beyond it. */
+/** The most characters of all signatures in one list. Beyond it, the signatures of the last queries are left out. */
 const signaturesCharactersMax = 8 * 1_048_576;
 const signaturesAtOnce = 50;
 
-/** In the order of the queries. */
+/** Returns the signatures in the order of the queries. */
 async function currentSignatures(catalog: Catalog, queries: readonly QueryDoc[]): Promise<string[]> {
   const sources = new Map<string, Promise<SourceDoc | null>>();
   const sourceOf = ({ accountId, sourceId }: QueryDoc) => {
@@ -142,7 +142,7 @@ async function currentSignatures(catalog: Catalog, queries: readonly QueryDoc[])
   return found;
 }
 
-/** The signature, if it describes the current query at the current source; else empty. */
+/** Returns the signature if it describes the current query at the current source, else an empty text. */
 async function currentSignature(
   { store }: Catalog,
   query: QueryDoc,
@@ -187,7 +187,7 @@ async function changeQuery(
     notNull: request.notNull?.names,
     source: source && { id: source.id, engine: source.engine },
   });
-  // Only a changed statement is checked, so that renaming never fails because of an old one.
+  // Only a changed statement is checked, so that renaming never fails because of an old statement.
   if (
     next.query !== doc.query ||
     next.command !== doc.command ||
@@ -209,6 +209,6 @@ async function loadSourceIn(
 ): Promise<SourceDoc> {
   const source = await loadSource(catalog, principal, wanted.sourceId);
   if (source.hubId === wanted.hubId) return source;
-  const detail = 'is a source of another hub; a query and its source share one';
+  const detail = 'is a source of another hub; a query and its source must be in the same hub';
   throw fieldError([{ path: ['sourceId'], detail }]);
 }

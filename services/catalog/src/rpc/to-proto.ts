@@ -1,4 +1,4 @@
-/** Documents → messages, for the whole service. Secrets become masks here and nowhere else. */
+/** Converts documents to messages. Only this file replaces secrets with masks. */
 
 import { fromFields, type KeyLimitFields, type KeyLimitValues, toFields } from '@datahub/contract/key-limits';
 import type { Folder, Hub, Key, Query, Source, Tls, Variable } from '@datahub/proto/catalog/v1/catalog';
@@ -150,10 +150,10 @@ export function toPrincipal(key: KeyDoc): Principal {
 }
 
 type Same<A, B> = [A, B] extends [B, A] ? true : never;
-// Where this does not compile, the message KeyLimits and the table of the contract have different limits.
+// If this does not compile, the message KeyLimits and the contract's table have different limits.
 true satisfies Same<keyof KeyLimits, keyof KeyLimitFields>;
 
 const toLimits: (limits: KeyLimitValues) => KeyLimits = toFields;
 
-/** The other way, for a new key. */
+/** Converts the message to values for a new key. */
 export const fromLimits: (limits: KeyLimits | undefined) => KeyLimitValues = fromFields;

@@ -1,30 +1,32 @@
-/** The kept answers of a process: bounded in bytes, in total and for each account. The least recently used go first. */
+/** Caches answers in memory, bounded in bytes in total and for each account. Evicts the least recently used first. */
 
 export interface KeptAnswer {
   readonly bytes: Buffer;
   readonly etag: string;
-  /** A limit cut the rows. */
+  /** True if a limit cut the rows. */
   readonly truncated: boolean;
   readonly rowCount: number;
 }
 
 export interface CacheEntry {
   readonly accountId: string;
-  /** A change of one of these makes the entry useless. */
+  /** The ids of the query and the source. A change of one invalidates the entry. */
   readonly ids: readonly string[];
-  /** Undefined: the answer is too large to keep. */
+  /** Undefined if the answer is too large to cache. */
   readonly answer: KeptAnswer | undefined;
-  /** When the execution began, or the validation that renewed the entry. The age of the answer counts from here. */
+  /**
+   * The start of the execution, or of the validation that renewed the entry. The age of the answer counts from here.
+   */
   readonly freshAt: number;
-  /** When the statement of that began. */
+  /** The start of the statement of that execution or validation. */
   readonly runAt: number;
-  /** When the execution began. */
+  /** The start of the execution that fetched the answer. */
   readonly ranAt: number;
   /** A digest of the value of `validate` in the snapshot of the answer. */
   readonly validation?: string | undefined;
 }
 
-/** What an entry takes besides its answer: its key, objects and places in maps. */
+/** The memory of an entry besides its answer: its key, objects and map entries. */
 const entryBytes = 1_024;
 
 interface Account {
@@ -34,7 +36,7 @@ interface Account {
 }
 
 export class AnswerStore {
-  /** Of entries, and of answers that are being fetched. */
+  /** The bytes of entries, and of answers that are being fetched. */
   bytes = 0;
   readonly answerBytesMax: number;
   readonly #bytesMax: number;
@@ -47,7 +49,7 @@ export class AnswerStore {
     this.answerBytesMax = Math.floor(bytesMax / 8);
   }
 
-  /** False if nothing is kept at all. */
+  /** False if the cache is turned off. */
   get isOn(): boolean {
     return this.#bytesMax > 0;
   }
@@ -69,7 +71,7 @@ export class AnswerStore {
     }
   }
 
-  /** Keeps the entry if there is room. It takes the place of an older one in any case. */
+  /** Removes the old entry of the key. Stores the new one if there is room. */
   put(key: string, entry: CacheEntry): void {
     this.delete(key);
     if (!this.reserve(entry.accountId, sizeOf(entry))) return;
@@ -85,7 +87,7 @@ export class AnswerStore {
     this.release(entry.accountId, sizeOf(entry));
   }
 
-  /** Makes room by evicting entries, those of the account for its own share. False if that is not enough. */
+  /** Reserves bytes, and evicts entries to make room. Returns false if that is not enough. */
   reserve(accountId: string, bytes: number): boolean {
     const account = this.#account(accountId);
     const accountBytesMax = this.#bytesMax / 4;
@@ -107,7 +109,7 @@ export class AnswerStore {
     if (account.bytes === 0) this.#accounts.delete(accountId);
   }
 
-  /** Frees what no key leads to any more. */
+  /** Removes the entries that depend on one of these ids. */
   invalidate(ids: readonly string[]): void {
     const changed = new Set(ids);
     for (const [key, entry] of this.#entries) if (entry.ids.some((id) => changed.has(id))) this.delete(key);

@@ -1,9 +1,9 @@
 /**
- * Answers a read of a query that has a cache: with a kept answer, or with one that it fetches for all calls that want the
- * same at the same time. What the call may do was checked before.
+ * Answers a read of a query that has a cache, either with a cached answer or with one that it fetches for all
+ * concurrent calls with the same cache key. The caller has checked the permissions of the call.
  *
- * The age of an answer counts from the start of its execution. No answer leaves that is older than `CacheRules.ageMsMax`,
- * except to calls that were there when its statement began: their own execution would not have been newer.
+ * The age of an answer counts from the start of its execution. No answer older than `CacheRules.ageMsMax` is sent,
+ * except to calls that arrived before its statement began, because their own execution would not have been newer.
  */
 
 import { Rerouted } from '@datahub/executor-session/executor';
@@ -37,7 +37,9 @@ export type CacheOutcome = CacheInfo['outcome'];
 export interface CacheEvents {
   executed(run: Execution): void;
   failed(run: Execution, err: HubError): void;
-  /** A call of a query with a cache was answered. `run` has figures only if it was not `kept`. */
+  /**
+   * Called when a query with a cache was answered. `run` has durations only if the answer did not come from the cache.
+   */
   answered(run: Execution, outcome: CacheOutcome, kept?: KeptAnswer): void;
 }
 
@@ -52,11 +54,11 @@ export interface CachedWork extends Work {
   values: CallValues;
 }
 
-/** Annotations are made by the gateway, after the answer. */
+/** Annotated executions are not cached, because the gateway adds the labels to the answer later. */
 export const isCacheable = ({ annotate }: ExecuteRequest, { kind }: PreparedQuery): boolean =>
   kind === 'read' && annotate === undefined;
 
-/** One call, with all that it depends on. */
+/** One call with everything that its answer depends on. */
 interface Call {
   run: Execution;
   work: CachedWork;
@@ -70,7 +72,7 @@ interface Result {
   validation: string | undefined;
 }
 
-/** For how long an answer counts as too large to keep, at least. */
+/** An answer that was too large to cache is not tried again for this long. */
 const tooLargeMs = 60_000;
 
 export class CachedExecution {
@@ -82,7 +84,7 @@ export class CachedExecution {
     this.#deps = deps;
   }
 
-  /** Like `runOn`, for a run that has been prepared. */
+  /** Like `runOn`, for a prepared run. */
   async execute(run: Execution, work: CachedWork): Promise<void> {
     const { cache: asked, options, form, reroutable } = run.request;
     const query = run.query as QueryDefinition;
@@ -116,7 +118,7 @@ export class CachedExecution {
     const flight = current ?? this.#start(call, false);
     const entry = await this.#wait(flight, run);
     if (entry === undefined) return this.#runAlone(call, Outcome.OUTCOME_UNCACHEABLE);
-    // An answer that was fetched for others may be too old by now.
+    // An answer that was fetched for other calls may be too old now.
     const wasThere = run.startedAt <= entry.runAt;
     if (!wasThere && this.#deps.now() - entry.freshAt > rules.ageMsMax)
       return this.#runAlone(call, Outcome.OUTCOME_MISS);
@@ -125,7 +127,7 @@ export class CachedExecution {
     return this.#send(call, entry, current === undefined ? own : Outcome.OUTCOME_COLLAPSED);
   }
 
-  /** The flight that a call may join. */
+  /** Returns the flight that a call may join. */
   #current({ key, rules }: Call): Flight | undefined {
     const flight = this.#flights.get(key);
     if (flight === undefined || flight.stop.aborted) return undefined;
@@ -173,7 +175,7 @@ export class CachedExecution {
       const validation = validationOf(preparedOf(own), work.values, { old, now: flight.startedAt });
       await runOn(own, { ...work, options, validation });
       events.executed(own);
-      // It overflowed with its last bytes.
+      // The last bytes of the answer can be too many.
       if (flight.hasOverflowed) throw new HubError('CANCELLED', 'The answer is too large to keep.');
       if (old !== undefined && validation?.isUnchanged)
         flight.result.resolve(this.#renew(flight, old, { key, own }));
@@ -206,7 +208,7 @@ export class CachedExecution {
     return own;
   }
 
-  /** Puts the whole answer into the store, unless it is too old already. */
+  /** Stores the whole answer, unless it is already too old. */
   #keep(flight: Flight, call: Call, { own, validation }: Result): CacheEntry {
     const { key, rules } = call;
     const { answers, now } = this.#deps;
@@ -228,7 +230,7 @@ export class CachedExecution {
     return entry;
   }
 
-  /** Sends a kept answer, or only that it has not changed. */
+  /** Sends a cached answer, or only that it has not changed. */
   async #send(call: Call, entry: CacheEntry, outcome: CacheOutcome): Promise<void> {
     const { run } = call;
     const answer = entry.answer as KeptAnswer;
@@ -243,7 +245,7 @@ export class CachedExecution {
     if (!notModified && !form?.checkOnly) await sendBytes(run, answer.bytes);
   }
 
-  /** As without a cache. */
+  /** Runs the query as without a cache. */
   async #runAlone(call: Pick<Call, 'run' | 'work' | 'rules'>, outcome: CacheOutcome): Promise<void> {
     const { run, work } = call;
     if (run.request.form?.checkOnly) return this.#announce(call, { outcome: Outcome.OUTCOME_NONE });

@@ -1,6 +1,6 @@
 /**
- * One execution for all calls that want the same answer at the same time. It belongs to none of them: it fills a buffer
- * as fast as the database sends, and ends when the last caller has left, or at its own deadline.
+ * One execution for all concurrent calls with the same cache key. It belongs to none of them: it fills a buffer as fast
+ * as the database sends, and ends when the last caller has left, or at its own deadline.
  */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
@@ -8,14 +8,14 @@ import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { AnswerStore, CacheEntry } from './answer-store.ts';
 
-/** Undefined: the answer is too large to keep. */
+/** Undefined if the answer is too large to cache. */
 export type FlightResult = CacheEntry | undefined;
 
 export interface FlightOptions {
   store: AnswerStore;
   accountId: string;
   startedAt: number;
-  /** It began for a caller who got an older answer, so it needs nobody to wait for it. */
+  /** True if it was started for a caller who got a stale answer, so it goes on without waiting callers. */
   isRefresh: boolean;
 }
 
@@ -25,15 +25,15 @@ export class Flight implements ExecutionReply {
   readonly isRefresh: boolean;
   /** Ends the execution. */
   readonly stop = new CallStop();
-  /** Settled by the execution, or before it ends if the answer is too large. */
+  /** Settles when the execution ends, or earlier if the answer is too large. */
   readonly result = Promise.withResolvers<FlightResult>();
-  /** A limit cut the rows. */
+  /** True if a limit cut the rows. */
   isTruncated = false;
-  /** The answer alone is larger than any that is kept. */
+  /** True if the answer is larger than the limit for one answer. */
   isTooLarge = false;
-  /** Too large, or there was no room for it beside others. */
+  /** True if the answer is too large, or the cache had no room for it. */
   hasOverflowed = false;
-  /** An entry was renewed, and nothing collected. */
+  /** True if the validation renewed the entry, so the query did not run. */
   isValidated = false;
   serverTiming: string | undefined;
   waiting = 0;
@@ -47,7 +47,7 @@ export class Flight implements ExecutionReply {
     this.#accountId = accountId;
     this.startedAt = startedAt;
     this.isRefresh = isRefresh;
-    // There may be nobody who waits.
+    // If no caller waits, a rejection would be unhandled.
     this.result.promise.catch(() => {});
   }
 
@@ -76,7 +76,7 @@ export class Flight implements ExecutionReply {
     this.isTruncated = true;
   }
 
-  /** The whole answer, in memory of its own. */
+  /** Returns a copy of the whole answer, and frees the chunks. */
   take(): Buffer {
     const bytes = Buffer.allocUnsafeSlow(this.#bytes);
     let at = 0;
@@ -85,7 +85,7 @@ export class Flight implements ExecutionReply {
     return bytes;
   }
 
-  /** Gives up what was collected. */
+  /** Frees the chunks and rejects the result. */
   fail(err: unknown): void {
     this.#free();
     this.result.reject(err);

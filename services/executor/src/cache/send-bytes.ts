@@ -6,7 +6,7 @@ import { cancelReason } from '../execution/cancellation.ts';
 
 const chunkBytesMax = 262_144;
 
-/** At the pace of the reader. */
+/** Waits whenever the reader is behind. */
 export async function sendBytes({ reply, ctx }: { reply: ExecutionReply; ctx: CallContext }, bytes: Buffer) {
   let drained: (() => void) | undefined;
   reply.onDrain(() => drained?.());

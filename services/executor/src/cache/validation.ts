@@ -1,6 +1,7 @@
 /**
- * Renews a kept answer without running its query: reads the value of `validate` first, in the same snapshot. Read after
- * the query, or in another snapshot, the value could belong to newer data than the answer.
+ * Renews a cached answer without running its query, if the value of `validate` is unchanged. The value is read before
+ * the query, in the same snapshot. If it were read later or in another snapshot, it could belong to newer data than the
+ * answer.
  */
 
 import { hash } from 'node:crypto';
@@ -13,18 +14,18 @@ import type { CacheEntry } from './answer-store.ts';
 
 export interface Validation {
   statement: Statement;
-  /** Of the kept answer; undefined if it cannot be renewed. */
+  /** The digest of the cached answer's value; undefined if the answer cannot be renewed. */
   readonly known: string | undefined;
-  /** A digest of the value in the snapshot of the run; undefined if there was none. */
+  /** The digest of the value in the snapshot of this run; undefined if there was none. */
   value: string | undefined;
-  /** The value is the same, so the query did not run. */
+  /** True if the value is unchanged, so the query did not run. */
   isUnchanged: boolean;
 }
 
 /** An answer is not renewed for longer than this. */
 const renewedMsMax = 86_400_000;
 
-/** Undefined if the query has no validation, or if its values cannot be bound: the query runs then. */
+/** Returns undefined if the query has no validation, or if its values cannot be bound. The query runs then. */
 export function validationOf(
   { validation }: PreparedQuery,
   values: CallValues,
@@ -54,7 +55,7 @@ export interface ValidatedRun {
   createWriter(options: ResponseOptions): ResponseWriter;
 }
 
-/** Like `connection.run`. If the value cannot be read, the query runs. */
+/** Like `connection.run`, but runs the query only if the value changed or cannot be read. */
 export async function runValidated(
   connection: Connection,
   run: ValidatedRun,

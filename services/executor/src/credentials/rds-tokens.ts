@@ -1,7 +1,7 @@
 /**
- * Log-ins by AWS RDS IAM: in place of a password the server takes a URL that is signed with AWS credentials and is
- * valid for 15 minutes. A token proves the operator's identity, so only those accounts get one that the operator lists
- * with user and host, and only over verified TLS.
+ * Log-ins by AWS RDS IAM. Instead of a password, the server accepts a token: a URL that is signed with AWS credentials
+ * and valid for 15 minutes. A token proves the operator's identity. So only accounts that the operator lists with user
+ * and host get tokens, and only over verified TLS.
  */
 
 import { createHash, createHmac } from 'node:crypto';
@@ -12,7 +12,7 @@ import { bareName } from '../network/host-names.ts';
 export interface AwsCredentials {
   accessKeyId: string;
   secretAccessKey: string;
-  /** Of temporary credentials. */
+  /** Set for temporary credentials. */
   sessionToken?: string;
 }
 
@@ -24,7 +24,9 @@ export interface AllowedLogIn {
 
 export interface RdsIamSettings {
   allowed: readonly AllowedLogIn[];
-  /** The hub looks for no others: AWS's default chain would read files, run programs and ask metadata addresses. */
+  /**
+   * The hub uses no other credentials. AWS's default chain would read files, run programs and call metadata addresses.
+   */
   credentials: AwsCredentials | undefined;
 }
 
@@ -33,12 +35,12 @@ type Subject = Required<Pick<ConnectSettings, 'host' | 'port' | 'user'>> & { reg
 type Connect = (settings: ConnectSettings, currentPassword: () => Promise<string>) => Promise<Connection>;
 
 export interface RdsTokens {
-  /** Connects with a token. If the server refuses one that was signed earlier, tries once more with a new one. */
+  /** Connects with a token. If the server refuses a cached token, tries once more with a new one. */
   connect(accountId: string, settings: ConnectSettings, connect: Connect): Promise<Connection>;
 }
 
 const validMs = 15 * 60_000;
-/** A token is not used in its last minutes: clocks differ, and a log-in takes time. */
+/** A token is not used in its last minutes, because clocks differ and a log-in takes time. */
 const renewBeforeMs = 3 * 60_000;
 const tokensMax = 1_000;
 
@@ -101,7 +103,7 @@ function notAllowed(): HubError {
   );
 }
 
-/** An entry `account/user@host` of the setting; undefined if it has another form. */
+/** Parses an entry `account/user@host` of the setting. Returns undefined if it has another form. */
 export function parseAllowed(entry: string): AllowedLogIn | undefined {
   const [, accountId, user, host] = /^([^/\s]+)\/(.+)@([^@\s/]+)$/.exec(entry) ?? [];
   return accountId && user && host ? { accountId, user, host } : undefined;
@@ -125,11 +127,11 @@ async function signToken(subject: Subject, credentials: AwsCredentials, signingD
   return `${host}:${port}/?${parts.join('&')}`;
 }
 
-/** As RFC 3986, which signatures of AWS are made over. */
+/** Percent-encodes as RFC 3986 does, because AWS signatures cover that form. */
 const escaped = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** What the signer hashes with. */
+/** The hash implementation that the signer of the AWS SDK needs. */
 class Sha256 {
   private readonly secret: string | Uint8Array | undefined;
   private readonly chunks: (string | Uint8Array)[] = [];

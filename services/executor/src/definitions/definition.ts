@@ -1,4 +1,4 @@
-/** What the executor knows of a stored query and its source, and how it reads them from the catalog's messages. */
+/** The executor's definitions of stored queries and sources, and their conversion from the catalog's messages. */
 
 import { type EngineName, isEngine } from '@datahub/contract/engines';
 import { queryLimits } from '@datahub/contract/limits';
@@ -33,7 +33,7 @@ export interface SourceDefinition extends PooledSource {
 export interface CacheRules {
   maxAgeS: number;
   staleS: number;
-  /** No older answer leaves. */
+  /** Older answers are not sent. */
   ageMsMax: number;
   validate: string | undefined;
 }
@@ -48,7 +48,7 @@ export interface QueryDefinition {
   /** Columns in which a NULL fails the execution. */
   notNull: readonly string[];
   version: number;
-  /** Undefined: answers are not kept. */
+  /** Undefined if answers are not cached. */
   cache?: CacheRules | undefined;
   source: SourceDefinition;
 }
@@ -70,7 +70,7 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
   };
 }
 
-/** Undefined if no answer could be used twice. */
+/** Returns undefined if no answer could be used twice. */
 function toCacheRules({ maxAgeS, staleS = 0, validate }: CachePolicy): CacheRules | undefined {
   const ageSMax = Math.min(maxAgeS + staleS, queryLimits.cacheSeconds.max);
   if (ageSMax === 0 && validate === undefined) return undefined;
@@ -125,7 +125,7 @@ function toServers(source: ResolvedSource): ServerSettings {
 
 type Known<N extends keyof ServerSettings> = NonNullable<ServerSettings[N]>;
 
-/** A fault of the hub itself, so the caller learns nothing of it. */
+/** A fault of the hub itself, so the answer does not describe it. */
 function incomplete(what: string): HubError {
   return new HubError(
     'INTERNAL',

@@ -1,6 +1,6 @@
 /**
- * The catalog over gRPC. The executor watches every replica, because any of them may process a change, and sends each
- * request to the next replica that can be reached.
+ * The catalog over gRPC. The executor watches every replica, because any of them may process a change. It sends each
+ * request to the next reachable replica.
  */
 
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
@@ -12,7 +12,7 @@ import { type CatalogWatch, type WatchOptions, watchCatalog } from './catalog-wa
 import type { Catalog } from './definition.ts';
 
 export interface RemoteCatalogOptions extends Omit<GrpcClientOptions, 'address'> {
-  /** `host:port` each; a name means all its addresses. */
+  /** Each is `host:port`. A host name stands for all its addresses. */
   addresses: readonly string[];
   instanceId: string;
 }
@@ -55,7 +55,7 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
       return { client, watch: watchReplica(client) };
     },
     close: ({ client, watch }) => {
-      // The watch ends its stream itself, before its channel closes.
+      // A watch closes the client itself, after it has ended its stream.
       if (watch === undefined) client.close();
       else watch.close().finally(() => client.close());
     },
@@ -78,7 +78,7 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
   };
 }
 
-/** Tries each replica once, round-robin, until one can be reached. */
+/** Tries the replicas round-robin, each once, until one is reachable. */
 function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
   let turn = 0;
   const call = async <T>(

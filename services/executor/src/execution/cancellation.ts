@@ -1,4 +1,4 @@
-/** Cancels a statement at the database when its caller leaves or its time is up. */
+/** Cancels a statement at the database when its caller leaves or its deadline passes. */
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import type { Deadlines } from '@datahub/service-kit/call/deadlines';
@@ -15,10 +15,10 @@ export interface CancellationOptions {
   deadlines: Deadlines;
 }
 
-/** How long a cancelled statement may take to end before its connection is closed. */
+/** The time that a cancelled statement has to end before its connection is closed. */
 const graceMs = 800;
 
-/** The connection was lost after a cancel and before the database confirmed it: the statement may have been carried out. */
+/** The connection was lost before the database confirmed a cancel, so the statement may have been carried out. */
 export class CancelUnconfirmed extends HubError {
   constructor({ code, message, cause }: HubError) {
     super(code, message, { cause, retryable: false });
@@ -26,12 +26,12 @@ export class CancelUnconfirmed extends HubError {
 }
 
 /**
- * Settles as `work` does. When the caller leaves or time is up, it asks the database to cancel, and closes the
- * connection if the statement has not ended in time after that. It then rejects with CANCELLED or STATEMENT_TIMEOUT, but
- * resolves if the work succeeded all the same.
+ * Settles as `work` does. When the caller leaves or the deadline passes, it asks the database to cancel the statement.
+ * If the statement then does not end in time, it closes the connection. It rejects with CANCELLED or STATEMENT_TIMEOUT,
+ * but resolves if the work succeeded nevertheless.
  *
- * A cancel that arrives after its statement has ended would hit the next statement on the connection. Therefore this
- * settles only once the cancel was delivered, and closes the connection unless the cancel is what ended the statement.
+ * A cancel that arrives after its statement has ended could cancel the next statement on the connection. Therefore this
+ * settles only when the cancel was delivered, and closes the connection unless the cancel ended the statement.
  */
 export function withCancellation<T>(work: Promise<T>, options: CancellationOptions): Promise<T> {
   const { connection, signal, deadlineAt, now, deadlines } = options;
@@ -81,14 +81,14 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
   });
 }
 
-/** What a statement is rejected with that failed with `err` after it was cancelled. */
+/** Returns the error for a statement that failed with `err` after it was cancelled. */
 function afterCancel(cancelled: HubError, err: unknown): unknown {
   if (!(err instanceof HubError)) return cancelled;
   if (err.code === 'OUTCOME_UNKNOWN') return err;
   return err.code === 'SOURCE_BROKEN' ? new CancelUnconfirmed(cancelled) : cancelled;
 }
 
-/** The signal also aborts at the deadline of the call, which is a timeout and not a caller that left. */
+/** Returns CANCELLED or STATEMENT_TIMEOUT. The signal also aborts at the deadline of the call, which is a timeout. */
 export function cancelReason(signal: CallSignal, late: boolean): HubError {
   const { reason } = signal;
   if (reason instanceof HubError && reason.code === 'STATEMENT_TIMEOUT') return reason;

@@ -1,4 +1,6 @@
-/** Checks a query that is not stored: what its source says of it, and how its contract differs from a stored query's. */
+/**
+ * Checks a query that is not stored: describes it at its source, and compares its contract with that of a stored query.
+ */
 
 import type { CheckQueryResponse, DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
@@ -11,10 +13,10 @@ interface Asking {
   compile: CompileQuery;
 }
 
-/** Faults of the statement itself. */
+/** Codes of faults in the statement itself. */
 const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISMATCH']);
 
-/** Throws if a source cannot be asked. */
+/** Rejects if a source cannot be reached. */
 export async function checkQuery(
   draft: QueryDefinition,
   stored: QueryDefinition | undefined,
@@ -40,7 +42,7 @@ export async function checkQuery(
 
 interface Attempt {
   signature?: DescribeQueryResponse;
-  /** Why the source rejects the statement. */
+  /** The reason why the source rejects the statement. */
   fault?: HubError;
 }
 
@@ -56,7 +58,7 @@ async function attempt(query: QueryDefinition, describe: Asking['describe']): Pr
   }
 }
 
-/** None of a statement that does not compile. */
+/** Returns the warnings; none if the statement does not compile. */
 function warningsOf(draft: QueryDefinition, compile: CompileQuery) {
   try {
     return compile(draft)

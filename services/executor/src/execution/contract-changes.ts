@@ -1,6 +1,6 @@
 /**
- * How the contract of a query changes: its columns, and the variables that it takes. A change is breaking if a caller of
- * the old query can fail with the new one: rows lose what they promised, or values are refused.
+ * Lists how the contract of a query changes: its columns and its variables. A change is breaking if a caller of the old
+ * query can fail with the new one, because rows lose a guarantee or values are refused.
  */
 
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
@@ -30,7 +30,7 @@ export function contractChanges(from: Contract, to: Contract): ContractChange[] 
     ...compareAll('variable', [from.signature.variables, to.signature.variables], {
       keyOf: ({ key }) => key,
       isAddedBreaking: ({ key }) => needed.to(key),
-      // Names that a query does not know are accepted.
+      // Removing a variable breaks nothing, because names that a query does not know are accepted.
       isRemovedBreaking: false,
       compare: (old, next) => [
         ...compareVariables(old, next, { old: typeIn(from, old.key), next: typeIn(to, old.key) }),
@@ -40,7 +40,7 @@ export function contractChanges(from: Contract, to: Contract): ContractChange[] 
   ];
 }
 
-/** Whether a call must give a value. */
+/** Returns a function that says whether a call must set a variable. */
 const neededIn = ({ variables }: Contract) => {
   const optional = new Set(
     variables.filter((one) => one.valueJson !== undefined || one.required === false).map(({ key }) => key),
@@ -96,7 +96,7 @@ const compareColumns = (from: Column, to: Column): Change[] => [
 const isWithin = (type: string, others: string) =>
   type.split('|').every((one) => others.split('|').includes(one));
 
-/** Declared types that also take all values of another one. */
+/** For each declared type, the wider types that accept all its values. */
 const wider: Record<string, readonly string[]> = {
   integer: ['bigint', 'number', 'decimal'],
   bigint: ['decimal'],
@@ -109,7 +109,7 @@ function compareVariables(
   to: DescribedVariable,
   declared: { old: string | undefined; next: string | undefined },
 ): Change[] {
-  // The database may take many values for a type that it inferred.
+  // For a type that it inferred, the database may accept other values, too.
   const isNarrower = () =>
     declared.next !== undefined &&
     declared.next !== declared.old &&

@@ -1,4 +1,4 @@
-/** Describes a query at its source: its columns, and the variables that it takes. */
+/** Describes a query at its source: its columns and its variables. */
 
 import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import type { HubError } from '@datahub/service-kit/call/error';
@@ -11,11 +11,11 @@ import type { DescribableForm, PreparedQuery } from './prepare.ts';
 
 interface Describing {
   describe(form: DescribableForm): Promise<Signature>;
-  /** The time of day. */
+  /** The wall-clock time. */
   nowMs: () => number;
 }
 
-/** Throws what the source says of the most likely form, if it accepts none. */
+/** Describes the first form that the source accepts. If it accepts none, throws its error for the most likely form. */
 export async function describeQuery(
   prepared: PreparedQuery,
   { version, notNull }: Pick<QueryDefinition, 'version' | 'notNull'>,
@@ -36,7 +36,7 @@ export async function describeQuery(
         mapLocation: (fault) => prepared.mapLocation(fault, form),
         redactMessage: prepared.nameVariables,
       });
-      // What may succeed later says nothing about the statement.
+      // Only a permanent rejection says something about the statement.
       if (failure.code !== 'SQL_REJECTED' || failure.retryable) throw failure;
       refused ??= failure;
     }
@@ -44,7 +44,7 @@ export async function describeQuery(
   throw refused;
 }
 
-/** Answers number duplicate column names, so the signature does too. */
+/** Numbers duplicate column names, as answers do. */
 function toColumns(
   columns: readonly DescribedColumn[],
   { keepsNotNull, neverNull }: ColumnFacts,

@@ -1,4 +1,4 @@
-/** Executes a stored query: authorize → resolve → bind → run → rows. All access to the data of users goes through here. */
+/** Executes a stored query: authorizes the call, resolves the query, binds the values, runs it and sends the rows. */
 
 import { type Executor, Rerouted } from '@datahub/executor-session/executor';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
@@ -30,7 +30,7 @@ export interface ExecuteDeps extends RunDeps {
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   compile: CompileQuery;
   limits: ExecutionLimits;
-  /** Kept answers of queries that have a cache. */
+  /** The cached answers of queries that have a cache. */
   answers: AnswerStore;
   events: CacheEvents & {
     failed(run: Execution, err: HubError): void;

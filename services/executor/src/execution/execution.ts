@@ -16,10 +16,10 @@ import { toServerTiming } from './server-timing.ts';
 
 export type Timing = Pick<Execution, 'queueMs' | 'durationMs'>;
 
-/** Writes one answer: its rows, then what follows them. */
+/** Writes one answer: its rows, then its end. */
 export interface ResponseWriter extends RowSink {
   finish(outcome: Outcome, timing: Timing): void;
-  /** Drops what was not sent yet, because the execution failed. */
+  /** Drops the bytes that were not sent, because the execution failed. */
   abandon(): void;
 }
 
@@ -39,7 +39,7 @@ const formats: Partial<Record<Format, RowFormat>> = {
   [Format.FORMAT_CSV]: 'csv',
 };
 
-/** Events take their figures from it. */
+/** The state of one execution. Events read their figures from it. */
 export class Execution implements ExecutionReply, ErrorMapping {
   readonly request: ExecuteRequest;
   readonly ctx: CallContext;
@@ -52,18 +52,18 @@ export class Execution implements ExecutionReply, ErrorMapping {
   outcome: Outcome | undefined;
   timeoutMs = 0;
   deadlineAt: number;
-  /** From the start until a connection was acquired. */
+  /** The time from the start until a connection was acquired. */
   queueMs = 0;
-  /** From then until the statement ended. */
+  /** The time from then until the statement ended. */
   durationMs = 0;
   bytes = 0;
-  /** Only where tracing is on. */
+  /** Set if tracing is on. */
   readonly span: Span | undefined;
-  /** When the query was prepared and the wait for a connection began; 0 before. */
+  /** The time when the query was prepared and the wait for a connection began; 0 before. */
   preparedAt = 0;
-  /** When a connection was acquired; 0 before. */
+  /** The time when a connection was acquired; 0 before. */
   runAt = 0;
-  /** The connection had run other statements before. */
+  /** True if the connection had run other statements before. */
   isReused = false;
   readonly reply: ExecutionReply;
 
@@ -82,7 +82,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
     this.span = tracing?.start('execute', { parent: ctx.traceparent, kind: 'internal', attributes });
   }
 
-  /** For calls to other services. */
+  /** The header `traceparent` for calls to other services. */
   get traceparent(): string | undefined {
     return this.span?.traceparent ?? this.ctx.traceparent;
   }
@@ -133,7 +133,10 @@ export class Execution implements ExecutionReply, ErrorMapping {
     this.reply.onDrain(listener);
   }
 
-  /** Maps a position in the text that was run to the stored text. Before the run, faults are of the stored text. */
+  /**
+   * Maps a position in the text that was run to the stored text. Faults found before the run are already in the stored
+   * text.
+   */
   mapLocation(fault: SqlFault): SqlFault {
     const { prepared, statement } = this;
     return prepared && statement && this.runAt > 0 ? prepared.mapLocation(fault, statement) : fault;
@@ -143,7 +146,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
     return withoutValues(this.prepared?.nameVariables(message) ?? message, this.statement?.params ?? []);
   }
 
-  /** Replaces CANCELLED by the reason for the cancel: the caller left, or time was up. */
+  /** Replaces CANCELLED with the reason for the cancel: the caller left, or the deadline passed. */
   causeOf(err: unknown): unknown {
     const { signal } = this.ctx;
     const cancelled = err instanceof HubError && err.code === 'CANCELLED';

@@ -19,23 +19,23 @@ import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../engine.ts';
 import { keyLimits } from './key-limits.ts';
 
-/** JSON objects as text, so that no digit is lost; empty for none. */
+/** The values of a call: JSON objects as text, so that no digit is lost; empty for none. */
 export interface CallValues {
-  /** Variables that the key sets: the caller cannot override them. */
+  /** The variables that the key pins. The caller cannot override them. */
   pinnedJson: string;
   contextJson: string;
-  /** Makes a name in the context that the query does not know CONTEXT_INVALID. */
+  /** If true, a name in the context that the query does not know fails with CONTEXT_INVALID. */
   strict?: boolean | undefined;
-  /** Receives such names where they are allowed. */
+  /** Receives such names if they are allowed. */
   onUnknown?: ((names: string[]) => void) | undefined;
 }
 
 export interface DescribedVariable {
   key: string;
   type?: string;
-  /** It takes a list. */
+  /** True if the variable is a list. */
   list: boolean;
-  /** It takes null. */
+  /** True if the variable can be null. */
   nullable: boolean;
 }
 
@@ -47,30 +47,33 @@ export interface DescribableForm extends Statement {
 /** A compiled query. */
 export interface PreparedQuery {
   readonly kind: Statement['kind'];
-  /** Of the variables in the text. */
+  /** The names of the variables in the text. */
   readonly names: readonly string[];
-  /** It changes rows that the database does not include in its count. */
+  /** True if the statement changes rows that the database does not count. */
   readonly uncounted: boolean;
   /** Throws CONTEXT_INVALID with all faults at once. */
   bind(values: CallValues): Statement;
-  /** Of the query's cache. */
+  /** The compiled `validate` of the query's cache. */
   readonly validation?: PreparedQuery | undefined;
   /** The forms in which the statement can run, the most likely one first. */
   describable(): DescribableForm[];
   columnFacts(): ColumnFacts;
   warnings(): StatementWarning[];
-  /** The variables in the order of the text, with their declared types or else those that the source reported for a form. */
+  /**
+   * Returns the variables in the order of the text, with their declared types, else with those that the source
+   * reported.
+   */
   variables(signature: Signature, form: DescribableForm): DescribedVariable[];
   /** Maps a position in the text that was run to the stored text. */
   mapLocation(fault: SqlFault, run: Statement): SqlFault;
-  /** Replaces the numbers of placeholders in a database's message by the names of variables. */
+  /** Replaces the numbers of placeholders in a database's message with the names of variables. */
   readonly nameVariables: (message: string) => string;
 }
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION. */
 export type CompileQuery = (definition: QueryDefinition) => PreparedQuery;
 
-/** Compiles each definition once; a definition stays the same object while nothing in it changes. */
+/** Compiles each definition once. A definition stays the same object until it changes. */
 export function compileOnce(compile: CompileQuery): CompileQuery {
   const compiled = new WeakMap<QueryDefinition, PreparedQuery>();
   return (definition) => {
@@ -173,13 +176,13 @@ class CompiledQuery implements PreparedQuery {
 
 /** The limits that this hub sets for every execution. */
 export interface ExecutionLimits {
-  /** For sources that set none. */
+  /** The timeout for sources that set none. */
   statementTimeoutMs: number;
-  /** Rows of one answer; 0 for no limit. */
+  /** The most rows of one answer; 0 for no limit. */
   rowsMax: number;
 }
 
-/** Throws SCOPE_DENIED. Writes need their own scope, and whether a query writes is known once it is compiled. */
+/** Throws SCOPE_DENIED. Writes need their own scope, and only the compiled query shows whether it writes. */
 export function requireAllowed(principal: Principal, query: QueryDefinition, kind: Statement['kind']): void {
   const scope = kind === 'read' ? 'queries:execute' : 'queries:execute:write';
   if (!isGranted(principal.scopes, scope)) {
@@ -194,25 +197,25 @@ export function requireWithinLimits({ limits }: Principal, query: QueryDefinitio
   keyLimits.hubIds(limits, query.hubId);
 }
 
-/** Throws OPTION_REFUSED where only a query that reads may run: it can be stopped and run again. */
+/** Throws OPTION_REFUSED for a query that writes, if the call may be stopped and repeated. */
 export function requireReading(
   { annotate, onlyReads }: Pick<ExecuteRequest, 'annotate' | 'onlyReads'>,
   { kind }: Pick<PreparedQuery, 'kind'>,
 ): void {
   if (kind === 'read' || (annotate === undefined && onlyReads !== true)) return;
   throw refusedOption(
-    'This query writes. Only the rows of a query that reads can be annotated, trained with or summarized.',
+    'This query writes. Only the rows of a query that reads can be annotated, used for training or summarized.',
   );
 }
 
-/** The time an execution may take; a caller can only shorten it. Throws OPTION_REFUSED for 0. */
+/** Returns the time that an execution may take. A caller can only shorten it. Throws OPTION_REFUSED for 0. */
 export function timeoutMsOf(
   query: QueryDefinition,
   requested: ExecuteOptions | undefined,
   limits: ExecutionLimits,
 ): number {
   if (requested?.timeoutMs === 0)
-    throw refusedOption('A timeoutMs of 0 leaves no time to run. Give at least 1.');
+    throw refusedOption('A timeoutMs of 0 leaves no time to run. Set it to at least 1.');
   const limitMs = query.source.statementTimeoutMs ?? limits.statementTimeoutMs;
   return Math.min(requested?.timeoutMs ?? limitMs, limitMs);
 }
@@ -220,7 +223,10 @@ export function timeoutMsOf(
 /** The database's own timeout fires this much later, so that the executor's fires first and reports the cause. */
 const backstopMs = 1_000;
 
-/** Keeps two significant digits: changing the timeout on a connection costs a statement, so few values are used. */
+/**
+ * Rounds up to two significant digits. Each change of the timeout on a connection costs a statement, so few values are
+ * used.
+ */
 function roundUp(timeoutMs: number): number {
   const unit = 10 ** (Math.floor(Math.log10(timeoutMs)) - 1);
   return Math.ceil(timeoutMs / unit) * unit;
@@ -238,7 +244,7 @@ export function runOptionsOf(
   if (requested === undefined || kind === 'read') return options;
   if (kind === 'standalone' && (requested.dryRun || requested.maxAffected !== undefined)) {
     throw refusedOption(
-      'This statement runs outside of a transaction, so dryRun and maxAffected cannot roll it back. Leave them out.',
+      'This statement runs outside of a transaction, so the hub cannot roll it back. Leave out dryRun and maxAffected.',
     );
   }
   if (uncounted && requested.maxAffected !== undefined) {
@@ -254,7 +260,7 @@ export function runOptionsOf(
 const refusedOption = (message: string) =>
   new HubError('OPTION_REFUSED', message, { stage: 'prepare', retryable: false });
 
-/** The least of the limits that are set; undefined when none is. */
+/** Returns the lowest of the limits that are set; undefined if none is set. */
 export function leastOf(...limits: (number | undefined)[]): number | undefined {
   let least: number | undefined;
   for (const limit of limits)

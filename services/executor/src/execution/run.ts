@@ -18,10 +18,10 @@ export interface Work {
   statement: Statement;
   options: RunOptions;
   key: string;
-  /** Of the values. */
+  /** The size of the bound values. */
   bytes: number;
   deps: RunDeps;
-  /** Only of queries with a cache. */
+  /** Set if the query has a cache with `validate`. */
   validation?: Validation | undefined;
 }
 
@@ -30,13 +30,13 @@ export async function runOn(run: Execution, work: Work): Promise<void> {
     await runOnce(run, work);
   } catch (err) {
     if (!isStale(err, run, work.statement)) throw err;
-    // The other idle connections are probably dead too. Close them, so that the retry opens a new one.
+    // The other idle connections are probably dead, too. They are closed, so that the retry opens a new one.
     work.pool.closeIdle();
     await runOnce(run, work);
   }
 }
 
-/** One function on purpose: each further await costs every execution half a microsecond. */
+/** This is one function on purpose, because each further await costs every execution half a microsecond. */
 async function runOnce(run: Execution, work: Work): Promise<void> {
   const { pool, statement, options, key, bytes, deps, validation } = work;
   run.stage = 'queue';
@@ -71,8 +71,8 @@ const hubFailed =
   'The hub failed while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
 
 /**
- * The outcome of a write is unknown if its connection died, was closed because the cancel was not confirmed, or if the hub
- * itself failed. The hub never repeats such a write, and tells the caller to check first.
+ * The outcome of a write is unknown if its connection died, was closed because the cancel was not confirmed, or if the
+ * hub itself failed. The hub never repeats such a write, and the error asks the caller to check the source first.
  */
 function toUnknownOutcome(err: unknown): unknown {
   const failed = !(err instanceof HubError || err instanceof CancelUnconfirmed);

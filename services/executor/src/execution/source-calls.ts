@@ -1,6 +1,6 @@
 /**
- * Calls that ask a source about itself: whether it can be reached, what tables it has, and what a query takes and
- * returns. They use the pool like executions do, so all its limits apply.
+ * Calls about a source: test the connection, read its tables, and describe a query. They use the pool as executions do,
+ * so all its limits apply.
  */
 
 import type { Executor } from '@datahub/executor-session/executor';
@@ -29,14 +29,14 @@ export interface SourceDeps {
   catalog: Pick<Catalog, 'saveSignature' | 'resolveDraft'>;
   compile: CompileQuery;
   now: () => number;
-  /** The time of day. */
+  /** The wall-clock time. */
   nowMs: () => number;
   deadlines: Deadlines;
-  /** The most time for one call, whatever the caller's deadline. */
+  /** The time limit of one call, even if the caller's deadline is later. */
   timeoutMs: number;
 }
 
-/** A source that answers is tested successfully, even where this takes longer. */
+/** The time limit of the suggestion. If it takes longer, the test of the source still succeeds. */
 const suggestionTimeoutMs = 2_000;
 
 export function createSourceCalls(

@@ -1,13 +1,13 @@
-/** Local name resolution: the hosts file of this machine, and the domains that it searches for short names. */
+/** Local name resolution: the machine's hosts file, and the domains in which it searches for short names. */
 
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 
 export interface LocalNames {
-  /** The addresses of the host in the hosts file; empty if there are none. */
+  /** Returns the addresses of the host in the hosts file; empty if there are none. */
   addressesOf(host: string): readonly string[];
-  /** The full names that a short name may mean, in the order in which to query them. */
+  /** Returns the full names that a short name may mean, in the order of the queries. */
   fullNamesOf(host: string): string[];
 }
 
@@ -37,7 +37,7 @@ export function createLocalNames(files: NameFiles = systemFiles): LocalNames {
   };
 }
 
-/** Without the dot at its end, in lower case. */
+/** Returns the name in lower case, without a dot at its end. */
 export const bareName = (name: string) => name.replace(/\.$/, '').toLowerCase();
 const dotsOf = (name: string) => name.split('.').length - 1;
 
@@ -58,7 +58,7 @@ function parseHosts(text: string): Map<string, string[]> {
 
 interface Search {
   domains: string[];
-  /** A name with fewer dots is searched in the domains first. */
+  /** Names with fewer dots are searched in the domains first. */
   dotsMin: number;
 }
 
@@ -84,7 +84,10 @@ function parseSearch(text: string): Search {
 
 const withoutComment = (line: string) => line.replace(/[#;].*$/, '').trim();
 
-/** Parses a file, and again when it has changed. Reads synchronously: these files are small and local. */
+/**
+ * Returns a function that parses a file, and parses it again when it has changed. It reads synchronously, because these
+ * files are small and local.
+ */
 function watched<T>(path: string, parse: (text: string) => T): () => T {
   let version = '';
   let parsed = parse('');
@@ -98,7 +101,7 @@ function watched<T>(path: string, parse: (text: string) => T): () => T {
   };
 }
 
-/** Empty if the file cannot be read. */
+/** Returns an empty text if the file cannot be read. */
 function versionOf(path: string): string {
   try {
     accessSync(path, constants.R_OK);

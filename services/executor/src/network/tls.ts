@@ -1,4 +1,4 @@
-/** TLS with sources, the same for all engines, for sessions and for the connections that cancel statements. */
+/** TLS with sources. All engines use it for sessions and for the connections that cancel statements. */
 
 import { createHash } from 'node:crypto';
 import { isIP, type Socket } from 'node:net';
@@ -7,8 +7,8 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectSettings } from '../engine.ts';
 
 /**
- * Starts TLS on a connected socket. Checks the certificate chain in mode verify-full, and in mode require if a CA is set;
- * checks the configured host name in verify-full only. Rejects with SOURCE_TLS after destroying the socket.
+ * Starts TLS on a connected socket. Checks the certificate chain in mode verify-full, and in mode require if a CA is
+ * set; checks the configured host name in verify-full only. Rejects with SOURCE_TLS after destroying the socket.
  */
 export function startTls(
   socket: Socket,
@@ -44,7 +44,10 @@ export function startTls(
   });
 }
 
-/** Hashes by the OID of the certificate's signature: RSA, then ECDSA. MD5 and SHA-1 count as SHA-256 (RFC 5929). */
+/**
+ * Hashes by the OID of the certificate's signature algorithm: RSA, then ECDSA. RFC 5929 replaces MD5 and SHA-1 with
+ * SHA-256.
+ */
 const hashes: Record<string, string> = {
   '1.2.840.113549.1.1.4': 'sha256',
   '1.2.840.113549.1.1.5': 'sha256',
@@ -57,7 +60,7 @@ const hashes: Record<string, string> = {
   '1.2.840.10045.4.3.4': 'sha512',
 };
 
-/** Identifies the server of a TLS connection: `tls-server-end-point` of RFC 5929. Undefined without TLS or a known hash. */
+/** Returns the channel binding `tls-server-end-point` (RFC 5929); undefined without TLS or with an unknown hash. */
 export function endPointOf(socket: Socket): Buffer | undefined {
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   const hash = hashes[certificate?.signatureAlgorithmOid ?? ''];
@@ -68,7 +71,7 @@ export function endPointOf(socket: Socket): Buffer | undefined {
 const unknownAuthority =
   'The certificate of the source is signed by an authority that the hub does not know. Set its CA as tls.ca.';
 const badMaterial =
-  'TLS cannot be started with this tls.ca, tls.cert and tls.key: one of them is not a PEM text, or they do not belong together.';
+  'TLS cannot be started with this tls.ca, tls.cert and tls.key: one of them is not valid PEM, or the key does not match the certificate.';
 
 const texts: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: unknownAuthority,
@@ -83,7 +86,7 @@ const texts: Record<string, string> = {
     'The certificate of the source is for another host name. Use a host name that is in the certificate.',
 };
 
-/** Has its own messages, since those of the library contain host names. */
+/** Converts an error of TLS. The messages are the hub's own, because those of the library contain host names. */
 export function tlsError(cause?: unknown): HubError {
   if (cause instanceof HubError) return cause;
   const { code = '' } = (cause ?? {}) as { code?: string };
@@ -107,11 +110,11 @@ export function noTlsError(): HubError {
   );
 }
 
-/** Plain bytes after the response that starts TLS would be read as if they came encrypted (CVE-2021-23222). */
+/** Plain bytes before TLS starts would be read as if they had been encrypted (CVE-2021-23222). */
 export function plainBytesError(): HubError {
   return new HubError(
     'SOURCE_TLS',
-    'The source sent unencrypted bytes where TLS must start. The connection may have been intercepted.',
+    'The source sent unencrypted bytes before TLS started. The connection may have been intercepted.',
     { stage: 'connect', retryable: false },
   );
 }

@@ -1,6 +1,6 @@
 /**
  * The connections of one source, and the queue of executions that wait for one. The pool opens its first connection
- * alone, so that a source that is down costs one attempt however many executions wait, and then as many as are waiting.
+ * alone, so that a source that is down costs one attempt. After that it opens as many as executions wait.
  */
 
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
@@ -20,22 +20,22 @@ import { WaitEstimator } from './wait-estimator.ts';
 import { callerLeft, stopping, WaitQueue } from './wait-queue.ts';
 
 const pingTimeoutMs = 1_000;
-/** Before the next attempt after a connection failed to open: if others work, the source is probably full. */
+/** The pause after a connection failed to open. If other connections work, the source is probably full. */
 const growPauseMs = 1_000;
 
 export class Pool implements GrowingPool {
   readonly usage: AccountUsage;
-  /** When a connection was last requested. */
+  /** The time when a connection was last requested. */
   usedAt: number;
   private readonly settings: PoolSettings;
   private readonly deps: PoolDeps;
   private readonly members = new Set<Member>();
-  /** A stack: the connections at its start stay idle, so that a surplus expires. */
+  /** A stack. The connections at its start stay idle, so that surplus ones expire. */
   private readonly idle: Member[] = [];
   private readonly queue = new WaitQueue();
   private readonly opening = new Set<AbortController>();
   private validating = 0;
-  /** No further connection is opened before. */
+  /** The time before which no further connection is opened. */
   private growAt = 0;
   private readonly estimator: WaitEstimator;
   private state: 'open' | 'draining' | 'closed' = 'open';
@@ -49,7 +49,7 @@ export class Pool implements GrowingPool {
     this.usedAt = deps.now();
   }
 
-  /** Returns an idle connection without waiting; undefined if there is none. Connections are idle only while nobody waits. */
+  /** Returns an idle connection without waiting; undefined if there is none. None is idle while an execution waits. */
   tryAcquire(): Lease | undefined {
     const now = this.deps.now();
     this.usedAt = now;
@@ -84,9 +84,9 @@ export class Pool implements GrowingPool {
     return lease;
   }
 
-  /** True if one more execution is not expected to have a connection within `waitMs`. */
+  /** True if one more execution would probably get no connection within `waitMs`. */
   private isQueueFull(waitMs: number): boolean {
-    // One for each connection waits in any case, so that none is idle between two executions of a slow source.
+    // One execution per connection may always wait, so that a slow source has the next one when one ends.
     if (this.queue.size < this.settings.sizeMax) return false;
     const now = this.deps.now();
     const isHeldBack = now < this.growAt || this.deps.budget.isWaitingForRoom(this);
@@ -109,12 +109,12 @@ export class Pool implements GrowingPool {
     }
   }
 
-  /** Closes the idle connections: one was found dead, so the others probably are too. */
+  /** Closes the idle connections. Called if one was dead, because the others probably are, too. */
   closeIdle(): void {
     while (this.idle.length > 0) this.remove(this.idle[0] as Member);
   }
 
-  /** Closes the connection that was idle longest; false if none is idle. */
+  /** Closes the connection that was idle longest. Returns false if none is idle. */
   closeIdlest(): boolean {
     const [member] = this.idle;
     if (member === undefined) return false;
@@ -122,7 +122,7 @@ export class Pool implements GrowingPool {
     return true;
   }
 
-  /** The start of the longest idle time; Infinity if no connection is idle. */
+  /** The time since which the longest idle connection is idle; Infinity if none is idle. */
   get idleSince(): number {
     return this.idle[0]?.idleAt ?? Number.POSITIVE_INFINITY;
   }
@@ -139,7 +139,7 @@ export class Pool implements GrowingPool {
     if (this.queue.size > 0) this.grow();
   }
 
-  /** Serves the executions that wait, and closes each connection after that. Resolves when the last one is closed. */
+  /** Serves the waiting executions, then closes the connections. Resolves when the last one is closed. */
   drain(): Promise<void> {
     if (this.state === 'open') this.state = 'draining';
     this.closeIdle();

@@ -1,4 +1,4 @@
-/** Writes an answer in frames, with the texts that the receiver annotates after each row; see `row-frames.ts`. */
+/** Writes an answer in frames. After each row follow the texts that the receiver annotates; see `row-frames.ts`. */
 
 import { frameHeadBytes, frameKinds, rowEnds, textHeadBytes } from '@datahub/executor-session/row-frames';
 import { type Annotation, Format } from '@datahub/proto/executor/v1/executor';
@@ -23,7 +23,7 @@ export class FrameWriter {
   readonly #members: readonly Annotation[];
   readonly #out: ByteWriter;
   readonly #endBytes: number;
-  /** The column of each text, -1 for none. */
+  /** The index of each text's column; -1 if there is none. */
   #places: number[] = [];
   #hasNamed = false;
 
@@ -38,7 +38,7 @@ export class FrameWriter {
     this.#places = this.#members.map(({ text }) => names.indexOf(text));
   }
 
-  /** Returns where the content begins, for `close`. */
+  /** Opens a frame. Returns the start of its content, for `close`. */
   open(kind: number): number {
     const out = this.#out;
     out.reserve(frameHeadBytes);
@@ -52,7 +52,7 @@ export class FrameWriter {
     buffer.writeUInt32LE(position - from, from - textHeadBytes);
   }
 
-  /** Once. Documents can have any members, so only rows with columns name them. */
+  /** Call this once. Only rows with columns have names, because documents can have any members. */
   name(names: readonly string[]): void {
     if (this.#hasNamed) return;
     this.#hasNamed = true;

@@ -1,4 +1,4 @@
-/** Checks the columns that a query asserts to be not null while their values are encoded. */
+/** Checks the columns that a query asserts in `notNull`, while their values are encoded. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome } from '../engine.ts';
@@ -6,7 +6,7 @@ import type { ResponseWriter, Timing } from '../execution/execution.ts';
 import type { DocumentEncoder, FieldEncoder, SinkColumn } from '../row-sink.ts';
 import { uniqueNames } from './column-names.ts';
 
-/** The writer itself if the query asserts nothing. Else rows with a null in one of the columns throw CONTRACT_BROKEN. */
+/** Returns the writer itself if the query asserts nothing. Else a null in one of the columns throws CONTRACT_BROKEN. */
 export function withoutNulls(writer: ResponseWriter, notNull: readonly string[] | undefined): ResponseWriter {
   return notNull === undefined || notNull.length === 0 ? writer : new NotNullWriter(writer, notNull);
 }
@@ -14,7 +14,7 @@ export function withoutNulls(writer: ResponseWriter, notNull: readonly string[] 
 class NotNullWriter implements ResponseWriter {
   readonly #writer: ResponseWriter;
   readonly #notNull: readonly string[];
-  /** Of the asserted columns; -1 for one that is missing. */
+  /** The indexes of the asserted columns; -1 for a missing column. */
   #indexes: number[] = [];
 
   constructor(writer: ResponseWriter, notNull: readonly string[]) {
@@ -73,7 +73,9 @@ class NotNullWriter implements ResponseWriter {
     this.#writer.abandon();
   }
 
-  /** Values that are not NULL in the database can be null in JSON, such as zero dates. */
+  /**
+   * Checks the encoded value, because values that are not NULL in the database can be null in JSON, such as zero dates.
+   */
   #check(encode: FieldEncoder, name: string): FieldEncoder {
     return (out, source, start, end) => {
       const begin = out.position;
@@ -83,11 +85,11 @@ class NotNullWriter implements ResponseWriter {
   }
 
   #fail(name: string): never {
-    // What was not sent yet must not be sent by a timer.
+    // A timer must not send the remaining bytes.
     this.#writer.abandon();
     throw new HubError(
       'CONTRACT_BROKEN',
-      `The query asserts in notNull that its column ${JSON.stringify(name)} has a value in every row, and a row of the result has none.`,
+      `The query asserts in notNull that the column ${JSON.stringify(name)} is never null, but it is null in a row of the result.`,
       { retryable: false },
     );
   }

@@ -12,12 +12,12 @@ import { FrameWriter } from './frame-writer.ts';
 import { writeAscii, writeNull, writeText } from './json-encoder.ts';
 import { withoutNulls } from './not-null.ts';
 
-/** For one answer that shares nothing with others. */
+/** Creates a writer for a single answer. */
 export function createResponseWriter(options: ResponseOptions): ResponseWriter {
   return createResponseWriters()(options);
 }
 
-/** For the answers of one process. */
+/** Returns a function that creates writers. They share row layouts. */
 export function createResponseWriters(): (options: ResponseOptions) => ResponseWriter {
   const shared: Shared = {
     scheduler: new FairScheduler(),
@@ -28,7 +28,7 @@ export function createResponseWriters(): (options: ResponseOptions) => ResponseW
 }
 
 interface Shared extends OutputSchedule {
-  /** Engines that know a statement's columns pass the same array for each run. */
+  /** Layouts by column array. For a prepared statement, engines pass the same array in each run. */
   layouts: WeakMap<readonly SinkColumn[], RowLayout>;
 }
 
@@ -178,7 +178,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     const out = this.out;
     writeAscii(out, ',"meta":{"columns":[');
     const columns = (this.#columns ?? []).map(({ type }, i) => [this.#layout.names[i] as string, type]);
-    // The receiver adds a label and a number by turns.
+    // The receiver adds a label and a number for each annotation.
     for (const [i, name] of (this.#frames?.added ?? []).entries())
       columns.push([name, i % 2 === 0 ? 'text' : 'double']);
     for (const [i, [name = '', type = '']] of columns.entries()) {
@@ -196,18 +196,18 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   }
 }
 
-/** UTF-8 in little-endian words of four bytes; the last word is padded with zeros. */
+/** UTF-8 bytes in little-endian 32-bit words. The last word is padded with zeros. */
 interface Prefix {
   words: Int32Array;
   bytes: number;
 }
 
-/** What an answer's rows have in common. */
+/** The data that all rows of an answer share. */
 interface RowLayout {
-  /** Of the columns, without duplicates. */
+  /** The names of the columns, made unique. */
   names: string[];
   encoders: FieldEncoder[];
-  /** The bytes before each field of an object: brace or comma, and the member's name. */
+  /** The bytes before each field of an object: a brace or comma, and the member's name. */
   prefixes: Prefix[];
 }
 

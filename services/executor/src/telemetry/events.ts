@@ -1,4 +1,7 @@
-/** The events of the executor. All its log lines, metrics and traces are made here, so that no secret gets into them. */
+/**
+ * The typed events of the executor. Only this file creates its log lines, metrics and traces, so that no secret gets
+ * into them.
+ */
 
 import { type CacheInfo, CacheInfo_Outcome as CacheOutcome } from '@datahub/proto/executor/v1/executor';
 import { type HubError, toHubError } from '@datahub/service-kit/call/error';
@@ -12,12 +15,12 @@ import type { PoolStats } from '../pool/pool-types.ts';
 import { traceExecution } from './traces.ts';
 
 export interface ExecutorEvents extends CacheEvents {
-  /** A connection was opened, or failed to open. */
+  /** Call this when a connection was opened, or failed to open. */
   connected(source: { sourceId: string; engine: string }, durationMs: number, err?: unknown): void;
   watchLost(err: unknown): void;
-  /** A handler failed with an unknown error. */
+  /** Call this when a handler failed with an unexpected error. */
   unexpected(err: unknown, requestId: string): void;
-  /** All metrics in the text format of Prometheus. */
+  /** Returns all metrics in Prometheus' text format. */
   metrics(): string;
 }
 
@@ -25,7 +28,7 @@ export interface EventsOptions {
   logger: Logger;
   /** Called for each scrape. */
   poolStats: () => PoolStats & { pools: number };
-  /** Of the result cache. */
+  /** The figures of the result cache. Called for each scrape. */
   answerStats: () => AnswerStats;
   /** Executions longer than this are logged. */
   slowMs: number;
@@ -88,7 +91,7 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
     watchLost: (err) => {
       logger.warn(
         { event: 'watch.lost', reason: toHubError(err).message, cause: causeOf(err) },
-        'the watch of the catalog broke; it is opened again',
+        'the watch of the catalog was interrupted and will be reopened',
       );
     },
 
@@ -100,7 +103,7 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
   };
 }
 
-/** Only ids: the texts, values, hosts and users of tenants never reach the log. */
+/** Returns only ids, because the texts, values, hosts and users of tenants must never be logged. */
 function namesOf({ ctx, query, request }: Execution) {
   return {
     requestId: ctx.requestId,
@@ -114,8 +117,8 @@ function namesOf({ ctx, query, request }: Execution) {
 }
 
 /**
- * The stack of an internal error. Of an error of a source only the name and the code: a driver's message can contain
- * hosts, users and values.
+ * Returns the stack of an internal error. For an error of a source, returns only the name and the code, because a
+ * driver's message can contain hosts, users and values.
  */
 function causeOf(err: unknown): string | undefined {
   const { code, cause } = err as Partial<HubError>;
@@ -151,12 +154,12 @@ const cacheOutcomes: Record<CacheInfo['outcome'], string> = {
   [CacheOutcome.OUTCOME_VALIDATED]: 'validated',
 };
 
-/** Counters that are cheap enough for every execution. */
+/** Metrics that are cheap enough for every execution. */
 interface Metrics {
   executed(engine: string, code: string, durationMs: number): void;
   answered(rows: number, bytes: number): void;
   connected(engine: string, code: string): void;
-  /** The result cache was asked. */
+  /** Counts a look-up in the result cache. */
   looked(outcome: string): void;
   render(pools: PoolStats & { pools: number }, answers: AnswerStats): string;
 }
@@ -164,9 +167,9 @@ interface Metrics {
 function createMetrics(): Metrics {
   const durations = new DurationHistogram({
     name: 'datahub_execution_duration_seconds',
-    help: 'Executions by engine and outcome.',
+    help: 'Duration of executions by engine and outcome.',
   });
-  /** Bounded, because engines and codes are few. */
+  /** The size is bounded, because there are few engines and codes. */
   const executions = new Map<string, Map<string, DurationSeries>>();
   const connects = new Map<string, number>();
   const lookUps = new Map<string, number>();

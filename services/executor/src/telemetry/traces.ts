@@ -1,4 +1,4 @@
-/** The spans of an execution, made when it has ended: the whole, the wait for a connection, and the statement. */
+/** Creates the spans of an execution when it has ended: the whole, the wait for a connection, and the statement. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { HubError } from '@datahub/service-kit/call/error';

@@ -15,7 +15,7 @@ const entry = (accountId: string, bytes: number, ids: string[] = []): CacheEntry
 });
 
 describe('the store', () => {
-  test('evicts what was used least recently, and stays below its limit', () => {
+  test('evicts the least recently used answers, and stays below its limit', () => {
     const store = new AnswerStore({ bytesMax: 64 * kibi });
     for (let i = 0; i < 40; i++) store.put(`k${i}`, entry(`account ${i % 8}`, 3 * kibi));
     expect(store.bytes).toBe(64 * kibi);
@@ -26,7 +26,7 @@ describe('the store', () => {
     expect([store.get('k24') !== undefined, store.get('k25')]).toEqual([true, undefined]);
   });
 
-  test('gives an account a quarter at most, of which it evicts its own', () => {
+  test('gives an account at most a quarter, and evicts answers of the same account beyond it', () => {
     const store = new AnswerStore({ bytesMax: 64 * kibi });
     store.put('other', entry('b', kibi));
     for (let i = 0; i < 40; i++) store.put(`k${i}`, entry('a', 3 * kibi));
@@ -46,7 +46,7 @@ describe('the store', () => {
     expect(store.bytes).toBe(0);
   });
 
-  test('frees what a change made useless', () => {
+  test('frees answers that a change invalidates', () => {
     const store = new AnswerStore({ bytesMax: 64 * kibi });
     store.put('k1', entry('a', 1, ['q1', 's', 'h']));
     store.put('k2', entry('a', 1, ['q2', 's', 'h']));
@@ -68,7 +68,7 @@ describe('the key', () => {
     ...rest,
   });
 
-  test('differs with everything that an answer depends on', () => {
+  test('depends on everything that an answer depends on', () => {
     const all = [
       parts([]),
       parts([null]),
@@ -103,7 +103,7 @@ describe('the key', () => {
     expect(toCacheKey(parts(['a', 1]))).toBe(toCacheKey(parts(['a', 1])));
   });
 
-  test('does not change with the text of SQL, which its version and the statement’s key stand for', () => {
+  test('does not depend on the SQL text, which the query’s version and the statement’s key identify', () => {
     const statement = { key: 'k', text: 'y', params: [] };
     expect(toCacheKey(parts([], { statement }))).toBe(toCacheKey(parts([])));
     const mongodb = { ...query, source: { ...source, engine: 'mongodb' as const } };

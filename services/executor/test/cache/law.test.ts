@@ -1,7 +1,7 @@
 /**
- * The law of the result cache, over random interleavings of calls, changes, expiry, failures and refreshes: no call gets
- * an answer that is too old, from before a change that was in force when it began, from before a refresh that failed, or
- * that belongs to another account, other values or other pinned variables.
+ * Tests the guarantees of the result cache with random interleavings of calls, changes, expiry, failures and refreshes.
+ * No call gets an answer that is too old, that is older than a change before the call or than a failed refresh, or that
+ * belongs to another account, other values or other pinned variables.
  */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -17,7 +17,7 @@ import { noLimits, source } from '../fakes/pipeline.ts';
 const interleavings = scaled(600, 100_000);
 const steps = 40;
 
-/** What the database says of itself: all that decides an answer. */
+/** The content of an answer: everything that it depends on. */
 interface Told {
   account: string;
   query: string;
@@ -32,13 +32,13 @@ interface Asked {
   call: Call;
   expected: Omit<Told, 'startedAt' | 'begunAt'>;
   rules: NonNullable<QueryDefinition['cache']>;
-  /** Answers of executions that began before this may not come, because a refresh after them failed. */
+  /** No answer may come from an execution that began before this time, because a later refresh failed. */
   notBefore: number;
 }
 
 interface Wish {
   account: string;
-  /** JSON of the variables that the key sets. */
+  /** The variables that the key pins, as JSON. */
   pinned: string;
   x: number;
   y: number;
@@ -48,7 +48,7 @@ class World {
   readonly random: () => number;
   readonly asked: Asked[] = [];
   readonly definitions = new Map<string, QueryDefinition>();
-  /** By entry. */
+  /** The times of failed refreshes by entry. */
   readonly failedSince = new Map<string, number>();
   readonly wishes = new Map<string, Wish>();
   readonly pipeline: ReturnType<typeof createCachedPipeline>;
@@ -67,7 +67,7 @@ class World {
         notNull: [],
         version: 1,
         cache: this.rules(),
-        // Both accounts name it alike.
+        // Both accounts use the same source id.
         source: { ...source, accountId: account },
       });
     }
@@ -98,13 +98,13 @@ class World {
     return { maxAgeS, staleS, ageMsMax: 1_000 * (maxAgeS + staleS) || 1, validate: undefined };
   }
 
-  /** Most calls want the same, so that they meet. */
+  /** Returns a random call. Most calls are equal, so that they share entries and flights. */
   wish(): Wish {
     return {
       account: this.pick(['a', 'a', 'b']),
       pinned: this.pick(['', '', '{"y":1}', '{"y":2}']),
       x: this.pick([1, 1, 1, 2]),
-      // No pinned value, so that values identify an entry.
+      // The values differ from the pinned ones, so that they identify an entry.
       y: this.pick([0, 0, 0, 3]),
     };
   }
@@ -166,7 +166,7 @@ class World {
     this.check();
   }
 
-  /** Whoever asks next sees whether the old answer is still there. */
+  /** Fails an execution. The next call shows whether the old answer is still cached. */
   async fail(one: Pending): Promise<void> {
     one.fail();
     if (!one.isFlight) return;
@@ -183,7 +183,7 @@ class World {
     for (const [index, { call, expected, rules, notBefore }] of [...this.asked.entries()].reverse()) {
       if (call.endedAt === undefined) continue;
       this.asked.splice(index, 1);
-      // Nobody fails because somebody else has left.
+      // No call fails because another caller has left.
       if (call.err !== undefined && !call.hasLeft)
         expect(['SQL_REJECTED', 'SOURCE_BUSY']).toContain((call.err as HubError).code);
       if (call.err !== undefined) continue;
@@ -192,7 +192,7 @@ class World {
       const age = clock.now - startedAt;
       const isOwn = begunAt >= call.startedAt;
       if (!isOwn && age > rules.ageMsMax)
-        throw new Error(`An answer left that was ${age} ms old, and ${rules.ageMsMax} are allowed.`);
+        throw new Error(`A sent answer was ${age} ms old, and ${rules.ageMsMax} ms are allowed.`);
       expect(startedAt).toBeGreaterThanOrEqual(notBefore);
       if (call.info?.ageMs !== undefined) expect(call.info.ageMs).toBeGreaterThanOrEqual(age);
       if (call.info !== undefined) this.outcomes.add(call.info.outcome);

@@ -1,4 +1,7 @@
-/** Generates SELECTs over tables full of NULLs: joins of all kinds, derived tables, CTEs, laterals, set operations, groups. */
+/**
+ * Generates SELECTs over tables full of NULLs: joins of all kinds, derived tables, CTEs, laterals, set operations,
+ * groups.
+ */
 
 import type { EngineName } from '@datahub/contract/engines';
 import { createRandom } from '../../../../tests/support/random.ts';
@@ -8,7 +11,7 @@ type Kind = 'int' | 'text' | 'date' | 'json';
 export interface Column {
   name: string;
   kind: Kind;
-  /** A plain reference to a NOT NULL column of a table whose values are always told as not null. */
+  /** A plain reference to a NOT NULL column of a table, which the signature must report as not null. */
   isCertain: boolean;
 }
 
@@ -21,9 +24,9 @@ interface Relation {
 export interface Generated {
   text: string;
   columns: Column[];
-  /** It has something that makes all its columns nullable. */
+  /** True if the statement has a part that makes all its columns nullable. */
   isExcluded: boolean;
-  /** A type for the variable `ids`; undefined if it is not declared. */
+  /** The declared type of the variable `ids`; undefined if it is not declared. */
   idsType: 'integer' | 'integer[]' | undefined;
   context: { ids: number | number[] };
 }
@@ -42,7 +45,7 @@ const tables: Record<string, Column[]> = {
   nl_empty: [column('id', 'int', true), column('label', 'text', true)],
   nl_view: [column('id', 'int'), column('amount', 'int')],
 };
-/** Tables that only PostgreSQL has: with a child whose column is nullable, and with partitions. */
+/** Tables for PostgreSQL only: one with a child table whose column is nullable, and one with partitions. */
 const postgresTables: Record<string, Column[]> = {
   nl_parent: [column('a', 'int')],
   nl_parts: [column('k', 'int', true), column('v', 'int')],
@@ -68,7 +71,7 @@ export function setUp(engine: EngineName): string[] {
           'CREATE TABLE nl_parts (k int NOT NULL, v int) PARTITION BY LIST (k)',
           'CREATE TABLE nl_part PARTITION OF nl_parts FOR VALUES IN (1, 2)',
           'INSERT INTO nl_parts VALUES (1, NULL), (2, 2)',
-          // Else the planner takes them for large, and compiles what joins them.
+          // Without statistics, the planner assumes large tables and compiles the joins.
           'ANALYZE',
         ]
       : []),
@@ -126,12 +129,12 @@ class Generator {
     return `r${this.#aliases++}`;
   }
 
-  /** `ctes`: what WITH clauses around it define. */
+  /** `ctes` are the relations that enclosing WITH clauses define. */
   #query(depth: number, ctes: Relation[]): Pick<Relation, 'text' | 'columns'> {
     if (depth > 0 && this.#chance(0.12)) return this.#union(depth, ctes);
     if (depth > 0 && this.#chance(0.2)) {
       const inner = this.#query(depth - 1, ctes);
-      // It may have the name of a table.
+      // A CTE can have the name of a table.
       const name = this.#chance(0.3) ? this.#pick(Object.keys(tables)) : `c${this.#aliases++}`;
       const outer = this.#select(depth - 1, [...ctes, { ...inner, text: name, alias: name }]);
       return { text: `WITH ${name} AS (${inner.text}) ${outer.text}`, columns: outer.columns };
@@ -170,7 +173,7 @@ class Generator {
     return { text, columns };
   }
 
-  /** With its columns qualified. */
+  /** Returns the relation with qualified columns. */
   #named({ text, alias, columns }: Relation): Pick<Relation, 'text' | 'columns'> {
     return {
       text: text === alias ? text : `${text} ${alias}`,
@@ -261,7 +264,7 @@ class Generator {
     const int = from.columns.find(({ kind }) => kind === 'int')?.name;
     if (int !== undefined) aggregates.push(`max(${int})`, `sum(${int})`);
     const stray = this.#pick(from.columns).name;
-    // MySQL and MariaDB let through what is not grouped by.
+    // MySQL and MariaDB accept columns that are not in GROUP BY.
     const others = this.#isPostgres ? aggregates : [...aggregates, stray, "'x'", '1'];
     const shown = [...names.filter(() => this.#chance(0.7)), this.#pick(aggregates), this.#pick(others)];
     const items = shown.map((text, i) => `${text} AS g${i}`);

@@ -48,7 +48,7 @@ describe('tokens of RDS IAM', () => {
       return {} as Connection;
     });
 
-  it('are signed as AWS checks them', async () => {
+  it('are signed as AWS requires', async () => {
     await connect();
     expect(faultOfToken(given[0] as string, rules, nowMs + 14 * 60_000)).toBeUndefined();
     expect(faultOfToken(given[0] as string, rules, nowMs + 15 * 60_000)).toBe('is not valid at this time');
@@ -61,7 +61,7 @@ describe('tokens of RDS IAM', () => {
       expect(faultOfToken(given[0] as string, { ...rules, ...other }, nowMs)).toBeDefined();
   });
 
-  it('are only for the account, user and host that are listed, over verified TLS to one host', async () => {
+  it('are created only for a listed account, user and host, over verified TLS to one host', async () => {
     const others: [string, Partial<ConnectSettings>][] = [
       ['two', {}],
       ['one', { user: 'admin' }],
@@ -79,7 +79,7 @@ describe('tokens of RDS IAM', () => {
     expect(given).toEqual([]);
   });
 
-  it('are used until shortly before they end', async () => {
+  it('are reused until shortly before they expire', async () => {
     await connect();
     nowMs += 11 * 60_000;
     await connect();
@@ -88,7 +88,7 @@ describe('tokens of RDS IAM', () => {
     expect([given[1] === given[0], given[2] === given[1]]).toEqual([true, false]);
   });
 
-  it('are renewed once if an earlier one is refused', async () => {
+  it('are renewed once if a cached one is refused', async () => {
     await connect();
     nowMs += 60_000;
     answers = [refused];
@@ -116,7 +116,7 @@ describe('tokens of RDS IAM', () => {
     ['one/reader', undefined],
     ['reader@db.example', undefined],
     ['one/@db.example', undefined],
-  ])('are listed as %s', (entry, expected) => {
+  ])('are allowed by the entry %s', (entry, expected) => {
     expect(parseAllowed(entry)).toEqual(expected);
   });
 });

@@ -46,12 +46,12 @@ function answer(version: number, sourceVersion = 1): ResolveQueryResponse {
   };
 }
 
-/** A catalog whose answers are given by hand, or at once while `now` holds one. */
+/** A catalog whose answers the test gives one by one, or at once while `now` has an answer. */
 function setup() {
   const asked: {
     accountId: string;
     limits: object | undefined;
-    /** From when it was asked. */
+    /** The time limit, counted from the request. */
     timeoutMs: number;
     resolve(answer: ResolveQueryResponse): void;
     reject(err: unknown): void;
@@ -80,7 +80,7 @@ function setup() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('leases', () => {
-  test('a definition is cached for a second from the sending of the request', async () => {
+  test('a definition is cached for a second, counted from the start of the request', async () => {
     const { definitions, asked } = setup();
     expect(definitions.cached('q', a)).toBeUndefined();
     const query = definitions.query('q', a, { signal: idle });
@@ -97,7 +97,7 @@ describe('leases', () => {
     expect(definitions.cached('q', a)).toBeUndefined();
   });
 
-  test('one request however many ask, one renewal before the end, the same object while nothing changes', async () => {
+  test('concurrent callers share one request, one renewal comes before the end, and an unchanged definition stays the same object', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     const [first, second] = await Promise.all([
@@ -113,7 +113,7 @@ describe('leases', () => {
     expect(definitions.cached('q', a)).toBe(first);
   });
 
-  test('who holds nothing waits longer for the catalog than who could do without', async () => {
+  test('a caller without a cached definition waits longer for the catalog than one with a stale definition', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     await definitions.query('q', a, { signal: idle });
@@ -125,7 +125,7 @@ describe('leases', () => {
     expect(asked.map(({ timeoutMs }) => Math.round(timeoutMs / 100) * 100)).toEqual([5_000, 1_000, 1_000]);
   });
 
-  test('a lease of nothing is used once, a longer one than a second is cut', async () => {
+  test('a definition with a lease of 0 is used once, and a lease longer than a second is shortened', async () => {
     const { definitions, catalog } = setup();
     catalog.now = { ...answer(1), leaseMs: 0 };
     await definitions.query('q', a, { signal: idle });
@@ -136,7 +136,7 @@ describe('leases', () => {
     expect(definitions.cached('q', a)).toBeUndefined();
   });
 
-  test('an answer slower than its lease is used once', async () => {
+  test('an answer that takes longer than its lease is used once', async () => {
     const { definitions, catalog, asked } = setup();
     const query = definitions.query('q', a, { signal: idle });
     clock.ms += 1_000;
@@ -147,7 +147,7 @@ describe('leases', () => {
     await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
   });
 
-  test('an older answer that comes late replaces nothing', async () => {
+  test('a late answer with an older definition replaces nothing', async () => {
     const { definitions, catalog, asked } = setup();
     const late = definitions.query('q', a, { signal: idle });
     definitions.invalidate(['other']);
@@ -170,7 +170,7 @@ describe('leases', () => {
   });
 });
 
-describe('letting go', () => {
+describe('invalidation', () => {
   test.each(['q', 's', 'h'])('of %s drops the definition at once', async (id) => {
     const { definitions, catalog } = setup();
     catalog.now = answer(1);
@@ -195,7 +195,7 @@ describe('letting go', () => {
   });
 });
 
-test('changes of other things do not prevent caching', async () => {
+test('changes of other ids do not prevent caching', async () => {
   const { definitions, asked } = setup();
   const query = definitions.query('q', a, { signal: idle });
   definitions.invalidate(['other']);
@@ -205,7 +205,7 @@ test('changes of other things do not prevent caching', async () => {
 });
 
 describe('accounts', () => {
-  test('the limits of whichever key asks first are no part of the question', async () => {
+  test('the request to the catalog does not contain the limits of the key', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
     const limits = { hubIds: ['x'], queryIds: ['y'], origins: [], contextJson: '{}' };
@@ -227,7 +227,7 @@ describe('accounts', () => {
   });
 });
 
-describe('the catalog away', () => {
+describe('an unreachable catalog', () => {
   test('cached definitions are used for a minute', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
@@ -243,7 +243,7 @@ describe('the catalog away', () => {
     await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(away);
   });
 
-  test('the responses of the catalog apply again once it is back', async () => {
+  test('the responses of the catalog apply again once it is reachable', async () => {
     const { definitions, catalog } = setup();
     catalog.now = answer(1);
     await definitions.query('q', a, { signal: idle });

@@ -1,4 +1,4 @@
-/** Generated SELECTs are described and run: the description must not promise what the rows do not keep. */
+/** Describes and runs generated SELECTs. Rows must match the nullability and the types of the description. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
@@ -19,7 +19,7 @@ const servers: { engine: EngineName; url: string | undefined }[] = [
   { engine: 'mysql', url: process.env.MYSQL_URL },
 ];
 
-/** Statements that run. */
+/** The number of statements to run. */
 const wanted = scaled(300, 20_000);
 const seed = 20_261_122;
 
@@ -60,7 +60,7 @@ describe.each(servers)('signatures on $engine', ({ engine, url }) => {
         },
       );
 
-    /** Undefined if the database rejects it, or takes too long. */
+    /** Resolves to undefined if the database rejects the statement or takes too long. */
     const run = async (generated: Generated): Promise<Row[] | undefined> => {
       const contextJson = JSON.stringify(generated.context);
       const statement = compile(generated).bind({ pinnedJson: '', contextJson });
@@ -72,7 +72,7 @@ describe.each(servers)('signatures on $engine', ({ engine, url }) => {
       }
     };
 
-    it(`promises nothing that rows do not keep (${wanted} statements)`, async () => {
+    it(`match the rows (${wanted} statements)`, async () => {
       const generate = createGenerator(engine, seed);
       const seen = { tried: 0, runs: 0, rows: 0, notNull: 0, certain: 0, recognized: 0 };
       while (seen.runs < wanted) {
@@ -102,7 +102,7 @@ describe.each(servers)('signatures on $engine', ({ engine, url }) => {
 
 function check({ text }: Generated, columns: DescribeQueryResponse['columns'], rows: Row[]): void {
   for (const [i, { name, nullable, jsonType = '' }] of columns.entries()) {
-    // By place: MySQL can give an expression that stands twice after DISTINCT one of its names twice.
+    // Compares by position, because MySQL can use one name twice if an expression appears twice after DISTINCT.
     const types = new Set(rows.map((row) => typeOf(Object.values(row)[i])));
     const broken = (!nullable && types.has('null')) || [...types].some((type) => !fits(type, jsonType));
     if (broken) throw new Error(`${name} is not ${jsonType}, nullable: ${nullable}, in ${text}`);

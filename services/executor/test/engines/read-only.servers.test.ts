@@ -1,4 +1,4 @@
-/** What a read cannot do, what it can do and is undone, and the one way around that docs/security.md names. */
+/** Tests what reads cannot do, what is rolled back after them, and the one exception that docs/security.md names. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,9 +11,9 @@ interface Server {
   url: string | undefined;
   setUp: string[];
   refused: string[];
-  /** The database lets them go on, and nothing of them is left. */
+  /** Statements that the database runs, but whose effects are rolled back. */
   undone: string[];
-  /** Everything that a read could have changed, in one row. */
+  /** A query for everything that a read could have changed, in one row. */
   look: string;
   tearDown: string[];
 }
@@ -75,7 +75,7 @@ const functionOf = (name: string, body: string) => [
 const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => ({
   engine,
   url,
-  // Data definition ends a transaction there: that none comes as a read is for the check of commands.
+  // In MySQL and MariaDB, DDL ends a transaction. The check of commands ensures that no read contains DDL.
   setUp: [
     'DROP TABLE IF EXISTS hub_read, hub_read_plain',
     'CREATE TABLE hub_read (a INT) ENGINE = InnoDB',
@@ -99,9 +99,10 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
     'INSERT INTO hub_read_plain VALUES (2)',
     'SELECT hub_read_write()',
     'SELECT hub_read_write_plain()',
-    // At MariaDB it would change what the next read runs in, unreported, if this one were outside of a transaction.
+    // At MariaDB, outside of a transaction, this would change the next read's transaction, and the server would not
+    // report it.
     'SELECT hub_read_next()',
-    // The server calls it to know how many digits there are, before it runs anything.
+    // The server calls the function before it runs the statement, to know the number of digits.
     'SELECT ROUND(1.5, hub_read_early())',
     ...(engine === 'mariadb'
       ? [
@@ -170,7 +171,7 @@ describe.each(servers)('a read at $engine', (server) => {
 });
 
 describe.skipIf(postgres.url === undefined)('a read at PostgreSQL over a second connection', () => {
-  it('writes what the source’s user may: dblink is for its database to deny', async () => {
+  it('can write with the rights of the source’s user, so the database must deny dblink', async () => {
     const adapter = createEngines().postgres;
     const settings = settingsOf('postgres', postgres.url as string);
     const connection = await adapter.connect(settings, { dial, signal: AbortSignal.timeout(5_000) });

@@ -1,4 +1,4 @@
-/** The hub's lexer against the engines' own: where one sees a string, a comment or a variable, so does the other. */
+/** Compares the hub's lexer with the engines' own: both must find the same strings, comments and variables. */
 
 import { compileStatement, type Dialect } from '@datahub/statement/compile';
 import fc from 'fast-check';
@@ -8,16 +8,16 @@ import type { Connection } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { ask, dial, settingsOf } from '../fixture.ts';
 
-/** A piece of a list of columns: how it is written, under which name it comes, and what it is then. */
+/** A column of a SELECT list: its text, its expected name and its expected value. */
 interface Piece {
   text: (alias: string) => string;
   name?: string;
   value: string | number;
-  /** Of a variable. */
+  /** The name of the variable in the text. */
   variable?: string;
 }
 
-/** What ends, opens or hides something in one dialect or the other. */
+/** Texts that begin or end a string, a comment or a name in one of the dialects. */
 const traps = [
   ...[
     "'",
@@ -131,7 +131,7 @@ const ofMysql = [
     content.map((text) => column(`${quote}${doubled(text.replaceAll('\\', '\\\\'), quote)}${quote}`, text)),
   ]),
   content
-    // Names have no characters beyond the basic plane there, and no blanks at their ends.
+    // In MySQL, names cannot have characters beyond the basic plane, nor blanks at their end.
     .map((text) => `n${text.replaceAll('😀', '')}.`)
     .map((text) => named(text, '`')),
   content.map((text) => column(`/* ${text.replaceAll('/', '')} */ 5`, 5)),
@@ -165,7 +165,7 @@ describe.each(servers)('the lexer of $dialect', ({ dialect, url }) => {
     });
     afterAll(() => connection.close());
 
-    it('sees strings, names, comments and variables where the engine does', async () => {
+    it('finds the same strings, names, comments and variables as the engine', async () => {
       const property = fc.asyncProperty(pieces, async (list) => {
         const variables = list.flatMap(({ variable }, i) =>
           variable === undefined ? [] : [[`c${i}_v`, variable]],
@@ -175,17 +175,17 @@ describe.each(servers)('the lexer of $dialect', ({ dialect, url }) => {
         const context = JSON.stringify(Object.fromEntries(variables));
         const { text, params } = compiled.bind({ pinnedJson: '', contextJson: context });
         const { data } = await ask(connection, text, { params });
-        // Names that come twice are numbered; that is tried elsewhere.
+        // Duplicate names are numbered, which other tests cover.
         expect(Object.values(data[0] ?? {})).toEqual(list.map(({ value }) => value));
         const names = list.map(({ name }, i) => name ?? `c${i}`);
         if (new Set(names).size === names.length)
           expect(Object.keys(data[0] ?? {}).sort()).toEqual(names.sort());
       });
-      // Four and a half pieces each on average.
+      // Each run has 4.5 columns on average.
       await fc.assert(property, { numRuns: scaled(400, 11_200) });
     }, 300_000);
 
-    it('finds as many variables as the engine, whatever a slip of the pen made of a statement', async () => {
+    it('finds as many variables as the engine in statements with random typing errors', async () => {
       const slip = fc.tuple(fc.nat(), fc.nat({ max: 2 }), fc.constantFrom(...traps, 'a', '1', ''));
       let compared = 0;
       const property = fc.asyncProperty(

@@ -1,4 +1,4 @@
-/** Nothing of one execution is left for the next on the same connection, whatever hid it. */
+/** No execution leaves state for the next one on the same connection, even if a function hides the change. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
@@ -13,15 +13,15 @@ interface Server {
   engine: EngineName;
   url: string | undefined;
   setUp: string[];
-  /** Each leaves something in its session, most of them by a function that its text does not show. */
+  /** Statements that change their session, most of them in a function, so that the text does not show it. */
   leavers: [kind: Statement['kind'], text: string][];
-  /** What statements after them see. At MySQL their texts do not show that they look at the session. */
+  /** Queries for the state of the session. At MySQL, their texts do not show that they use the session. */
   observers: string[];
-  /** Statements whose texts show it, for which MySQL's sessions are reset. */
+  /** Queries whose texts show that they use the session. At MySQL, the hub resets the session for them. */
   namers: string[];
-  /** Leave something as well, after this many milliseconds. */
+  /** Statements that change their session after this many milliseconds. */
   slow: (ms: number) => [kind: Statement['kind'], text: string][];
-  /** What only a statement that left something would make possible. */
+  /** A statement that works only if another one has changed the session. */
   refused: string;
   tearDown: string[];
 }
@@ -190,7 +190,7 @@ describe.each(servers)('a session at $engine', (server) => {
     const seen = async () => {
       let all = '';
       for (const text of server.observers) all += (await ask(connection, text)).text;
-      // MySQL's sessions are reset after an error, so this comes after those that look at the session as it was left.
+      // This comes after the observers, because MySQL's sessions are reset after an error.
       await expect(ask(connection, server.refused)).rejects.toMatchObject({ code: 'SQL_REJECTED' });
       for (const text of server.namers) all += (await ask(connection, text)).text;
       await reopen();
@@ -225,7 +225,7 @@ describe.each(servers)('a session at $engine', (server) => {
       const deadlines = new Deadlines();
       const endings = { ended: 0, stopped: 0 };
       for (let i = 0; i < scaled(60, 1_000); i++) {
-        // On any machine some have time enough, and some have not.
+        // With these times, some statements end before the cancel and some do not, on any machine.
         const statements = server.slow(i % 5 === 1 ? 1_000 : (i * 7) % 10);
         const [kind, text] = statements[i % statements.length] as (typeof statements)[number];
         const { signal } = new AbortController();

@@ -1,4 +1,4 @@
-/** Two reads in one snapshot: the second sees what the first saw, neither writes, and none is left open. */
+/** Two reads in one snapshot see the same data, cannot write, and leave no transaction open. */
 
 import { randomUUID } from 'node:crypto';
 import type { EngineName } from '@datahub/contract/engines';
@@ -54,7 +54,7 @@ describe.each(servers)('a snapshot of %s', (_name, engine, url, more) => {
     for (const connection of opened) connection.close();
   });
 
-  it.skipIf(!here)('shows both statements the same data, again and again', async () => {
+  it.skipIf(!here)('shows both statements the same data, repeatedly', async () => {
     for (let turn = 0; turn < 3; turn++) {
       const before = await count();
       const one = await ask(reader, first, { snapshot: { next: read(second) } });
@@ -97,7 +97,7 @@ describe.each(servers)('a snapshot of %s', (_name, engine, url, more) => {
     });
     await reader.endSnapshot?.();
     const both = async () => {
-      // MySQL and MariaDB refuse to prepare it.
+      // MySQL and MariaDB refuse to prepare the write.
       await ask(reader, first, { snapshot: { next: read(writing) } });
       await ask(reader, writing, { snapshot: 'last' });
     };

@@ -27,7 +27,7 @@ const shown = (from: Contract, to: Contract) =>
     [name, change, member, breaking ? 'breaking' : ''].filter(Boolean).join(' '),
   );
 
-test('columns: what is gone, wider or newly nullable breaks callers', () => {
+test('columns: removing one, widening its type or making it nullable breaks callers', () => {
   const old = contract([column('a'), column('b'), column('c'), column('d', { nullable: true })]);
   expect(shown(old, old)).toEqual([]);
   const next = contract([
@@ -47,7 +47,7 @@ test('columns: what is gone, wider or newly nullable breaks callers', () => {
   expect(shown(next, old)).toContain('a changed jsonType');
 });
 
-test('variables: a new one breaks callers only if they must give it', () => {
+test('variables: a new one breaks callers only if it is required', () => {
   const old = contract([], [variable('gone'), variable('kept')]);
   const next = contract(
     [],

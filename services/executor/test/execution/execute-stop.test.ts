@@ -13,13 +13,13 @@ import {
   setupExecute as setup,
 } from '../fakes/pipeline.ts';
 
-describe('a connection found dead', () => {
+describe('a dead connection', () => {
   const dies: Run = async function () {
     this.broken = true;
     throw new NeverAnswered();
   };
 
-  test('is replaced once for a read, and its idle neighbours with it', async () => {
+  test('is replaced once for a read, together with the other idle connections', async () => {
     const { call, connections, chunks } = setup({ runs: [answerNow, dies, answerNow] });
     await call();
     await call();
@@ -27,14 +27,14 @@ describe('a connection found dead', () => {
     expect(connections).toHaveLength(2);
   });
 
-  test('is not replaced when it had begun to answer', async () => {
+  test('is not replaced if it had begun to answer', async () => {
     const { call, connections } = setup({ runs: [answerNow, () => Promise.reject(broken()), answerNow] });
     await call();
     await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
     expect(connections).toHaveLength(1);
   });
 
-  test('is not tried a third time', async () => {
+  test('is replaced only once', async () => {
     const { call, connections } = setup({ runs: [answerNow, dies, dies, answerNow] });
     await call();
     await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
@@ -52,22 +52,22 @@ describe('a connection found dead', () => {
     expect(connections).toHaveLength(1);
   });
 
-  test('is of unknown outcome when the hub itself fails during a write, and the log gets the cause', async () => {
+  test('gives an unknown outcome if the hub itself fails during a write, and the cause is logged', async () => {
     const { call } = setup({ runs: [() => Promise.reject(new TypeError('a fault'))], kind: 'write' });
     const err = await call().catch((thrown) => thrown);
     expect(err).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
     expect(unexpectedOf(err)).toMatchObject({ message: 'a fault' });
   });
 
-  test('is not replaced when it was new', async () => {
+  test('is not replaced if it was new', async () => {
     const { call, connections } = setup({ runs: [dies, answerNow] });
     await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
     expect(connections).toHaveLength(1);
   });
 });
 
-describe('stopping', () => {
-  test('a caller who goes has the statement cancelled at the database, and the connection lives on', async () => {
+describe('cancelling', () => {
+  test('the statement of a caller who leaves is cancelled at the database, and the connection stays in the pool', async () => {
     const { call, caller, connections, stats } = setup({ runs: [hang] });
     const running = call().catch((err) => err);
     await vi.waitFor(() => expect(stats()).toMatchObject({ busy: 1, connecting: 0 }));
@@ -81,7 +81,7 @@ describe('stopping', () => {
     ['the option', { options: { ...noOptions, timeoutMs: 30 } }, 60_000, 30_000],
     ['the caller’s budget', {}, 30, 30_000],
     ['the setting', {}, 60_000, 30],
-  ])('time is up by %s', async (_name, request, budgetMs, statementTimeoutMs) => {
+  ])('the deadline is set by %s', async (_name, request, budgetMs, statementTimeoutMs) => {
     const { call, connections, stats } = setup({ runs: [hang], statementTimeoutMs });
     await expect(call(request, budgetMs)).rejects.toMatchObject({
       code: 'STATEMENT_TIMEOUT',
@@ -91,7 +91,7 @@ describe('stopping', () => {
     expect(stats()).toMatchObject({ busy: 0, idle: 1 });
   });
 
-  test('what does not heed the cancel loses its connection within a second', async () => {
+  test('a statement that ignores the cancel loses its connection within a second', async () => {
     const { call, connections, stats } = setup({ runs: [deaf], statementTimeoutMs: 20 });
     const startedAt = performance.now();
     await expect(call()).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT' });
@@ -100,7 +100,7 @@ describe('stopping', () => {
     expect(stats()).toMatchObject({ busy: 0, idle: 0 });
   });
 
-  test('a caller who was gone before runs nothing', async () => {
+  test('nothing runs for a caller who left before', async () => {
     const { call, caller, optionsSeen, stats } = setup();
     await call();
     caller.abort();
@@ -109,7 +109,7 @@ describe('stopping', () => {
     expect(stats()).toMatchObject({ busy: 0, idle: 1 });
   });
 
-  test('a write that succeeded all the same is reported as done, and a late cancel affects no other statement', async () => {
+  test('a write that succeeded despite the cancel is reported as done, and a late cancel affects no other statement', async () => {
     const stubborn: Run = function () {
       return new Promise((resolve) => {
         this.stop = () => resolve({ ...done, hasRows: false, affectedRows: 1 });
@@ -121,7 +121,7 @@ describe('stopping', () => {
     expect(connections[0]?.broken).toBe(true);
   });
 
-  test('a connection is not handed on before the cancel was delivered', async () => {
+  test('a connection is not reused before the cancel was delivered', async () => {
     const { call, connections, stats } = setup({ runs: [hang], statementTimeoutMs: 200 });
     const running = call().catch((err) => err);
     await vi.waitFor(() => expect(connections).toHaveLength(1));
@@ -138,7 +138,7 @@ describe('stopping', () => {
     expect(stats()).toMatchObject({ busy: 0, idle: 1 });
   });
 
-  test('where the cancel cannot be delivered, the connection is cut', async () => {
+  test('if the cancel cannot be delivered, the connection is closed', async () => {
     const { call, connections } = setup({ runs: [deaf], statementTimeoutMs: 200 });
     const startedAt = performance.now();
     const running = call().catch((err) => err);

@@ -28,7 +28,7 @@ test('versions of a query never share a prepared statement, nor do texts of diff
   expect(first.bind(given({ ids: [1, 2, 3] })).key).toBe(first.bind(given({ ids: [4, 5, 6, 7] })).key);
 });
 
-test('positions are mapped from the text that was run, whichever ran last', () => {
+test('positions are mapped from the text of the run, also after another text was run', () => {
   const text = 'select * from t where id in (:ids) and nope = 1';
   const prepared = compileQuery(define(text, 'mysql'));
   const long = prepared.bind(given({ ids: Array.from({ length: 60 }, (_, i) => i) }));

@@ -1,4 +1,4 @@
-/** The pipeline with a result cache over a database whose statements begin and end when the test says so. */
+/** The pipeline with a result cache, over a database whose statements begin and end when the test says so. */
 
 import { Rerouted } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -15,13 +15,13 @@ import { compileQuery } from '../../src/execution/prepare.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import type { RowSink } from '../../src/row-sink.ts';
 
-/** A statement on its way: `begin` gives it a connection, and its answer is what `answerOf` says at that time. */
+/** A pending statement. `begin` gives it a connection, and its answer is the result of `answerOf` at that time. */
 export interface Pending {
   startedAt: number;
   begunAt: number | undefined;
-  /** It belongs to no call. */
+  /** True if it belongs to a flight and not to a call. */
   isFlight: boolean;
-  /** What it will answer, once it has begun. */
+  /** Its answer, once it has begun. */
   answer: string;
   begin(): void;
   finish(bytes?: number): void;
@@ -39,7 +39,7 @@ export interface Call {
   leave(): void;
 }
 
-/** When an execution, and its statement, began. */
+/** The start of an execution and of its statement. */
 export interface Times {
   startedAt: number;
   begunAt: number;
@@ -120,7 +120,7 @@ interface Database extends Pick<CachedPipelineOptions, 'answerOf'> {
   callers: WeakSet<CallStop>;
 }
 
-/** Gives a connection when the test says so. */
+/** A pool that gives a connection when the test says so. */
 function poolOf(source: QueryDefinition['source'], database: Database) {
   const { now, pending, callers } = database;
   return {
@@ -201,5 +201,5 @@ function createWriter({ reply }: ResponseOptions): ResponseWriter {
   };
 }
 
-/** Lets all promises settle that can. */
+/** Waits until all promises that can settle have settled. */
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));

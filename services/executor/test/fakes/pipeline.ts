@@ -56,7 +56,7 @@ export class FakeConnection {
   cancelled = 0;
   serverVersion = '1';
   run: (statement: Statement, sink: RowSink, options: RunOptions) => Promise<Outcome>;
-  /** Rejects what runs, as a database does that was asked to cancel. */
+  /** Rejects the running statement, as a database does after a cancel. */
   stop: (err: Error) => void = () => {};
   private closed = () => {};
   constructor(run: Run) {
@@ -76,7 +76,7 @@ export class FakeConnection {
   }
 }
 
-/** Hangs until stopped. */
+/** Runs until it is cancelled. */
 export const hang: Run = function () {
   return new Promise((_resolve, reject) => {
     this.stop = reject;
@@ -86,7 +86,7 @@ export const deaf: Run = () => new Promise(() => {});
 export const answerNow: Run = async () => done;
 
 export interface Setup {
-  /** What successive runs do; the last one repeats. */
+  /** The behaviour of successive runs. The last one repeats. */
   runs?: Run[];
   kind?: Statement['kind'];
   definition?: QueryDefinition;

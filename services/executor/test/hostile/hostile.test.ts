@@ -23,12 +23,12 @@ import { postgresPlays } from './rogue-postgres.ts';
 
 const canary = { user: 'user-canary-5f2e', password: 'password-canary-91c7', file: 'file-canary-c03d' };
 const secrets = Object.values(canary);
-/** What the hub allows for a log-in, and for log-in and statement together. */
+/** The time limits for a log-in, and for log-in and statement together. */
 const logInMs = scaled(1_000, 3_500);
 const statementMs = scaled(1_500, 3_800);
 const growthBytesMax = 16 * 1_048_576;
 
-/** Bytes in use at most, beyond those at the start, until it is stopped. */
+/** Measures the most bytes in use, beyond those at the start, until the returned function is called. */
 function watchMemory(): () => number {
   const inUse = () => {
     collectGarbage();
@@ -61,7 +61,7 @@ interface Stage {
   close(): Promise<void>;
 }
 
-/** An executor whose sources are rogues. */
+/** An executor with hostile sources. */
 function openStage(): Stage {
   const rogues = new Map<string, { engine: string; rogue: Rogue }>();
   const lines: string[] = [];
@@ -97,7 +97,7 @@ function openStage(): Stage {
     DATAHUB_CONNECT_TIMEOUT_MS: String(logInMs),
     DATAHUB_POOL_WAIT_MS: '4500',
     DATAHUB_STATEMENT_TIMEOUT_MS: String(statementMs),
-    // Rows are the one thing that may be large, and are held whole.
+    // Rows may be large, and each is buffered as a whole.
     DATAHUB_ROW_BYTES_MAX: String(4 * 1_048_576),
   };
   const service: ExecutorService = openExecutor(
@@ -147,14 +147,14 @@ function openStage(): Stage {
   };
 }
 
-/** Also as it would stand in a header or a dump. */
+/** The encodings in which the secret could appear in a header or a dump. */
 const formsOf = (secret: string) => [
   secret,
   Buffer.from(secret).toString('base64').replace(/=+$/, ''),
   Buffer.from(secret).toString('hex'),
 ];
 
-describe('a server that means harm', () => {
+describe('a hostile server', () => {
   let stage: Stage;
   let dir: string;
   let plays: { engine: string; play: Play }[];
@@ -182,7 +182,7 @@ describe('a server that means harm', () => {
     expect(ms, `${engine} ${play.name}`).toBeLessThan(5_000);
   };
 
-  test('is answered with the right code, in time and within the memory there is', async () => {
+  test('gives the right error code, in time and within the memory limit', async () => {
     for (const { engine, play } of plays.filter(({ play }) => !play.lasts)) {
       const stop = watchMemory();
       await check(engine, play);
@@ -190,14 +190,14 @@ describe('a server that means harm', () => {
     }
   }, 60_000);
 
-  test('is given up after its time, and costs no memory by then', async () => {
+  test('is abandoned after the time limit, within the memory limit', async () => {
     const stop = watchMemory();
     await Promise.all(plays.filter(({ play }) => play.lasts).map(({ engine, play }) => check(engine, play)));
-    // They share it, servers and all.
+    // The hub and the servers share this memory.
     expect(stop()).toBeLessThan(2 * growthBytesMax);
   }, 20_000);
 
-  test('learns no password and no file, and puts neither into the log', () => {
+  test('gets no password and no file, and the log contains neither', () => {
     expect(stage.lines.length).toBeGreaterThan(plays.length);
     const log = stage.lines.join('\n');
     for (const form of secrets.flatMap(formsOf)) expect(log).not.toContain(form);

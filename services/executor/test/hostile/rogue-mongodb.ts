@@ -1,4 +1,4 @@
-/** Hostile MongoDB servers: they speak the protocol up to a log-in and a find, and misbehave on the way. */
+/** Hostile MongoDB servers. They implement the protocol up to a log-in and a find, and misbehave at one point. */
 
 import type { Socket } from 'node:net';
 import { Binary, BSON, type Document } from 'mongodb';
@@ -9,14 +9,14 @@ const opReply = 1;
 const opQuery = 2_004;
 const opMsg = 2_013;
 const beforeBodyBytes = 21;
-/** Before the document of an OP_QUERY greeting: flags, `admin.$cmd` with its zero, and two numbers. */
+/** The bytes before the document of an OP_QUERY greeting: flags, `admin.$cmd` with its zero, and two numbers. */
 const beforeQueryBytes = 16 + 4 + 11 + 8;
 const beforeReplyBytes = 36;
 const gibibyte = 1_073_741_824;
 
 export const messageLength = (bytes: Buffer) => (bytes.length < 16 ? 0 : bytes.readInt32LE(0));
 
-/** `requestId` is negative for a request in OP_QUERY, which is answered by OP_REPLY. */
+/** A negative `requestId` stands for a request with OP_QUERY, which is answered with OP_REPLY. */
 export function toReply(body: Uint8Array, requestId: number): Buffer {
   const isOld = requestId < 0;
   const head = Buffer.alloc(isOld ? beforeReplyBytes : beforeBodyBytes);
@@ -67,12 +67,12 @@ export function converse(replies: Replies): (socket: Socket) => void {
   };
 }
 
-/** Ends the log-in at once, for plays about what follows it. */
+/** Replies that end the log-in at once, for plays about later steps. */
 const proven = {
   saslStart: { ok: 1, conversationId: 1, done: true, payload: new Binary(Buffer.from('')) },
 };
 
-/** A reply whose document has another length than it states. */
+/** A reply whose document has a wrong length. */
 function crooked(change: (body: Buffer) => void) {
   return (socket: Socket, _command: Document, id: number) => {
     const body = Buffer.from(BSON.serialize({ ok: 1, cursor: { id: 0n, firstBatch: [{ a: 'text' }] } }));
@@ -103,8 +103,8 @@ export const mongodbPlays: Play[] = [
     codes: ['SOURCE_TLS', 'SOURCE_UNREACHABLE'],
   },
   play('announces 1 GiB at the greeting', ['SOURCE_UNREACHABLE'], { hello: announced(gibibyte) }),
-  play('announces a message of no length', ['SOURCE_UNREACHABLE'], { hello: announced(0) }),
-  play('names members that are no texts', ['SOURCE_UNREACHABLE'], {
+  play('announces a message of length 0', ['SOURCE_UNREACHABLE'], { hello: announced(0) }),
+  play('names members that are not strings', ['SOURCE_UNREACHABLE'], {
     hello: { ...hello, setName: 'rs', hosts: [5] },
   }),
   play('names more members than there can be', ['SOURCE_UNREACHABLE'], {
@@ -118,20 +118,22 @@ export const mongodbPlays: Play[] = [
     }),
     lasts: true,
   },
-  play('is older than its protocol', ['SOURCE_UNREACHABLE'], { hello: { ...hello, maxWireVersion: 2 } }),
-  play('answers with a document that is shorter than it says', ['SOURCE_UNREACHABLE'], {
+  play('has a wire version that is too old', ['SOURCE_UNREACHABLE'], {
+    hello: { ...hello, maxWireVersion: 2 },
+  }),
+  play('answers with a document that is shorter than its length', ['SOURCE_UNREACHABLE'], {
     hello: crooked((body) => body.writeInt32LE(1_000, 0)),
   }),
-  play('asks for two thousand million rounds', ['SOURCE_AUTH'], {
+  play('requests two billion SCRAM rounds', ['SOURCE_AUTH'], {
     saslStart: (socket, { payload }, id) => {
       const nonce = /r=([^,]+)/.exec(Buffer.from(payload.buffer).toString())?.[1];
       const first = new Binary(Buffer.from(`r=${nonce}x,s=eA==,i=2000000000`));
       socket.write(toReply(BSON.serialize({ ok: 1, conversationId: 1, done: false, payload: first }), id));
     },
   }),
-  play('makes up a nonce of its own', ['SOURCE_AUTH'], {}),
-  play('ends the log-in before it has proven itself', ['SOURCE_AUTH'], proven),
-  play('refuses the log-in with the user in its text', ['SOURCE_AUTH'], {
+  play('answers with another nonce', ['SOURCE_AUTH'], {}),
+  play('ends the log-in without proving that it knows the password', ['SOURCE_AUTH'], proven),
+  play('refuses the log-in with a message that contains the user', ['SOURCE_AUTH'], {
     saslStart: { ok: 0, code: 18, errmsg: 'user-canary-5f2e at 127.0.0.1 is unknown' },
   }),
 ];

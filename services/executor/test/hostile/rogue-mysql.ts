@@ -1,4 +1,4 @@
-/** A MySQL that turns on its client, at the log-in or while a statement runs. */
+/** Hostile MySQL servers, which attack their client at the log-in or while a statement runs. */
 
 import type { Socket } from 'node:net';
 import type { Play } from './plays.ts';
@@ -35,9 +35,9 @@ export function greeting({ plugin = 'mysql_native_password', version = '8.0.30',
 }
 
 export const ok = (sequence: number) => packet(sequence, [0, 0, 0, 2, 0, 0, 0]);
-/** In a read-only transaction. */
+/** An OK with the status of a read-only transaction. */
 const begun = packet(1, [0, 0, 0, 3, 0x20, 0, 0]);
-/** As any server answers one of the hub's own commands. */
+/** Answers one of the hub's own commands as a real server does. */
 export const answerCommand = (socket: Socket, text: string) =>
   socket.write(text.includes('READ ONLY') ? begun : ok(1));
 const eof = packet(3, [0xfe, 0, 0, 2, 0]);
@@ -51,9 +51,9 @@ type Step = (socket: Socket) => void;
 
 interface Script {
   greet?: Step;
-  /** In answer to the client's log-in, the `turn`th message of it. */
+  /** Answers the client's `turn`th message of the log-in. */
   logIn?: (socket: Socket, turn: number) => void;
-  /** In answer to any of the hub's own commands, whose text is handed over. */
+  /** Answers one of the hub's own commands with this text. */
   command?: (socket: Socket, text: string) => void;
   prepare?: Step;
   execute?: Step;
@@ -102,7 +102,7 @@ const sendAll = (bytes: (turn: number) => Buffer) => (socket: Socket, turn: numb
   socket.write(bytes(turn));
 const longest = 0xff_ffff;
 
-/** Packets of the greatest length, which belong together, without end. */
+/** The longest packet. A sequence of these is one endless payload. */
 const longestPacket = Buffer.alloc(4 + longest, 0x61);
 head(longest, 1).copy(longestPacket);
 const unendingPacket: Step = (socket) => flood(socket, longestPacket);
@@ -155,17 +155,17 @@ export const mysqlPlays = (path: string): Play[] => [
     lasts: true,
   },
   {
-    name: 'asks for the log-in of old',
+    name: 'asks for the old authentication method',
     play: perform({ logIn: sendAll(() => packet(2, [0xfe])) }),
     codes: ['SOURCE_AUTH', 'SOURCE_UNREACHABLE'],
   },
   {
-    name: 'asks for a log-in that nobody knows',
+    name: 'asks for an unknown authentication method',
     play: perform({ logIn: sendAll(() => switchTo(2, '__proto__')) }),
     codes: ['SOURCE_AUTH'],
   },
   {
-    name: 'asks for another log-in for ever',
+    name: 'switches the authentication method endlessly',
     play: perform({ logIn: sendAll((turn) => switchTo((2 * turn) & 0xff, 'mysql_native_password')) }),
     codes: ['SOURCE_AUTH', 'SOURCE_UNREACHABLE'],
     lasts: true,
@@ -208,19 +208,19 @@ export const mysqlPlays = (path: string): Play[] => [
     codes: ['SOURCE_BROKEN'],
   },
   {
-    name: 'sends a column without its end',
+    name: 'sends an incomplete column definition',
     play: perform({ execute: send(packet(1, [1]), packet(2, [250], 'x')) }),
     codes: ['SOURCE_BROKEN'],
   },
   {
-    name: 'has a type that nobody knows, and a row that is too short for it',
+    name: 'sends an unknown type, and a row that is too short for it',
     play: perform({
       execute: send(packet(1, [1]), column(0xe7), eof, packet(4, [0, 0, 0xfc, 0xff, 0xff, 0x61])),
     }),
     codes: ['SOURCE_BROKEN'],
   },
   {
-    name: 'sends a row without end',
+    name: 'sends an endless row',
     play: perform({
       execute: (socket) => {
         socket.write(Buffer.concat([packet(1, [1]), column(0xfd), eof]));
@@ -230,7 +230,7 @@ export const mysqlPlays = (path: string): Play[] => [
     codes: ['SQL_REJECTED'],
   },
   {
-    name: 'has results without end',
+    name: 'sends endless results',
     play: perform({ execute: (socket) => flood(socket, packet(1, [0, 0, 0, 0x0a, 0, 0, 0])) }),
     codes: ['STATEMENT_TIMEOUT'],
     lasts: true,

@@ -67,18 +67,18 @@ const ask = (bytes = 0) => ({
   signal: new AbortController().signal,
 });
 
-test('one pool however many ask, another for another source', () => {
+test('all executions of a source share one pool, and another source has another pool', () => {
   const { registry } = setup();
   expect(registry.pool(from('s1'))).toBe(registry.pool(from('s1')));
   expect(registry.pool(from('s1'))).not.toBe(registry.pool(from('s2')));
 });
 
-test('pools never cross accounts', () => {
+test('accounts never share a pool', () => {
   const { registry } = setup();
   expect(registry.pool(from('s1'))).not.toBe(registry.pool(from('s1', { accountId: 'b' })));
 });
 
-test('changed settings take a new pool at once, the old one drains', async () => {
+test('changed settings create a new pool at once, and the old one drains', async () => {
   const { registry, opened } = setup();
   const old = registry.pool(from('s1'));
   const running = await old.acquire(ask());
@@ -92,18 +92,18 @@ test('changed settings take a new pool at once, the old one drains', async () =>
   ]);
 });
 
-test('a definition that comes late does not bring the old settings back', () => {
+test('a late definition does not restore the old settings', () => {
   const { registry } = setup();
   const changed = registry.pool(from('s1', { settingsVersion: '2', version: 2 }));
   expect(registry.pool(from('s1'))).toBe(changed);
 });
 
-test('a new label alone changes nothing', () => {
+test('a new label changes nothing', () => {
   const { registry } = setup();
   expect(registry.pool(from('s1', { version: 2 }))).toBe(registry.pool(from('s1')));
 });
 
-test('idle pools close and are forgotten', async () => {
+test('idle pools are closed and removed', async () => {
   const { registry, opened } = setup();
   for (const id of ['s1', 's2']) {
     const pool = registry.pool(from(id));
@@ -131,7 +131,7 @@ test('refused log-ins pause the settings that were refused, and no others', asyn
   await expect(corrected.acquire(ask())).resolves.toBeDefined();
 });
 
-test('500 sources stay within the bound of the process, the idlest give way', async () => {
+test('500 sources stay within the limit of the process, and the longest idle connections are closed', async () => {
   const { registry, opened } = setup();
   for (let i = 0; i < 500; i++) {
     const pool = registry.pool(from(`s${i}`, { accountId: `a${i}` }));
@@ -143,7 +143,7 @@ test('500 sources stay within the bound of the process, the idlest give way', as
   expect(opened[300]?.closed).toBe(false);
 });
 
-test('one account with 200 executions that hang takes half at most, and others go on', async () => {
+test('one account with 200 hanging executions uses at most half of the connections, and others continue', async () => {
   const { registry } = setup({ connectionsMax: 40, connectionsPerAccountMax: 40 });
   const hanging = Array.from({ length: 200 }, (_, i) => registry.pool(from(`s${i % 20}`)).acquire(ask()));
   void Promise.allSettled(hanging);
@@ -156,7 +156,7 @@ test('one account with 200 executions that hang takes half at most, and others g
   }
 });
 
-test('where all is taken, what comes free goes to the account with the least', async () => {
+test('if all connections are in use, a released one goes to the account with the fewest', async () => {
   const { registry } = setup({ connectionsMax: 4, connectionsPerAccountMax: 4 });
   const leases: [string, Lease][] = [];
   for (const accountId of ['a', 'a', 'b', 'c']) {
@@ -174,7 +174,7 @@ test('where all is taken, what comes free goes to the account with the least', a
   await expect(again).resolves.toBeDefined();
 });
 
-test('one account cannot fill the memory with those who wait', async () => {
+test('one account cannot fill the memory with waiting executions', async () => {
   const { registry } = setup({ connectionsPerAccountMax: 1, waitingPerAccountMax: 10 });
   const crowd = Array.from({ length: 30 }, (_, i) => registry.pool(from(`s${i}`)).acquire(ask()));
   const results = Promise.allSettled(crowd);
@@ -186,7 +186,7 @@ test('one account cannot fill the memory with those who wait', async () => {
 test.each([
   ['number', { waitingMax: 20 }],
   ['bytes', { waitingBytesMax: 20 * (8_192 + 1_000) }],
-])('one account cannot take the waiting places of all, in %s', async (_, limits) => {
+])('one account cannot use all waiting places, in %s', async (_, limits) => {
   const { registry } = setup({ connectionsPerAccountMax: 1, ...limits });
   const admitted = async (accountId: string) => {
     const pool = registry.pool(from(`of ${accountId}`, { accountId }));
@@ -195,7 +195,7 @@ test.each([
     const { waiting, busy } = pool.stats;
     return waiting + busy;
   };
-  // Each takes half of what the accounts before it have left. Its first execution then has the connection.
+  // Each account gets half of the remaining places. Its first execution then has the connection.
   expect([await admitted('a'), await admitted('b'), await admitted('c')]).toEqual([10, 6, 3]);
   const closing = registry.close(0);
   await vi.advanceTimersByTimeAsync(1);
@@ -203,7 +203,7 @@ test.each([
   expect(registry.stats.waiting).toBe(0);
 });
 
-test('executions wait for a source without a connection while the other sources of the account use all', async () => {
+test('executions wait if the account’s other sources use all its connections', async () => {
   const { registry } = setup({ connectionsPerAccountMax: 1 });
   const running = await registry.pool(from('s1')).acquire(ask());
   const waiting = Array.from({ length: 20 }, () => registry.pool(from('s2')).acquire(ask()));
@@ -213,7 +213,7 @@ test('executions wait for a source without a connection while the other sources 
   for (const lease of waiting) registry.pool(from('s2')).release(await lease);
 });
 
-test('after closing nothing is opened, for new sources either', async () => {
+test('after closing, no connection is opened, not even for new sources', async () => {
   const { registry, opened } = setup();
   await registry.close(0);
   await expect(registry.pool(from('s1')).acquire(ask())).rejects.toMatchObject({ code: 'UNAVAILABLE' });

@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 describe('waiting', () => {
-  test('is limited to what the account may have', async () => {
+  test('is limited for each account', async () => {
     const { acquire, pool } = setup({ sizeMax: 1 }, { ...defaultConnectionLimits, waitingPerAccountMax: 2 });
     await acquire();
     const waiting = [acquire(), acquire()];
@@ -31,7 +31,7 @@ describe('waiting', () => {
       }
     };
     await serve(count / 2, leaseMs);
-    /** How many of 2,000 executions the queue takes. */
+    /** Returns how many of 2,000 executions the queue accepts. */
     const admitted = () => {
       for (let i = 0; i < 2_000; i++) acquire().catch(() => {});
       return pool.stats.waiting;
@@ -39,14 +39,14 @@ describe('waiting', () => {
     return { acquire, pool, serve, admitted };
   }
 
-  test('admits those who are expected to have a connection in time, judging by past leases', async () => {
+  test('accepts executions that should get a connection in time, estimated from past leases', async () => {
     const { acquire, admitted } = await setupBusy(50, 40);
     await acquire();
     await acquire();
     expect(admitted()).toBe(200);
   });
 
-  test('admits as many after a pause as before, while it lasts and once it is over', async () => {
+  test('accepts as many executions during and after a pause as before', async () => {
     for (const isOver of [false, true]) {
       const { acquire, pool, admitted } = await setupBusy(2, 2_000);
       const leases = [await acquire(), await acquire()];
@@ -57,7 +57,7 @@ describe('waiting', () => {
     }
   });
 
-  test('admits one for each connection once the source has stood still for the wait', async () => {
+  test('accepts one execution per connection if no connection was released for as long as the wait limit', async () => {
     const { acquire, admitted } = await setupBusy(2, 2_000);
     await acquire();
     await acquire();
@@ -65,7 +65,7 @@ describe('waiting', () => {
     expect(admitted()).toBe(2);
   });
 
-  test('learns within seconds of use that a source has become slow, and fast again', async () => {
+  test('detects within seconds of use that a source has become slow, and fast again', async () => {
     const { acquire, serve, admitted } = await setupBusy(2, 2_000);
     await serve(8, 1_000);
     await acquire();
@@ -78,7 +78,7 @@ describe('waiting', () => {
     expect(recovered.admitted()).toBeGreaterThan(250);
   });
 
-  test('admits any number before the first release, up to what the account may have', async () => {
+  test('accepts any number before the first release, up to the limit of the account', async () => {
     const { acquire, pool } = setup(
       { sizeMax: 1 },
       { ...defaultConnectionLimits, waitingPerAccountMax: 600 },
@@ -88,23 +88,23 @@ describe('waiting', () => {
     expect(pool.stats.waiting).toBe(600);
   });
 
-  test('sends callers away who come back one after the other', async () => {
+  test('gives refused callers different times for a retry', async () => {
     const { acquire } = setup({ sizeMax: 2 }, { ...defaultConnectionLimits, waitingPerAccountMax: 1 });
     await acquire();
     await acquire();
     acquire().catch(() => {});
     await vi.advanceTimersByTimeAsync(2_000);
     const refused = async () => (await acquire().catch((err) => err)).retryAfterMs as number;
-    // Two run for two seconds, so one comes free each half second: two stand before the first who is sent away.
+    // A connection becomes free every half second, and two executions wait before the first refused caller.
     expect([await refused(), await refused(), await refused()]).toEqual([1_000, 1_500, 2_000]);
     await vi.advanceTimersByTimeAsync(400);
     expect(await refused()).toBe(2_200);
-    // Nobody is sent away for more than half a minute.
+    // No retry time is longer than half a minute.
     for (let i = 0; i < 100; i++) await refused();
     expect(await refused()).toBe(30_000);
   });
 
-  test('spreads who would be sent away for more than half a minute over half of it', () => {
+  test('spreads retry times beyond half a minute over the second half of it', () => {
     const shares = [0, 0.5, 0.999];
     const retries = new WaitEstimator([], 1, () => shares.shift() as number);
     retries.released(8 * 60_000);
@@ -112,7 +112,7 @@ describe('waiting', () => {
     expect(told).toEqual([30_000, 22_500, 15_015]);
   });
 
-  test('is bounded in time, by the wait and by the deadline', async () => {
+  test('is limited by the wait limit and by the deadline', async () => {
     const { acquire, pool, budget } = setup({ sizeMax: 1, waitMs: 5_000 });
     await acquire();
     const late = acquire().catch((err) => err);
@@ -122,13 +122,13 @@ describe('waiting', () => {
     await vi.advanceTimersByTimeAsync(4_900);
     const error = await late;
     expect(error).toMatchObject({ code: 'SOURCE_BUSY' });
-    // The one that runs has run for five seconds already: that is the pace to go by.
+    // The running execution has run for five seconds, so the estimate uses this time.
     expect(error.retryAfterMs).toBeGreaterThan(2_000);
     expect(pool.stats.waiting).toBe(0);
     expect(budget.usage('a').waiting).toBe(0);
   });
 
-  test('ends when the caller goes', async () => {
+  test('ends when the caller leaves', async () => {
     const { acquire, pool } = setup({ sizeMax: 1 });
     const lease = await acquire();
     const controller = new AbortController();
@@ -141,7 +141,7 @@ describe('waiting', () => {
     await expect(acquire('k', controller.signal)).rejects.toMatchObject({ code: 'CANCELLED' });
   });
 
-  test('lets keys take turns, and is first come, first served within one', async () => {
+  test('is round-robin among keys, and first in, first out for each key', async () => {
     const { acquire, pool } = setup({ sizeMax: 1 });
     const order: string[] = [];
     let lease = await acquire();

@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe('growing', () => {
-  test('one connection serves those who come one after another', async () => {
+  test('one connection serves consecutive executions', async () => {
     const { pool, opened, acquire } = setup();
     const first = await acquire();
     pool.release(first);
@@ -23,7 +23,7 @@ describe('growing', () => {
     expect(first.uses).toBe(101);
   });
 
-  test('a crowd opens one alone, then as many as the bound', async () => {
+  test('concurrent executions open one connection first, then as many as the limit allows', async () => {
     const { pool, source, acquire } = setup({ sizeMax: 3 });
     source.connectMs = 10;
     const crowd = Array.from({ length: 8 }, () => acquire());
@@ -36,7 +36,7 @@ describe('growing', () => {
     expect(pool.stats).toEqual({ waiting: 0, busy: 0, idle: 3, connecting: 0 });
   });
 
-  test('a source that is down costs one attempt for all who wait', async () => {
+  test('a source that is down costs one attempt for all waiting executions', async () => {
     const { source, acquire } = setup();
     source.up = false;
     source.connectMs = 10;
@@ -47,7 +47,7 @@ describe('growing', () => {
     expect(source.attempts).toBe(1);
   });
 
-  test('an open circuit refuses at once, and closes within five seconds of recovery', async () => {
+  test('an open circuit breaker refuses at once, and closes within five seconds after recovery', async () => {
     const { source, acquire } = setup();
     source.up = false;
     for (let i = 0; i < 5; i++) await expect(acquire()).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
@@ -58,7 +58,7 @@ describe('growing', () => {
     await expect(acquire()).resolves.toBeDefined();
   });
 
-  test('a connect that hangs ends in time, and what it opens too late is closed', async () => {
+  test('a hanging connect times out, and a connection that opens too late is closed', async () => {
     const { opened, source, acquire } = setup({ connectTimeoutMs: 100 });
     source.connectMs = 500;
     const outcome = acquire().catch((err) => err);
@@ -68,7 +68,7 @@ describe('growing', () => {
     expect(opened[0]?.closed).toBe(true);
   });
 
-  test('refused further connections leave the working ones in use', async () => {
+  test('if further connections are refused, the open ones stay in use', async () => {
     const { pool, source, acquire } = setup();
     const lease = await acquire();
     source.up = false;
@@ -80,8 +80,8 @@ describe('growing', () => {
   });
 });
 
-describe('ageing', () => {
-  test('a broken connection is replaced, for the line too', async () => {
+describe('replacing', () => {
+  test('a broken connection is replaced, also for waiting executions', async () => {
     const { acquire, pool, opened } = setup({ sizeMax: 1 });
     const lease = await acquire();
     const next = acquire();
@@ -91,7 +91,7 @@ describe('ageing', () => {
     expect(opened[0]?.closed).toBe(true);
   });
 
-  test('one that dies while idle is forgotten', async () => {
+  test('a connection that dies while idle is removed', async () => {
     const { acquire, pool, opened } = setup();
     pool.release(await acquire());
     opened[0]?.close();
@@ -99,7 +99,7 @@ describe('ageing', () => {
     expect(pool.isEmpty).toBe(true);
   });
 
-  test('idle ones close after their time, the least used first', async () => {
+  test('idle connections are closed after the idle time, the least used first', async () => {
     const { acquire, pool, opened } = setup({ idleTimeoutMs: 60_000 });
     const leases = [await acquire(), await acquire()];
     for (const lease of leases) pool.release(lease);
@@ -110,7 +110,7 @@ describe('ageing', () => {
     expect(opened.map(({ closed }) => closed)).toEqual([true, false]);
   });
 
-  test('lifetime is bounded, on release and while idle', async () => {
+  test('the lifetime is limited, on release and while idle', async () => {
     const { acquire, pool, opened } = setup({ lifetimeMs: 10_000 });
     const lease = await acquire();
     await vi.advanceTimersByTimeAsync(10_000);
@@ -122,7 +122,7 @@ describe('ageing', () => {
     expect(opened[1]?.closed).toBe(true);
   });
 
-  test('one that rested proves itself, or is replaced', async () => {
+  test('a connection that was idle for long is pinged, and replaced if that fails', async () => {
     const { acquire, pool, opened } = setup({ validateAfterMs: 15_000 });
     pool.release(await acquire());
     await vi.advanceTimersByTimeAsync(20_000);
@@ -138,8 +138,8 @@ describe('ageing', () => {
   });
 });
 
-describe('ending', () => {
-  test('a draining pool serves its queue, then resolves', async () => {
+describe('closing', () => {
+  test('draining serves the queue, then resolves', async () => {
     const { acquire, pool, opened } = setup({ sizeMax: 1 });
     const lease = await acquire();
     const next = acquire();
@@ -152,7 +152,7 @@ describe('ending', () => {
     expect(opened.map(({ closed }) => closed)).toEqual([true]);
   });
 
-  test('closing sends the line away, waits, then cuts', async () => {
+  test('closing rejects waiting executions, waits for running ones, then closes their connections', async () => {
     const { acquire, pool, opened } = setup({ sizeMax: 1 });
     await acquire();
     const waiting = acquire().catch((err) => err);

@@ -41,7 +41,7 @@ const run = {
   now: () => 7,
 } as unknown as Execution;
 
-test('log lines name ids and never texts, values, hosts or what a driver said', () => {
+test('log lines contain ids, and never texts, values, hosts or messages of drivers', () => {
   const { lines, events } = setup();
   const driver = Object.assign(new Error('password authentication failed for user "canary"'), {
     code: 'ECONNRESET',
@@ -82,7 +82,7 @@ test('log lines name ids and never texts, values, hosts or what a driver said', 
   });
 });
 
-test('our own faults are logged whole', () => {
+test('unexpected errors are logged with their stack', () => {
   const { lines, events } = setup('info');
   events.unexpected(new Error('broken invariant'), 'r');
   events.failed(run, new HubError('INTERNAL', 'x', { cause: new Error('broken invariant') }));
@@ -90,7 +90,7 @@ test('our own faults are logged whole', () => {
   for (const line of lines) expect(line).toContain('broken invariant');
 });
 
-test('quick executions are counted, not logged; slow ones are both', () => {
+test('fast executions are only counted, and slow ones are also logged', () => {
   const { lines, events } = setup('info');
   events.executed(run);
   expect(lines).toEqual([]);

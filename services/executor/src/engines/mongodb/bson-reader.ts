@@ -24,7 +24,7 @@ export const types = {
   minKey: 0xff,
 } as const;
 
-/** Names of types, as MongoDB's `$type` uses them. */
+/** The names of types that MongoDB's `$type` uses. */
 export const typeNames: Record<number, string> = {
   1: 'double',
   2: 'string',
@@ -49,7 +49,7 @@ export const typeNames: Record<number, string> = {
   255: 'minKey',
 };
 
-/** Sizes that do not depend on the value. */
+/** The sizes of types whose size does not depend on the value. */
 const fixedSizes: Record<number, number> = {
   [types.double]: 8,
   [types.undefined]: 0,
@@ -65,7 +65,7 @@ const fixedSizes: Record<number, number> = {
   [types.minKey]: 0,
 };
 
-/** Bytes before and after those that a length counts. */
+/** The number of bytes that the length of a value does not count. */
 const countedSizes: Record<number, number> = {
   [types.string]: 4,
   [types.document]: 0,
@@ -77,14 +77,14 @@ const countedSizes: Record<number, number> = {
   [types.scopedCode]: 0,
 };
 
-/** The end of the document at `start`, exclusive. */
+/** Returns the end of the document at `start`, exclusive. */
 export function documentEnd(source: Buffer, start: number, limit: number): number {
   const end = start + source.readInt32LE(start);
   if (end < start + 5 || end > limit || source[end - 1] !== 0) throw misfit();
   return end;
 }
 
-/** The position of the zero that ends a C string. */
+/** Returns the position of the zero byte that ends a C string. */
 export function textEnd(source: Buffer, start: number, limit: number): number {
   const end = source.indexOf(0, start);
   if (end < 0 || end >= limit) throw misfit();
@@ -112,10 +112,10 @@ function sizeOf(type: number, source: Buffer, start: number, limit: number): num
 
 export interface Element {
   type: number;
-  /** The position of the type byte, which the name follows. */
+  /** The position of the type byte. The name follows it. */
   start: number;
   nameEnd: number;
-  /** The value. */
+  /** The position of the value. */
   at: number;
   end: number;
 }
@@ -134,7 +134,7 @@ export function eachElement(source: Buffer, start: number, onElement: (element: 
   }
 }
 
-/** A copy of the element with this name. */
+/** Returns a copy of the element with this name; undefined if there is none. */
 export function findElement(source: Buffer, start: number, name: string): Element | undefined {
   let found: Element | undefined;
   eachElement(source, start, (element) => {
@@ -149,5 +149,5 @@ export const nameOf = (source: Buffer, { start, nameEnd }: Element) =>
   source.toString('utf8', start + 1, nameEnd);
 
 export function misfit(): RangeError {
-  return new RangeError('BSON is not as long as it says.');
+  return new RangeError('The BSON document has an inconsistent length.');
 }

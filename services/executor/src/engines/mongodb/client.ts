@@ -1,4 +1,7 @@
-/** The driver's client of one source. It discovers the servers, logs in and pools sockets. It connects only through the proxy in door.ts. */
+/**
+ * The driver's client for one source. It discovers the servers, logs in and pools sockets, only through the proxy in
+ * door.ts.
+ */
 
 import { isIP } from 'node:net';
 import { authMechanisms } from '@datahub/contract/source-settings';
@@ -10,10 +13,16 @@ import type { Door, Ticket } from './door.ts';
 import { logInError, toConnectError, toLogInError } from './errors.ts';
 import { type Seeds, seedsOf } from './seeds.ts';
 
-/** Sockets to one server: more than the largest pool has connections, because cancelling a command needs another. */
+/**
+ * The most sockets to one server: more than the largest pool has connections, because cancelling a command needs
+ * another.
+ */
 const socketsMax = 128;
 const idleTimeoutMs = 60_000;
-/** The wait for a suitable server, such as a new primary; shorter than an execution's wait for a connection. */
+/**
+ * The time limit of the wait for a suitable server, such as a new primary. It is shorter than the wait for a
+ * connection.
+ */
 const selectionTimeoutMs = 4_000;
 const socketConnectTimeoutMs = 4_500;
 const heartbeatMs = 10_000;
@@ -25,7 +34,7 @@ export interface SourceClient {
   readonly serverVersion: string;
   /** True if commands go to one known server or to a primary, so that another socket can cancel them. */
   readonly isStoppable: boolean;
-  /** Called each time the driver closes its connections to a server. */
+  /** The listener is called each time the driver closes its connections to a server. */
   onLost(listener: () => void): void;
   offLost(listener: () => void): void;
   close(): void;
@@ -96,7 +105,7 @@ function requireMechanism({ authMechanism, tls }: ConnectSettings): void {
 
 /**
  * Connects and starts TLS. MongoDB cannot report whether it supports TLS, so the mode `prefer` tries it. If that fails,
- * this and later connections do without.
+ * this connection and later ones are not encrypted.
  */
 function createReach(settings: ConnectSettings, deps: ConnectDeps) {
   const { tls } = settings;
@@ -125,11 +134,11 @@ function createReach(settings: ConnectSettings, deps: ConnectDeps) {
 interface Addresses {
   /** Contains only hosts; everything else is in the driver's options. */
   uri: string;
-  /** The host that a name in the driver's URI stands for. */
+  /** Returns the host that a placeholder name in the driver's URI stands for. */
   hostOf(name: string): string;
 }
 
-/** Replaces hosts that the driver's URI parser would misread or reject by placeholder names. */
+/** Replaces hosts that the driver's URI parser would misread or reject with placeholder names. */
 function toAddresses({ hosts }: Seeds): Addresses {
   const standIns = new Map<string, string>();
   const named = hosts.map(({ host, port }, i) => {
@@ -161,7 +170,7 @@ function toOptions(settings: ConnectSettings, seeds: Seeds, ticket: Ticket): Mon
     proxyPort: ticket.port,
     proxyUsername: ticket.username,
     proxyPassword: ticket.password,
-    // TLS is done by the proxy.
+    // The proxy does TLS.
     tls: false,
     retryReads: false,
     retryWrites: false,
@@ -178,7 +187,7 @@ function toOptions(settings: ConnectSettings, seeds: Seeds, ticket: Ticket): Mon
   };
 }
 
-/** Returns the server's version. Rejects once every server has failed, whereas the driver would keep trying. */
+/** Resolves to the server's version. Rejects once every server has failed; the driver itself would keep trying. */
 async function untilConnected(client: MongoClient, signal: AbortSignal): Promise<string> {
   const { promise: hopeless, reject } = Promise.withResolvers<never>();
   hopeless.catch(() => {});

@@ -1,4 +1,7 @@
-/** Clients of the driver, one for each version of a source. The connections of its pool share it, and the last closes it. */
+/**
+ * The driver's clients, one for each version of a source. The connections of a pool share it, and the last one closes
+ * it.
+ */
 
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { openClient, type SourceClient } from './client.ts';
@@ -21,7 +24,7 @@ export interface ClientLease {
 
 export class Clients {
   readonly door = new Door();
-  /** Keyed by the `learned` object of a pool, of which each version of a source has one. */
+  /** Keyed by the `learned` object of a pool. Each version of a source has one pool. */
   readonly #entries = new Map<object, Entry>();
 
   async lease(settings: ConnectSettings, deps: ConnectDeps): Promise<ClientLease> {
@@ -53,7 +56,7 @@ export class Clients {
     return entry !== undefined && performance.now() - entry.openedAt < clientAgeMaxMs ? entry : undefined;
   }
 
-  /** The pool opens its first connection alone, so the one who opens the client waits for it, too. */
+  /** The pool opens its first connection alone, so only that one waits for the client to connect. */
   #open(settings: ConnectSettings, deps: ConnectDeps): Entry {
     const client = openClient(settings, deps, this.door);
     const entry: Entry = { client, openedAt: performance.now(), users: 0 };

@@ -38,13 +38,13 @@ export interface Session {
   rowBytesMax: number;
 }
 
-/** Documents per reply. The first reply has few, so that the first bytes arrive early. */
+/** The number of documents per reply. The first reply has few, so that the first bytes arrive early. */
 const batchSizes = { first: 101, next: 1_000 };
 
 export class MongodbConnection implements Connection {
   readonly serverVersion: string;
   readonly #session: Session;
-  /** Aborted on close. The driver then closes the socket of the pending command. */
+  /** Aborted when the connection closes. The driver then closes the socket of the pending command. */
   readonly #open = new AbortController();
   readonly #onLost: () => void;
   #broken = false;
@@ -162,13 +162,16 @@ export class MongodbConnection implements Connection {
     return lease.source.client.db(database);
   }
 
-  /** The whole reply of a successful command. */
+  /** Resolves to the whole reply of a successful command. */
   #ask(command: Document, readPreference: ReadPreference): Promise<Buffer> {
     const { session } = this.#session;
     return rawReply(this.#db, command, { session, readPreference, signal: this.#open.signal });
   }
 
-  /** After a malformed reply the rest of the stream cannot be trusted. */
+  /**
+   * Converts an error. After a malformed reply the connection is broken, because the rest of the stream cannot be
+   * trusted.
+   */
   #told(caught: unknown): unknown {
     if (isMisread(caught)) this.close();
     const err = toRunError(caught, this.#session);
@@ -176,7 +179,10 @@ export class MongodbConnection implements Connection {
     return err;
   }
 
-  /** Runs on another socket of the client. If that may reach another server, the caller closes the connection instead. */
+  /**
+   * Cancels over another socket of the client. If that socket may reach another server, the connection is closed
+   * instead.
+   */
   async cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
     const { lease, session } = this.#session;
@@ -193,8 +199,7 @@ export class MongodbConnection implements Connection {
     }
   }
 
-  /** MongoDB has no result columns before a command runs. */
-  /** MongoDB describes no command. The fields are known if the command itself names them. */
+  /** MongoDB cannot describe commands. The fields are known only if the command itself names them. */
   async describe({ text, kind }: Statement): Promise<Signature> {
     const columns = kind === 'read' ? describedFields(parse(text)) : [];
     if (columns !== undefined) return { columns, parameters: [] };
@@ -237,7 +242,10 @@ function parse(text: string): Document {
   }
 }
 
-/** The server would name documents without an _id, and not tell; the id of a single one is part of the answer. */
+/**
+ * Adds the missing `_id` of documents, because the server would generate it without reporting it. Returns the id if
+ * there is one document.
+ */
 function named(command: Document): string | undefined {
   if (!Array.isArray(command.documents)) return undefined;
   command.documents = command.documents.map((document: Document) =>
@@ -250,7 +258,7 @@ function named(command: Document): string | undefined {
 const isDocument = (value: unknown) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('_bsontype' in value);
 
-/** True for a write to one document, which MongoDB makes as a whole or not at all. */
+/** True for a write to one document, which MongoDB makes atomically. */
 function isAtomic({ documents, updates, deletes }: Document): boolean {
   const [first, ...more] = documents ?? updates ?? deletes ?? [];
   if (first === undefined || more.length > 0) return false;
@@ -259,7 +267,7 @@ function isAtomic({ documents, updates, deletes }: Document): boolean {
   );
 }
 
-/** A write that lost its connection may have been carried out, whatever the cancel did. */
+/** A write that lost its connection may have been carried out, even if it was cancelled. */
 function toCancelled(err: unknown, kind: Statement['kind']): unknown {
   const stopped =
     err instanceof HubError &&

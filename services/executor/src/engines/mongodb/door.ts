@@ -1,8 +1,8 @@
 /**
- * A SOCKS5 proxy on loopback (RFC 1928, with the passwords of RFC 1929) through which MongoDB's driver makes all its
- * connections, to configured hosts and to members that a server named. For each the proxy calls the client's `reach`,
- * which resolves the name once, checks the address, connects to the checked address, and starts TLS. The driver speaks
- * plain text to the proxy, and the proxy checks each message before it passes it on.
+ * A SOCKS5 proxy on loopback (RFC 1928, with passwords of RFC 1929). MongoDB's driver makes all its connections through
+ * it, to configured hosts and to members that a server named. For each connection the proxy calls the client's `reach`,
+ * which resolves the name once, checks the address, connects to it and starts TLS. The driver sends plain text to the
+ * proxy, and the proxy checks each message before it forwards it.
  */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
@@ -28,9 +28,9 @@ export interface Ticket {
 }
 
 export interface DoorSettings {
-  /** Applies to the SOCKS greeting and to `reach` separately. */
+  /** The time limit of the SOCKS greeting, and again of `reach`. */
   timeoutMs: number;
-  /** Connections of one client. */
+  /** The most connections of one client. */
   socketsMax: number;
 }
 
@@ -120,7 +120,10 @@ export class Door {
     }
   }
 
-  /** Negotiates the method and checks the password. A wrong one is answered as RFC 1929 demands, and ends the connection. */
+  /**
+   * Negotiates the method and checks the password. After a wrong one, answers as RFC 1929 requires and closes the
+   * connection.
+   */
   async #welcome(driver: Socket, signal: AbortSignal): Promise<Seat> {
     const [version, methods = 0] = await read(driver, 2, signal);
     const offered = await read(driver, methods, signal);

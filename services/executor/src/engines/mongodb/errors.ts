@@ -1,4 +1,6 @@
-/** Converts errors of MongoDB. The server's message is passed on only if the command's text caused it, and without values. */
+/**
+ * Converts errors of MongoDB. Passes on the server's message only if the command's text caused it, and without values.
+ */
 
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import {
@@ -17,7 +19,7 @@ import { logInRefused } from '../shared/login-guard.ts';
 interface Rule {
   code: ErrorCode;
   retryable: boolean;
-  /** Undefined: the server's message, redacted. */
+  /** The message; undefined for the server's message without values. */
   text?: string;
 }
 
@@ -40,7 +42,7 @@ const duplicate: Rule = {
 };
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
-/** By the server's error code. */
+/** Rules by the server's error code. */
 const rules: Record<number, Rule> = {
   13: {
     code: 'SQL_REJECTED',
@@ -77,7 +79,7 @@ export interface ServerError {
   message: string;
 }
 
-/** The error of a reply, or of the first document of a write that failed; undefined if there is none. */
+/** Returns the error of a reply, or of the first document whose write failed; undefined if there is none. */
 export function errorOf(reply: Document): ServerError | undefined {
   const { ok, code, errmsg, writeErrors, writeConcernError } = reply;
   const found = Number(ok) === 1 ? (writeErrors?.[0] ?? writeConcernError) : { code, errmsg };
@@ -86,7 +88,8 @@ export function errorOf(reply: Document): ServerError | undefined {
 
 export function toHubError({ code, message }: ServerError, written = 0): HubError {
   const rule = rules[code] ?? refused;
-  const before = written === 0 ? '' : ` Documents written before it: ${written}. They stay.`;
+  const before =
+    written === 0 ? '' : ` Documents written before the error: ${written}. They were not rolled back.`;
   return new HubError(rule.code, `${rule.text ?? mask(message)}${before}`, {
     retryable: rule.retryable && written === 0,
     sql: { state: String(code) },
@@ -100,15 +103,15 @@ export function unconfirmedError(): HubError {
   );
 }
 
-/** With these codes a server stops commands that it has begun. */
+/** The codes of commands that the server stopped while they ran. */
 const interruptions = new Set([50, 89, 91, 189, 202, 262, 11600, 11601, 11602]);
 
 export const isInterruption = (code: unknown) => interruptions.has(Number(code));
 
-/** The error of a write to several documents that was stopped: MongoDB keeps the documents that it had changed by then. */
+/** The error of a stopped write to several documents. MongoDB keeps the changes that it has made until then. */
 export function interruptedError(cause?: unknown): HubError {
   return unknownOutcome(
-    'The command was stopped while it changed documents. It may have changed some of them, and those stay changed. Check the data before you repeat it.',
+    'The command was stopped while it changed documents. The changes that it had made stay. Check the data before you repeat it.',
     cause,
   );
 }
@@ -119,10 +122,12 @@ const unknownOutcome = (message: string, cause?: unknown) =>
 /** Real messages are shorter. The limit bounds the time of the regular expressions on a hostile server's message. */
 const messageCharactersMax = 2_000;
 
-/** From the first quote to the last, because a value can contain quotes, or to the end if the value contains a line break. */
+/**
+ * Matches from the first quote to the last, because values can contain quotes; to the end if a value has a line break.
+ */
 const marked = /\{(?:.*\}|.*$)|\[(?:.*\]|.*$)|"(?:.*"|.*$)|(?<![a-z])'(?:.*'|.*$)/gi;
 
-/** Values are in braces, in quotes, or numbers after a colon. */
+/** Removes values, which are in braces, in quotes, or numbers after a colon. */
 function mask(message: string): string {
   const [line = ''] = message.slice(0, messageCharactersMax).split('\n');
   const words = line
@@ -135,7 +140,7 @@ function mask(message: string): string {
 
 /** The error of a failed connection. */
 export function toConnectError(err: unknown): HubError {
-  // Before the log-in has finished, no command can have run.
+  // No command can run before the log-in has finished.
   if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
   return new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', {
     cause: err,
@@ -144,12 +149,12 @@ export function toConnectError(err: unknown): HubError {
   });
 }
 
-/** Error codes of a server that requires authentication, or rejects it. */
+/** The error codes of a server that requires or rejects authentication. */
 const wantsUser = new Set([13, 18]);
 
 /**
- * Converts an error that the driver reports while it connects. Unless the server rejected a command or the connection
- * was lost, the log-in failed: the server's proof is wrong, or it does not support the mechanism.
+ * Converts an error that the driver reports while it connects. If the server rejected no command and the connection was
+ * not lost, the log-in failed: the server's proof is wrong, or it does not support the mechanism.
  */
 export function toLogInError(err: unknown, { user, authMechanism }: LogIn): HubError {
   if (err instanceof HubError || err instanceof MongoCompatibilityError) return toConnectError(err);
@@ -187,7 +192,7 @@ export function toRunError(err: unknown, { hasUser }: { hasUser: boolean }): Hub
   return brokenError(err);
 }
 
-/** No server could be selected, so nothing was sent. */
+/** The error if no server could be selected. Nothing was sent. */
 function noServerError(cause: MongoServerSelectionError): HubError {
   return new HubError(
     'SOURCE_UNREACHABLE',
@@ -196,7 +201,7 @@ function noServerError(cause: MongoServerSelectionError): HubError {
   );
 }
 
-/** The error of a malformed reply. */
+/** True for the error of a malformed reply. */
 export function isMisread(err: unknown): boolean {
   return (
     err instanceof RangeError ||
@@ -222,7 +227,7 @@ export function logInError(cause: unknown): HubError {
   });
 }
 
-/** Why a connection was closed: `cause` if it is an error for users, else SOURCE_BROKEN. */
+/** The error of a closed connection: `cause` if it is a HubError, else SOURCE_BROKEN. */
 export function brokenError(cause?: unknown): HubError {
   if (cause instanceof HubError) return cause;
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });

@@ -1,7 +1,7 @@
 /**
  * Checks a server's messages before the driver reads them. The driver itself waits for as many bytes as a server
- * announces, loops forever on a message of length 0, blocks the thread for as many SCRAM rounds as a server asks for,
- * accepts any nonce, and throws outside of any promise if a member's name is not a string.
+ * announces, loops forever on a message of length 0, computes as many SCRAM rounds as a server requests (which blocks
+ * the thread), accepts any nonce, and throws outside of promises if a member's name is not a string.
  */
 
 import { Carry } from '../../network/shared-read-buffer.ts';
@@ -13,7 +13,7 @@ const opReply = 1;
 const opQuery = 2_004;
 const opMsg = 2_013;
 const headerBytes = 16;
-/** Offsets of the document: after flags and kind (OP_MSG), or after flags, cursor, start and count (OP_REPLY). */
+/** The offset of the document: after flags and kind (OP_MSG), or after flags, cursor, start and count (OP_REPLY). */
 const beforeBody: Record<number, number> = { [opMsg]: headerBytes + 5, [opReply]: headerBytes + 20 };
 /** Enough for the name of a command, and for the first SCRAM message with the longest user name. */
 const requestStartBytes = 2_048;
@@ -74,7 +74,7 @@ export class Requests {
   }
 }
 
-/** The name of the command: the first element of the document of an OP_MSG. */
+/** Returns the name of the command, which is the first element of the document of an OP_MSG. */
 function firstName(start: Buffer): string {
   const at = (beforeBody[opMsg] as number) + 5;
   return start.toString('latin1', at, start.indexOf(0, at));
@@ -109,7 +109,8 @@ export class Replies {
       this.#carry.keep(there, 0, needed);
       return;
     }
-    if (bodyAt + there.readInt32LE(bodyAt) !== length) throw misfit('A message is not its document.');
+    if (bodyAt + there.readInt32LE(bodyAt) !== length)
+      throw misfit('The length of a message does not match its document.');
     if (there.length > length) throw misfit('The server sent a reply without a request.');
     this.#left = length - there.length;
     this.#requests.id = 0;

@@ -6,8 +6,8 @@ import { logInError } from './errors.ts';
 /** The most members of a replica set, by the manual's "Replica Set Members". */
 export const membersMax = 50;
 /**
- * The driver derives keys on the main thread. This number of rounds takes a tenth of a second. MongoDB's defaults are
- * 10,000 and 15,000.
+ * The most SCRAM rounds. The driver computes them on the main thread, and this number takes a tenth of a second.
+ * MongoDB's defaults are 10,000 and 15,000.
  */
 const roundsMax = 100_000;
 
@@ -73,12 +73,12 @@ export function cleanHello(body: Buffer): Uint8Array {
   for (const [name, check] of Object.entries(fields)) {
     const value = Object.hasOwn(said, name) ? said[name] : undefined;
     if (value === undefined || value === null) continue;
-    if (!check(value)) throw new RangeError(`The server has another kind of ${name} than servers have.`);
+    if (!check(value)) throw new RangeError(`The field ${name} of the server's reply has the wrong type.`);
     clean[name] = value;
   }
   const { hosts = [], passives = [], arbiters = [] } = clean;
   if (hosts.length + passives.length + arbiters.length > membersMax)
-    throw new RangeError('The server names more members than a replica set has.');
+    throw new RangeError('The server names more members than a replica set can have.');
   return BSON.serialize(clean);
 }
 
@@ -90,5 +90,6 @@ export function checkScram(body: Buffer, nonce: string): void {
   const [, both = '', rounds = ''] = /^r=([^,]+),s=[^,]+,i=([1-9]\d*)(?:,|$)/.exec(text) ?? [];
   if (!both.startsWith(nonce) || both.length === nonce.length)
     throw logInError(new Error('The first message of the server does not follow SCRAM.'));
-  if (Number(rounds) > roundsMax) throw logInError(new Error(`The server asks for ${rounds} rounds.`));
+  if (Number(rounds) > roundsMax)
+    throw logInError(new Error(`The server requests ${rounds} SCRAM rounds, and ${roundsMax} are allowed.`));
 }

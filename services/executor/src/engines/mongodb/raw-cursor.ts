@@ -1,8 +1,8 @@
 /**
- * Runs commands of the driver and returns whole replies as BSON. The driver's public API decodes each document, which
+ * Runs commands with the driver and returns whole replies as BSON. The driver's public API decodes each document, which
  * costs as much as writing it, and returns no bytes for commands without a cursor. So this file uses internals of the
- * driver: the options of a command, its first reply, and the current reply. The driver keeps a cursor at the server that
- * opened it. If a new version of the driver moves these internals, the tests and every command fail.
+ * driver: the options of a command, its first reply, and the current reply. The driver reads a cursor from the server
+ * that opened it. If a new version of the driver changes these internals, the tests and every command fail.
  */
 
 import type { ClientSession, Db, Document, ReadPreferenceLike, RunCommandCursor } from 'mongodb';
@@ -25,7 +25,7 @@ export interface RawOptions {
   signal: AbortSignal;
 }
 
-/** The reply of a command without a cursor. Rejects with the driver's error if the server reports one. */
+/** Resolves to the reply of a command without a cursor. Rejects with the driver's error if the server reports one. */
 export async function rawReply(db: Db, command: Document, options: RawOptions): Promise<Buffer> {
   const { cursor, inside } = open(db, command, options);
   try {
@@ -40,14 +40,14 @@ export class RawCursor {
   readonly #inside: Inside;
   #isBegun = false;
 
-  /** `batchSize`: documents per reply after the first. */
+  /** `batchSize` is the number of documents per reply after the first. */
   constructor(db: Db, command: Document, options: RawOptions & { batchSize: number }) {
     const { cursor, inside } = open(db, command, options);
     this.#cursor = cursor.setBatchSize(options.batchSize);
     this.#inside = inside;
   }
 
-  /** The next reply with documents, or the first reply if none has any; undefined at the end. */
+  /** Resolves to the next reply with documents, or to the first reply if none has any; to undefined at the end. */
   async next(): Promise<Buffer | undefined> {
     this.#inside.documents?.clear();
     const hasMore = await this.#cursor.hasNext();

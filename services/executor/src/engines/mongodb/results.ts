@@ -1,4 +1,7 @@
-/** Converts replies to rows. JSON and NDJSON contain whole documents; CSV has the fields that the command names, else those of the first document. */
+/**
+ * Converts replies to rows. JSON and NDJSON have whole documents. CSV has the fields that the command names, else those
+ * of the first document.
+ */
 
 import { anyJson } from '@datahub/contract/json-types';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -20,7 +23,7 @@ export class DocumentRows {
   readonly outcome: Outcome = { hasRows: true, rowCount: 0, truncated: false };
   readonly #options: RowsOptions;
   readonly #writer: DocumentWriter;
-  /** The index in a CSV row by name. */
+  /** The index of each field in a CSV row, by name. */
   #columns: Map<string, number> | undefined;
   #offsets = new Int32Array(0);
 
@@ -41,7 +44,7 @@ export class DocumentRows {
     });
   }
 
-  /** Writes the reply of `count` as a row with the number, and that of `distinct` as a row for each value. */
+  /** Writes the reply to `count` as one row with the number, and the reply to `distinct` as one row per value. */
   single(name: string, reply: Buffer): Outcome {
     if (name === 'count') {
       const count = findElement(reply, 0, 'n');
@@ -96,7 +99,7 @@ export class DocumentRows {
     return true;
   }
 
-  /** Finds the columns in a document. A field without a column fails the answer, because it would be lost otherwise. */
+  /** Finds the columns in a document. Throws if a field has no column, because the field would be lost. */
   #find(reply: Buffer, at: number): Int32Array {
     const offsets = this.#offsets.fill(-1);
     eachElement(reply, at, (element) => {
@@ -132,7 +135,9 @@ function columnsOf(
   return columns;
 }
 
-/** The fields that a projection, or the last stage of a pipeline, includes; undefined if other fields may remain. */
+/**
+ * Returns the fields that a projection, or the last stage of a pipeline, includes; undefined if there may be others.
+ */
 function namedFields({ projection, pipeline }: Document): Omit<SinkColumn, 'encode'>[] | undefined {
   const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
   const fields: Document | undefined = projection ?? last?.$project ?? last?.$group;
@@ -147,11 +152,11 @@ function namedFields({ projection, pipeline }: Document): Omit<SinkColumn, 'enco
   return [...new Set(names)].map((name) => ({ name, type: '' }));
 }
 
-/** What is known of the fields of a command's result; undefined if it may have any fields. A field can be missing. */
+/** Returns the fields of a command's result; undefined if it may have any fields. Documents can lack a field. */
 export function describedFields(command: Document): DescribedColumn[] | undefined {
   const [name] = Object.keys(command);
   if (name === 'count') return [{ name, type: 'int', nullable: true, jsonType: 'number|string' }];
-  // An operator in the projection of a find, such as $slice, can leave all other fields in.
+  // An operator in the projection of a find, such as $slice, can keep all other fields.
   const isOpen = Object.values(command.projection ?? {}).some((value) => Number.isNaN(Number(value)));
   const fields = name === 'distinct' ? [{ name: 'value' }] : isOpen ? undefined : namedFields(command);
   return fields?.map((field) => ({ name: field.name, type: 'unknown', nullable: true, jsonType: anyJson }));
@@ -160,7 +165,7 @@ export function describedFields(command: Document): DescribedColumn[] | undefine
 function noColumn(): HubError {
   return new HubError(
     'SQL_REJECTED',
-    'A document of the answer has a field that CSV has no column for. Name the fields in the projection or in a last $project, or take JSON.',
+    'A document of the result has a field without a CSV column. Name the fields in the projection or in a last $project, or request JSON.',
     { retryable: false },
   );
 }

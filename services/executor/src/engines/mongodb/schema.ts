@@ -1,4 +1,7 @@
-/** The collections that the source's user may see. Fields are taken from a sample of documents, because MongoDB has no catalog of them. */
+/**
+ * Reads the collections that the source's user may see. The fields are those of a sample of documents, because MongoDB
+ * has no catalog of them.
+ */
 
 import type { Document } from 'mongodb';
 import type { ColumnInfo, Schema, SchemaTable } from '../../engine.ts';
@@ -33,7 +36,7 @@ export async function readSchema(database: string, ask: Ask): Promise<Schema> {
   return { tables, truncated: true };
 }
 
-/** A field that some documents lack or have as null is nullable. Several types are joined by a bar. */
+/** A field is nullable if some documents lack it or have null. Several types are joined with a bar. */
 function columnsOf(documents: Document[]): ColumnInfo[] {
   const seen = new Map<string, { types: Set<string>; count: number }>();
   for (const document of documents) {

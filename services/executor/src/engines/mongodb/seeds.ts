@@ -11,7 +11,7 @@ export interface Host {
 
 export interface Seeds {
   hosts: Host[];
-  /** The hub uses only this host and ignores other members that it names. */
+  /** True if the hub uses only this host and ignores other members that the host names. */
   isDirect: boolean;
   replicaSet: string | undefined;
   authSource: string | undefined;
@@ -38,7 +38,7 @@ async function byName(settings: ConnectSettings, deps: ConnectDeps): Promise<See
     const told = new URLSearchParams(texts[0] ?? '');
     for (const name of told.keys()) {
       if (name !== 'authSource' && name !== 'replicaSet')
-        throw new Error(`The text of the name says ${name}.`);
+        throw new Error(`The TXT record of the name has the unsupported option ${name}.`);
     }
     return {
       hosts: servers,
@@ -51,7 +51,7 @@ async function byName(settings: ConnectSettings, deps: ConnectDeps): Promise<See
   }
 }
 
-/** SRV records may only name hosts in the domain of the name itself. */
+/** Throws if an SRV record names a host outside of the domain of the name itself. */
 function requireKin({ host, port }: Host, name: string): void {
   const labels = plain(name).split('.');
   const domain = `.${(labels.length < 3 ? labels : labels.slice(1)).join('.')}`;

@@ -1,4 +1,4 @@
-/** BSON → JSON bytes, the same JSON that the values of the other engines become. */
+/** Converts BSON to JSON bytes, in the same form as the values of the other engines. */
 
 import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -17,7 +17,7 @@ import {
 } from '../../result/json-encoder.ts';
 import { documentEnd, textEnd, types, valueEnd } from './bson-reader.ts';
 
-/** MongoDB's own limit is lower. */
+/** The deepest nesting of a document. MongoDB's own limit is lower. */
 const depthMax = 250;
 const comma = 0x2c;
 const colon = 0x3a;
@@ -25,7 +25,7 @@ const colon = 0x3a;
 export class DocumentWriter {
   readonly #quoted: boolean;
   #depth = 0;
-  /** Where the current document or element is written. */
+  /** The writer of the current document or element. */
   #out!: ByteWriter;
 
   constructor(numbers: 'auto' | 'string') {
@@ -38,7 +38,7 @@ export class DocumentWriter {
     this.#members(source, start, true);
   };
 
-  /** Writes the value of one element, whose type byte is at `start`; used for the fields of CSV rows. */
+  /** Writes the value of one element, whose type byte is at `start`. Used for the fields of CSV rows. */
   readonly element = (out: ByteWriter, source: Buffer, start: number, end: number): void => {
     this.#out = out;
     const at = textEnd(source, start + 1, end) + 1;
@@ -47,7 +47,7 @@ export class DocumentWriter {
 
   #members(source: Buffer, start: number, named: boolean): void {
     const out = this.#out;
-    if (++this.#depth > depthMax) throw new RangeError('A document is nested too deep.');
+    if (++this.#depth > depthMax) throw new RangeError('A document is nested too deeply.');
     const end = documentEnd(source, start, source.length) - 1;
     writeAscii(out, named ? '{' : '[');
     for (let at = start + 4; at < end; ) {
@@ -121,12 +121,14 @@ export class DocumentWriter {
   }
 }
 
-/** MongoDB may store strings that are not UTF-8. JSON cannot hold them, so they fail the answer instead of being altered. */
+/**
+ * MongoDB can store strings that are not UTF-8. JSON cannot contain them, so the answer fails instead of altering them.
+ */
 function writeChecked(out: ByteWriter, source: Buffer, start: number, end: number): void {
   if (end - start > 0 && !isUtf8(source.subarray(start, end))) {
     throw new HubError(
       'SQL_REJECTED',
-      'A string of the answer is not UTF-8. Exclude its field from the projection.',
+      'A string in the result is not valid UTF-8. Exclude its field with a projection.',
       {
         retryable: false,
       },
@@ -135,7 +137,7 @@ function writeChecked(out: ByteWriter, source: Buffer, start: number, end: numbe
   writeString(out, source, start, end);
 }
 
-/** JSON has no numbers for NaN and the infinities, so they become strings. */
+/** Writes NaN and the infinities as strings, because JSON has no such numbers. */
 function writeDouble(out: ByteWriter, value: number): void {
   const text = Object.is(value, -0) ? '-0' : String(value);
   writeAscii(out, Number.isFinite(value) ? text : `"${text}"`);
@@ -143,7 +145,7 @@ function writeDouble(out: ByteWriter, value: number): void {
 
 const daysMs = 8_640_000_000_000_000n;
 
-/** An ISO date, or milliseconds since 1970 outside of the range of JavaScript's Date. */
+/** Returns an ISO date, or the milliseconds since 1970 for dates beyond the range of JavaScript's Date. */
 function dateText(ms: bigint): string {
   if (ms > daysMs || ms < -daysMs) return `"${ms}"`;
   return `"${new Date(Number(ms)).toISOString()}"`;
@@ -161,7 +163,7 @@ function writeBinary(out: ByteWriter, source: Buffer, at: number, end: number): 
   } else writeBase64(out, source, subtype === oldBinarySubtype ? start + 4 : start, end);
 }
 
-/** Types that only MongoDB has, in the notation of its shell. */
+/** Returns values of types that only MongoDB has in the notation of its shell. */
 function shellText(type: number, source: Buffer, at: number, end: number): string {
   switch (type) {
     case types.timestamp:
@@ -179,6 +181,6 @@ function shellText(type: number, source: Buffer, at: number, end: number): strin
     case types.maxKey:
       return 'MaxKey';
     default:
-      throw new RangeError('An unknown type of BSON.');
+      throw new RangeError('A document has an unknown BSON type.');
   }
 }

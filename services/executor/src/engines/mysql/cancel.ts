@@ -3,15 +3,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface SideSession {
-  /** Cancels the statement, or ends the session. Resolves with the server's response; several calls run one after the other. */
+  /**
+   * Cancels the statement, or ends the session. Resolves with the server's response. Concurrent calls run one after the
+   * other.
+   */
   kill(what: 'QUERY' | 'CONNECTION'): Promise<void>;
   close(): void;
 }
 
 export interface CancelOptions {
-  /** True while the statement has not ended. */
+  /** Returns true while the statement has not ended. */
   busy: () => boolean;
-  /** When it aborts, KILL is not repeated. */
+  /** After it aborts, KILL is not repeated. */
   signal: AbortSignal;
   /** Called when the server has answered the first KILL. */
   onKilled: () => void;
@@ -21,8 +24,9 @@ const repeatMs = 100;
 const timeoutMs = 5_000;
 
 /**
- * Uses one second session for all KILLs of a statement, one after the other. Two concurrent KILLs of one session can
- * block all log-ins at MariaDB for seconds: the second waits for the first while it locks the server's list of sessions.
+ * Uses a single second session for all KILLs of a statement, one after the other. Two concurrent KILLs of one session
+ * can block all log-ins at MariaDB for seconds: the second KILL waits for the first while it locks the server's session
+ * list.
  */
 export class Canceller {
   readonly #open: (signal: AbortSignal) => Promise<SideSession>;
@@ -38,7 +42,7 @@ export class Canceller {
     return this.#use(async (side) => {
       await side.kill('QUERY');
       onKilled();
-      // A KILL that arrives before the statement begins has no effect, so it is repeated while the statement runs.
+      // A KILL that arrives before the statement begins has no effect, so KILL is repeated while the statement runs.
       for (await sleep(repeatMs); busy() && !signal.aborted; await sleep(repeatMs)) await side.kill('QUERY');
     });
   }

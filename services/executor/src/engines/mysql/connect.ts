@@ -1,4 +1,7 @@
-/** Opens sessions. The driver performs greeting and log-in on the hub's socket; the hub does TLS, and then the protocol itself. */
+/**
+ * Opens sessions. The driver does the greeting and the log-in on the hub's socket. The hub does TLS and the later
+ * protocol.
+ */
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -11,7 +14,7 @@ import type { SideSession } from './cancel.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
 
-/** Members of the driver's connection that its types leave out. */
+/** Members of the driver's connection that its types do not declare. */
 interface Driver extends Negotiating {
   stream: Socket;
   packetParser: { execute(data: Buffer): void };
@@ -77,7 +80,7 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         charset: 'utf8mb4',
         connectAttributes: { program_name: 'datahub' },
         connectTimeout: 0,
-        // Servers ask for a token in clear text. `verify-full` never connects without TLS.
+        // Servers ask for the token in clear text. `verify-full` never connects without TLS.
         enableCleartextPlugin: settings.passwordFrom !== undefined && settings.tls.mode === 'verify-full',
         ...(tls ? { ssl: { rejectUnauthorized: settings.tls.mode === 'verify-full' } } : {}),
       });
@@ -96,7 +99,7 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
       (connection as DriverConnection).on('error', reject);
       (connection as DriverConnection).once('connect', () => {
         if (isLimited()) resolve(driver);
-        else fail(new RangeError('The driver negotiated capabilities that the hub does not speak.'));
+        else fail(new RangeError('The driver negotiated capabilities that the hub does not support.'));
       });
     });
   } catch (err) {
@@ -111,7 +114,7 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
 
 /**
  * Passes the socket's data to the driver's parser and counts it. TLS begins right after the greeting, which is one
- * packet. Plain bytes after it could be injected and would be trusted, so they fail the log-in.
+ * packet. Plain bytes after the greeting could be injected and would be trusted, so the log-in fails.
  */
 function takeOver(driver: Driver, socket: Socket, onFault: (err: unknown) => void): { holdsMore(): boolean } {
   let head = Buffer.alloc(0);
@@ -147,7 +150,7 @@ function versionOf({ _handshakePacket: { serverVersion }, _isMariaDB }: Driver):
   return `${_isMariaDB ? 'MariaDB' : 'MySQL'} ${version.slice(0, 32)}`;
 }
 
-/** The driver sends a command only after the response to the one before. */
+/** Opens the second session. The driver sends a command only after the response to the previous one. */
 async function openSide(
   settings: ConnectSettings,
   deps: ConnectDeps,
@@ -172,10 +175,13 @@ async function openSide(
   };
 }
 
-/** The capabilities that the hub negotiates. Each changes the format of packets, so the driver must not choose others. */
+/**
+ * The capabilities that the hub negotiates. Capabilities change the format of packets, so the driver must not add
+ * others.
+ */
 const bits = {
   longPassword: 0x1,
-  /** Affected rows include those that an UPDATE found but did not change. */
+  /** With this, the affected rows include rows that an UPDATE found but did not change. */
   foundRows: 0x2,
   longFlag: 0x4,
   connectWithDb: 0x8,
@@ -206,7 +212,7 @@ const requested =
 
 const allowed = requested | bits.ssl;
 
-/** The parts of a driver's connection that its types leave out. */
+/** Members of the driver's connection that its types do not declare. */
 interface Negotiating {
   config: { clientFlags: number };
   /** The handshake, until the log-in has finished. */
@@ -215,9 +221,9 @@ interface Negotiating {
 }
 
 /**
- * Replaces the driver's choice before its handshake has sent anything. The handshake adds capabilities that the server
- * offers, such as multi-factor authentication; those outside the list are dropped. The returned check looks at the bytes
- * that were sent, so that a driver that chooses in another way is noticed after the log-in.
+ * Limits the driver's capabilities before its handshake has sent anything. The handshake adds capabilities that the
+ * server offers, such as multi-factor authentication; this drops those outside of the list. The returned check reads
+ * the bytes that were sent, so that a future driver that chooses in another way fails after the log-in.
  */
 function limitCapabilities(driver: Negotiating): () => boolean {
   let flags = requested;
@@ -227,7 +233,7 @@ function limitCapabilities(driver: Negotiating): () => boolean {
       flags = wanted & allowed;
     },
   });
-  // The form of the driver's own commands, such as KILL, depends on these.
+  // The format of the driver's own commands, such as KILL, depends on these flags.
   driver.config.clientFlags = requested;
 
   let sent = 0;

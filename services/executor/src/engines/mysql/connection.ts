@@ -1,4 +1,4 @@
-/** One session at MySQL or MariaDB: server-side prepare, read-only transactions, binary rows written directly into the sink. */
+/** One session at MySQL or MariaDB: prepared statements, read-only transactions, binary rows written into the sink. */
 
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
@@ -46,13 +46,16 @@ export class MysqlConnection implements Connection {
   /** True if a statement changed state that lasts as long as the session. */
   #changed = false;
   #broken = false;
-  /** Checks the OK of a command after the statement. MySQL reports there what a read changed; MariaDB does at the end of its rows. */
+  /**
+   * Checks the OK of a command after the statement: there MySQL reports that a read changed the session. MariaDB
+   * reports it after the rows.
+   */
   readonly #followUp: Response = (source, start, end) => {
     if (ok(source, start, end) && protocol.readOk(source, start, end).sessionChanged) this.#changed = true;
     return true;
   };
   #cancelling = false;
-  /** Rows of a statement that is being cancelled are dropped. */
+  /** True while the rows of a cancelled statement are dropped. */
   #discarding = false;
   #hasDiscarded = false;
 
@@ -89,7 +92,7 @@ export class MysqlConnection implements Connection {
     this.#afterRead = { bytes: Buffer.concat(afterRead), responses: afterRead.map(() => this.#followUp) };
   }
 
-  /** False if the server is too old for the command. The hub then decides by a statement's text alone whether to reset. */
+  /** Resolves to false if the server is too old for the command. Resets then depend on the statement's text alone. */
   #isSupported(command: Buffer): Promise<boolean> {
     return this.#command(command, ok).then(
       () => true,
@@ -109,7 +112,7 @@ export class MysqlConnection implements Connection {
     try {
       if (usesState && this.#used) await this.#reset();
       this.#used = true;
-      // It cannot be prepared in the open transaction.
+      // The next statement cannot be prepared in the open transaction.
       if (isNextNew) await this.#prepare(keyOf(next, this.#session.isMariadb), next);
       const prepared = (usesState ? undefined : known) ?? (await this.#prepare(key, statement));
       if (this.#cancelling) throw stoppedError();
@@ -127,7 +130,7 @@ export class MysqlConnection implements Connection {
       if (err instanceof ConnectionEnds && this.#wire.closed) throw this.#wire.broken(err);
       throw this.#cancelling ? toCancelled(err) : located(err, statement.text);
     } finally {
-      // After an error in the middle of rows the socket may still be paused, and the sink may never drain.
+      // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
       // A KILL that arrives late could cancel the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
@@ -170,9 +173,9 @@ export class MysqlConnection implements Connection {
     const reader = new ResultReader({ prepared, sink, outcome, rowsMax: options.maxRows }, this.#host);
     const responses = [...before.responses, reader.response, ...after.responses];
     const { begun, ran } = await this.#wire.exchange(responses, before.responses.length);
-    // LASTVAL() of a sequence outlives a write at MariaDB, which does not report it.
+    // In MariaDB, LASTVAL() of a sequence outlives a write, and the server does not report this change.
     this.#changed ||= reader.sessionChanged || (!isRead && this.#session.isMariadb);
-    // The write ran in the wrong transaction. Closing the session rolls back one that is still open.
+    // A misplaced write ran in the wrong transaction. Closing the session rolls back a transaction that is still open.
     const isMisplaced = begun !== undefined || reader.inTransaction !== run.inOpenTransaction;
     if (!isRead && ran === undefined && isMisplaced) {
       this.close();
@@ -198,7 +201,7 @@ export class MysqlConnection implements Connection {
     return runInTransaction(session, run.options);
   }
 
-  /** False if the server could not undo everything. */
+  /** Resolves to false if the server could not undo everything. */
   async #rollBack(): Promise<boolean> {
     const warnings = createWarningsReader(this.#session.hasExtended);
     this.#wire.send(Buffer.concat([rollback, showWarnings]));
@@ -221,7 +224,7 @@ export class MysqlConnection implements Connection {
     return prepared;
   }
 
-  /** Rolls back afterwards: the server may call functions while it prepares a statement, and they must not change anything. */
+  /** Prepares in a transaction that is rolled back, because the server may call functions while it prepares. */
   async #prepareNew({ text, kind }: Statement): Promise<Prepared> {
     const { prepared, response } = createPrepareReader(this.#session.hasExtended);
     this.#wire.send(Buffer.concat([begin[kind], protocol.prepare(text), rollback, ...this.#cleanUp]));
@@ -264,7 +267,7 @@ export class MysqlConnection implements Connection {
     return describePrepared(prepared, text, (query) => this.#rows(query));
   }
 
-  /** Rows of a query of the hub's own. */
+  /** Runs a query of the hub's own and resolves to its rows. */
   async #rows(query: string): Promise<TextRow[]> {
     const { rows, response } = createTextReader(this.#session.hasExtended);
     await this.#command(protocol.query(query), response);
@@ -277,7 +280,8 @@ export class MysqlConnection implements Connection {
 
   close(): void {
     this.#broken = true;
-    // The server checks its connection only between statements, so a running statement would run to its end.
+    // The server checks its connection only between statements, so without this a running statement would run to its
+    // end.
     if (this.#wire.busy) this.#canceller.endSession().catch(() => {});
     this.#wire.close();
   }

@@ -1,4 +1,7 @@
-/** Converts errors of MySQL and MariaDB. The server's message is passed on only if the statement's text caused it, and without values. */
+/**
+ * Converts errors of MySQL and MariaDB. Passes on the server's message only if the statement's text caused it, without
+ * values.
+ */
 
 import { type ErrorCode, HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
 import { NeverAnswered } from '../../engine.ts';
@@ -9,7 +12,7 @@ import { namesOf } from './text.ts';
 interface Rule {
   code: ErrorCode;
   retryable: boolean;
-  /** Undefined: the server's message, redacted. */
+  /** The message; undefined for the server's message without values. */
   text?: string;
 }
 
@@ -42,7 +45,7 @@ const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement
 const numbered = (numbers: number[], rule: Rule) => numbers.map((number) => [number, rule] as const);
 
 /**
- * None of these says anything about the connection, because SQL can raise any error number with SIGNAL. Only a closed
+ * These numbers say nothing about the connection, because SQL can raise any error number with SIGNAL. Only a closed
  * socket shows that the connection has ended.
  */
 const statementRules = new Map<number, Rule>([
@@ -57,19 +60,21 @@ const statementRules = new Map<number, Rule>([
   [1317, stopped],
 ]);
 
-/** Before the log-in has finished, no SQL of a user can have raised these numbers. */
+/** No user's SQL can raise these numbers before the log-in has finished. */
 const logInRules = new Map<number, Rule>([
   ...numbered([1044, 1045, 1049, 1251, 1275, 1698, 1820, 1862, 3118, 3955, 4151], auth),
   ...numbered([1040, 1203, 1226, 1461], busy),
 ]);
 
-/** Errors by which a server announces that it closes the connection. */
+/** The errors with which a server announces that it closes the connection. */
 const endings = new Set([1053, 1927, 1152, 1153, 1158, 1159, 1160, 1161]);
 
-/** The server announced that it closes the connection, unless SQL raised the number. It is true if the socket is closed. */
+/**
+ * The server announced that it closes the connection, or SQL raised the number. A closed socket confirms the former.
+ */
 export class ConnectionEnds extends HubError {}
 
-/** An ERR packet at `start`. */
+/** Converts the ERR packet at `start`. */
 export function toHubError(source: Buffer, start: number, end: number): HubError {
   const number = source.readUInt16LE(start + 1);
   const hasState = source[start + 3] === 0x23;
@@ -82,10 +87,13 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   return new RejectedStatement(rule.code, text, { ...options, place: placeOf(number, message) });
 }
 
-/** What a message quotes of the statement: the rest of it from the fault on, or a name. */
+/** The part of the statement that a message quotes: the rest of the text from the fault on, or a name. */
 type Place = { rest: string; line: number } | { name: string[]; clause: string };
 
-/** The servers report a line at most, so the position is found in the text that ran. */
+/**
+ * An error with a quoted place. The servers report a line at most, so `located` searches the place in the text that
+ * ran.
+ */
 class RejectedStatement extends HubError {
   readonly place: Place | undefined;
 
@@ -99,7 +107,7 @@ class RejectedStatement extends HubError {
   }
 }
 
-/** With the position in the text that ran, if there is one. */
+/** Returns the error with the position in the text that ran, if it can be found. */
 export function located(err: unknown, text: string): unknown {
   if (!(err instanceof RejectedStatement) || err.place === undefined) return err;
   const at = 'rest' in err.place ? findRest(text, err.place) : findName(text, err.place);
@@ -113,14 +121,14 @@ export function located(err: unknown, text: string): unknown {
   return new HubError(err.code, err.message, { retryable: err.retryable ?? false, sql });
 }
 
-/** Errors that name what is missing: a column, a table, a function. */
+/** Errors that name a missing column, table or function. */
 const naming: [numbers: number[], RegExp][] = [
   [[1054], /^Unknown column '(?<name>.*)' in '(?<clause>[^']*)'$/],
   [[1146, 1051], /^(?:Table|Unknown table) '[^.']*\.(?<name>[^']*)'/],
   [[1305], /^(?:FUNCTION|PROCEDURE) (?:\S*\.)?(?<name>\S+) does not exist/],
 ];
 
-/** Database, table and column. */
+/** A name has at most three parts: database, table and column. */
 const namePartsMax = 3;
 
 function placeOf(number: number, message: string): Place | undefined {
@@ -135,10 +143,10 @@ function placeOf(number: number, message: string): Place | undefined {
   return parts && parts.length <= namePartsMax ? { name: parts, clause } : undefined;
 }
 
-/** Counting the lines before each costs the length of the text. */
+/** The most matches to check. Counting the lines before a match takes time linear in the text. */
 const restsMax = 100;
 
-/** The servers cut the rest after 80 characters, and the blanks and semicolons at the end of a statement. */
+/** The servers cut the quoted rest after 80 characters, and remove blanks and semicolons at the end of a statement. */
 function findRest(text: string, { rest, line }: { rest: string; line: number }): number | undefined {
   const whole = text.replace(/[\s;]+$/, '');
   if (whole.endsWith(rest)) return whole.length - rest.length;
@@ -146,12 +154,12 @@ function findRest(text: string, { rest, line }: { rest: string; line: number }):
   const found: number[] = [];
   for (let at = text.indexOf(shown); at >= 0 && found.length < restsMax; at = text.indexOf(shown, at + 1))
     found.push(at);
-  // Blanks before the statement are cut too.
+  // The servers also remove blanks before the statement.
   const skipped = (/^\s*/.exec(text)?.[0] ?? '').split('\n').length - 1;
   return found.find((at) => text.slice(0, at).split('\n').length === line + skipped) ?? found[0];
 }
 
-/** The first use of a name in the clause that the server names. */
+/** Returns the position of the first use of a name in the clause that the server names. */
 function findName(text: string, { name, clause }: { name: string[]; clause: string }): number | undefined {
   const words = namesOf(text);
   const keyword = /^(where|having|order|group|on)\b/i.exec(clause)?.[1]?.toLowerCase();
@@ -170,17 +178,17 @@ const quotesText = new Set([
   1054, 1064, 1146, 1305, 1051, 1109, 1091, 1364, 1366, 1136, 1052, 1060, 1061, 1072, 1630, 1049,
 ]);
 
-/** From the first quote to the last, or to the end. An apostrophe in a word is not a quote. */
+/** Matches from the first quote to the last, or to the end. An apostrophe in a word is not a quote. */
 const quoted = /(?<![a-z])'(?:.*'|.*$)|"(?:.*"|.*$)/i;
 
 /** Real messages are shorter. The limit bounds the time of the regular expressions on a hostile server's message. */
 const messageCharactersMax = 2_000;
 
-/** Servers do not escape quotes inside a quoted value. */
+/** Removes quoted values. Servers do not escape quotes inside of them. */
 function redact(number: number, message: string): string {
   const [line = ''] = message.slice(0, messageCharactersMax).split('\n');
   const shown = quotesText.has(number) && number !== 1366 ? line : line.replace(quoted, '…');
-  // The name of the database in front of a table's is removed.
+  // This removes the name of the database before the name of a table.
   const named = shown
     .replace(/`[^`]+`\.(`[^`]+`\.`[^`]+`)/g, '$1')
     .replace(/(table|function|procedure) '?[^'.\s]+\.([^'\s]+)'?/gi, "$1 '$2'");
@@ -195,7 +203,7 @@ const insecureRefused = 3159;
 
 /** The error of a failed connection, without the driver's message, which contains hosts and users. */
 export function toConnectError(err: unknown): HubError {
-  // Before the log-in has finished, no statement can have run.
+  // No statement can run before the log-in has finished.
   if (err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
   const { code = '', errno } = (err ?? {}) as { code?: string; errno?: number };
   const rule = errno === undefined ? undefined : logInRules.get(errno);
@@ -243,7 +251,7 @@ export function controlError(cause: unknown): HubError {
   );
 }
 
-/** Why a connection was closed: `cause` if it is an error for users, else SOURCE_BROKEN. */
+/** The error of a closed connection: `cause` if it is a HubError, else SOURCE_BROKEN. */
 export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
   if (cause instanceof HubError && !(cause instanceof ConnectionEnds)) return cause;
   if (unanswered) return new NeverAnswered(cause);

@@ -1,4 +1,6 @@
-/** Packets of the MySQL client/server protocol: splits the stream, joins packets of one payload, and writes commands. */
+/**
+ * Packets of the MySQL client/server protocol: splits the stream, joins packets of one payload, and writes commands.
+ */
 
 import { Carry } from '../../network/shared-read-buffer.ts';
 import { rowTooLargeError } from '../shared/bounds.ts';
@@ -7,7 +9,7 @@ export type OnPacket = (source: Buffer, start: number, end: number) => void;
 
 const payloadMax = 0xffffff;
 
-/** Passes on each complete payload, which is valid only during the call. */
+/** Passes each complete payload to `onPacket`. The bytes are valid only during the call. */
 export class PacketReader {
   readonly #rowBytesMax: number;
   readonly #carry = new Carry();
@@ -57,7 +59,7 @@ export class PacketReader {
   }
 }
 
-/** A length-encoded integer and its end; -1 for NULL. */
+/** Reads a length-encoded integer and returns it with its end; -1 for NULL. */
 export function readLength(source: Buffer, at: number): { value: number; next: number } {
   const first = source[at] as number;
   if (first < 0xfb) return { value: first, next: at + 1 };
@@ -67,7 +69,7 @@ export function readLength(source: Buffer, at: number): { value: number; next: n
   return { value: Number(source.readBigUInt64LE(at + 1)), next: at + 9 };
 }
 
-/** A command with its header, whose sequence number is 0. */
+/** Returns a command with its packet header, whose sequence number is 0. */
 function command(code: number, body: Buffer): Buffer {
   const out = Buffer.allocUnsafe(5 + body.length);
   out.writeUIntLE(body.length + 1, 0, 3);
@@ -93,7 +95,7 @@ export const commandBytesMax = payloadMax - 1;
 
 export interface ColumnDefinition {
   name: string;
-  /** Where it comes from; empty for an expression. */
+  /** The schema and table of the column; empty for an expression. */
   schema: string;
   table: string;
   type: number;
@@ -101,7 +103,7 @@ export interface ColumnDefinition {
   length: number;
   flags: number;
   decimals: number;
-  /** What MariaDB adds: `json`, `uuid`, `inet6`, …; empty for none. */
+  /** MariaDB's extended type: `json`, `uuid`, `inet6`, …; empty for none. */
   extended: string;
 }
 
@@ -134,7 +136,7 @@ export class ColumnReader {
   }
 }
 
-/** `hasExtended`: MariaDB's extended metadata is enabled. */
+/** `hasExtended` is true if MariaDB's extended metadata is enabled. */
 export function readColumn(source: Buffer, from: number, hasExtended: boolean): ColumnDefinition {
   let at = from;
   const texts: string[] = [];
@@ -179,10 +181,10 @@ export interface OkPacket {
   /** Exact digits; `0` for none. */
   insertId: string;
   moreResults: boolean;
-  /** The statement, or a function in it, changed the session. */
+  /** True if the statement, or a function in it, changed the session. */
   sessionChanged: boolean;
   inTransaction: boolean;
-  /** Of the transaction. */
+  /** True if the transaction is read-only. */
   isReadOnly: boolean;
 }
 
@@ -201,10 +203,10 @@ export function readOk(source: Buffer, start: number, end: number): OkPacket {
   return { affectedRows: affected.value, insertId, ...status, sessionChanged };
 }
 
-/** Entries about transactions, for which MySQL sets the flag too, although they do not outlast the transaction. */
+/** Entries about transactions. MySQL also sets the flag for them, although they do not outlast the transaction. */
 const transactionTypes = new Set([0x04, 0x05]);
 
-/** `at`: the position of the message in an OK packet. A missing or malformed list counts as a change. */
+/** `at` is the position of the message in an OK packet. A missing or malformed list counts as a change. */
 function reportsState(source: Buffer, at: number, end: number): boolean {
   if (at >= end) return true;
   const message = readLength(source, at);

@@ -1,4 +1,7 @@
-/** Reads the response to an execution: columns, binary rows, end. Of several results the first with rows is the answer. */
+/**
+ * Reads the response to an execution: columns, binary rows, end. If there are several results, the first with rows is
+ * the answer.
+ */
 
 import type { Outcome } from '../../engine.ts';
 import type { RowSink } from '../../row-sink.ts';
@@ -10,12 +13,12 @@ import type { Response } from './wire.ts';
 export interface ResultOptions {
   prepared: Prepared;
   sink: RowSink;
-  /** Filled as the response is read. */
+  /** Filled while the response is read. */
   outcome: Outcome;
   rowsMax: number | undefined;
 }
 
-/** What the results of one session have in common. */
+/** The part of a session that its results share. */
 export interface ResultHost {
   hasExtended: boolean;
   discarding: () => boolean;
@@ -29,11 +32,11 @@ const eofBytesMax = 9;
 
 /** Reads one response to COM_STMT_EXECUTE. */
 export class ResultReader {
-  /** The statement, or a function in it, changed the session. */
+  /** True if the statement, or a function in it, changed the session. */
   sessionChanged = false;
-  /** The session is in a transaction after the statement. */
+  /** True if the session is in a transaction after the statement. */
   inTransaction = false;
-  /** Why a row could not be written; the rows after it were dropped. */
+  /** The error of a row that could not be written. Later rows were dropped. */
   failure: unknown;
   readonly #options: ResultOptions;
   readonly #host: ResultHost;
@@ -114,7 +117,7 @@ export class ResultReader {
       sink.row(source, columns.offsets);
     } catch (err) {
       this.failure = err;
-      // A failed answer never drains.
+      // The sink of a failed answer never drains.
       this.#host.resume();
       return;
     }
@@ -124,7 +127,7 @@ export class ResultReader {
   #end(source: Buffer, start: number): boolean {
     this.#state = 'head';
     if (this.#isAnswer) this.#options.outcome.affectedRows = this.#rowsSeen;
-    // Only rows pause the socket, and there are no more rows.
+    // Only rows pause the socket, and no more rows follow.
     this.#host.resume();
     const status = readEof(source, start);
     this.#noteStatus(status);
@@ -139,7 +142,7 @@ export class ResultReader {
 
 /**
  * Finds the fields of a binary row: a zero byte, a bitmap of NULLs whose first two bits are unused, then the values.
- * Returns where the last value ends.
+ * Returns the end of the last value.
  */
 function findFields(source: Buffer, start: number, { sizes, offsets }: ResultColumns): number {
   let at = start + 1 + ((sizes.length + 9) >> 3);
@@ -168,7 +171,7 @@ function findFields(source: Buffer, start: number, { sizes, offsets }: ResultCol
 
 export type TextRow = (string | null)[];
 
-/** Reads rows of the text protocol, in which the hub's own queries are answered. `rows` is complete when the response is. */
+/** Reads the rows of the hub's own queries, which use the text protocol. `rows` is complete when the response is. */
 export function createTextReader(hasExtended: boolean): { rows: TextRow[]; response: Response } {
   const rows: TextRow[] = [];
   let columns: ColumnReader | undefined;

@@ -1,4 +1,7 @@
-/** Rollbacks that cannot undo everything because a table has no transactions: rejected in advance if possible, else reported. */
+/**
+ * Handles tables without transactions, which a rollback cannot undo. The hub refuses the option in advance if possible,
+ * else reports it.
+ */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../engine.ts';
@@ -9,16 +12,16 @@ import type { Response } from './wire.ts';
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
 const incompleteWarning = '1196';
 
-/** Reads the answer to SHOW WARNINGS; `incomplete()` is known once the response is whole. */
+/** Reads the answer to SHOW WARNINGS. Call `incomplete()` when the response is complete. */
 export function createWarningsReader(hasExtended: boolean): { incomplete(): boolean; response: Response } {
   const { rows, response } = createTextReader(hasExtended);
   return { incomplete: () => rows.some(([, code]) => code === incompleteWarning), response };
 }
 
 const rowsRemain =
-  'A table that it writes to has no transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
+  'It writes to a table without transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
 
-/** `err`: why the statement failed. */
+/** `err` is the error of the statement. */
 export function failedIncompleteError(err: unknown): HubError {
   const failure = err instanceof HubError ? err : undefined;
   return new HubError('ROLLBACK_INCOMPLETE', `${failure?.message ?? 'The statement failed.'} ${rowsRemain}`, {
@@ -28,17 +31,17 @@ export function failedIncompleteError(err: unknown): HubError {
   });
 }
 
-/** What `runInTransaction` needs of a session. */
+/** The part of a session that `runInTransaction` uses. */
 export interface TransactionSession {
   begin(): Promise<void>;
   execute(): Promise<Outcome>;
   commit(): Promise<void>;
-  /** False when the server reports that the rollback was incomplete. */
+  /** Resolves to false if the server reports that the rollback was incomplete. */
   rollBack(): Promise<boolean>;
   isBroken(): boolean;
 }
 
-/** Runs a write in a transaction that is rolled back for a dry run and beyond `maxAffected`. */
+/** Runs a write in a transaction. Rolls it back for a dry run, or if it affects more than `maxAffected` rows. */
 export async function runInTransaction(
   session: TransactionSession,
   { dryRun, maxAffected }: Pick<RunOptions, 'dryRun' | 'maxAffected'>,
@@ -60,34 +63,34 @@ export async function runInTransaction(
   const isUndone = await session.rollBack();
   if (!isUndone) {
     const why = tooMany
-      ? `The statement touched ${affected} rows, and ${maxAffected} are allowed.`
-      : `The dry run touched ${affected} rows.`;
+      ? `The statement affected ${affected} rows, and at most ${maxAffected} are allowed.`
+      : `The dry run affected ${affected} rows.`;
     throw new HubError('ROLLBACK_INCOMPLETE', `${why} ${rowsRemain}`, { retryable: false });
   }
   if (!tooMany) return outcome;
   throw new HubError(
     'MAX_AFFECTED',
-    `The statement would touch ${affected} rows, and ${maxAffected} are allowed. Nothing was changed.`,
+    `The statement would affect ${affected} rows, and at most ${maxAffected} are allowed. Nothing was changed.`,
     { retryable: false },
   );
 }
 
 /** Far more names than a hand-written statement has. */
 const wordsMax = 2_000;
-/** Nesting of views in views and of functions that call functions. */
+/** The deepest nesting of views in views, and of functions that call functions. */
 const levelsMax = 20;
 
 const tooLargeToCheck = () =>
   new HubError(
     'OPTION_REFUSED',
-    'The statement, with the views, triggers and functions it uses, is too large to check that all its tables have transactions. Leave dryRun and maxAffected out.',
+    'The statement, with the views, triggers and functions that it uses, is too large to check whether all its tables have transactions. Leave out dryRun and maxAffected.',
     { stage: 'prepare', retryable: false },
   );
 
 /**
- * Throws OPTION_REFUSED if the text names a table without transactions, itself or through a view, a trigger or a
- * function whose definition the source's user may read. Every word of a text counts as a name, so a table that is only
- * read counts too.
+ * Throws OPTION_REFUSED if the text names a table without transactions, directly or through a view, a trigger or a
+ * function whose definition the source's user may read. Every word of a text counts as a name, so tables that are only
+ * read count too.
  */
 export async function requireTransactional(
   text: string,
@@ -106,16 +109,19 @@ export async function requireTransactional(
       const [, , name, engine] = plain;
       throw new HubError(
         'OPTION_REFUSED',
-        `The table \`${name}\` has no transactions (its engine is ${engine}), so dryRun and maxAffected cannot roll the statement back. Leave them out.`,
+        `The table \`${name}\` has no transactions (its engine is ${engine}), so the hub cannot roll the statement back. Leave out dryRun and maxAffected.`,
         { stage: 'prepare', retryable: false },
       );
     }
-    // A definition refers to objects of its own schema without the schema's name.
+    // A definition names objects of its own schema without the schema's name, so the schema is added.
     texts = rows.flatMap(([, schema, , definition]) => [definition ?? '', `\`${schema}\``]);
   }
 }
 
-/** Selects, by name, tables without transactions and the definitions of views, triggers and routines, in the session's schema and in schemas that were named. */
+/**
+ * Selects tables without transactions and the definitions of views, triggers and routines, by name, in the session's
+ * schema and in named schemas.
+ */
 function definitionsQuery(words: string[], known: string[]): string {
   const names = words.map(literal).join(',');
   const schemas = known.map(literal).join(',');

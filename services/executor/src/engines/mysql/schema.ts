@@ -1,4 +1,7 @@
-/** The tables of the source's database that its user may see, and what is known of the columns of a statement before it runs. */
+/**
+ * Reads the tables of the source's database that its user may see, and describes the columns of a statement before it
+ * runs.
+ */
 
 import { anyJson, type JsonType } from '@datahub/contract/json-types';
 import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
@@ -83,7 +86,7 @@ const notNullFlag = 0x1;
 const dates = new Set([0x07, 0x0a, 0x0c, 0x0e]);
 /** TINYINT, SMALLINT, INT, FLOAT, DOUBLE, MEDIUMINT, YEAR. */
 const numbers = new Set([0x01, 0x02, 0x03, 0x04, 0x05, 0x09, 0x0d]);
-/** BIGINT and both DECIMALs: long ones are strings. */
+/** BIGINT and both DECIMAL types. Long numbers are strings. */
 const longNumbers = new Set([0x08, 0x00, 0xf6]);
 
 function jsonTypeOf(column: ColumnDefinition): JsonType {
@@ -96,12 +99,13 @@ function jsonTypeOf(column: ColumnDefinition): JsonType {
 
 /** Far more names than a hand-written statement has. */
 const wordsMax = 2_000;
-/** Others may read their rows from elsewhere, where NOT NULL is not enforced. */
+/** Engines that enforce NOT NULL. Other engines may read their rows from other systems. */
 const engines = "'InnoDB', 'MyISAM', 'Aria', 'MEMORY'";
 
 /**
- * For each column whether it is NOT NULL in a table. The server reports the table behind a view, whose text may join it in
- * any way, so no column is if a word of the statement is the name of a view.
+ * Returns for each column whether it comes from a NOT NULL column of a table. For a view, the server reports the
+ * underlying table, but the view may make its columns NULL with a join. So if the statement names a view, no column
+ * counts as NOT NULL.
  */
 async function readNotNull(
   columns: readonly ColumnDefinition[],

@@ -11,17 +11,17 @@ export interface Session {
   socket: Socket;
   serverVersion: string;
   isMariadb: boolean;
-  /** MariaDB reports the format of a column (such as JSON) in extended metadata. */
+  /** True if MariaDB reports the format of a column (such as JSON) in extended metadata. */
   hasExtended: boolean;
   rowBytesMax: number | undefined;
-  /** Opens a second session, which can cancel the statement of this one. */
+  /** Opens a second session, which can cancel the statement of this session. */
   openSide(signal: AbortSignal): Promise<SideSession>;
 }
 
 export interface Run {
   sink: RowSink;
   options: RunOptions;
-  /** The statement runs in a transaction that is already open. */
+  /** True if the statement runs in a transaction that is already open. */
   inOpenTransaction: boolean;
 }
 
@@ -31,11 +31,11 @@ const settings = [
   "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 
-/** Makes the server report for each statement whether it, or a function in it, changed the session. */
+/** Makes the server report whether a statement, or a function in it, changed the session. */
 export const track = protocol.query('SET session_track_state_change = ON');
 
 const beginning = protocol.query('START TRANSACTION READ WRITE');
-/** Begins the transaction that a statement is prepared in, and that a read also runs in. */
+/** Begins the transaction in which a statement is prepared. A read also runs in it. */
 export const begin = {
   read: protocol.query('START TRANSACTION READ ONLY'),
   write: beginning,
@@ -54,12 +54,12 @@ export const commit = protocol.query('COMMIT');
 export const rollback = protocol.query('ROLLBACK');
 
 /**
- * The commands around a statement, which are sent together with it. The server goes on after one that fails, so sessions
- * are read-only except for statements that may write: if the command that allows a write fails, the write fails too.
+ * The commands around a statement, which are sent together with it. The server continues after a command that fails. So
+ * sessions are read-only by default: if the command that allows writes fails, the write fails too.
  */
 export class Controls {
   readonly readOnly: Buffer;
-  /** What every session is set to. */
+  /** The commands that set up every session. */
   readonly required: readonly Buffer[];
   readonly #readWrite: string;
   readonly #beforeRead: Commands = { bytes: begin.read, responses: [beganReadOnly] };
@@ -79,7 +79,10 @@ export class Controls {
       : (ms) => `max_execution_time = ${Math.ceil(ms)}`;
   }
 
-  /** The timeout backs up the executor's own deadline. It is sent only if it changes. */
+  /**
+   * Returns the commands before a statement. The timeout, a fallback for the executor's deadline, is sent only if it
+   * changes.
+   */
   before(kind: Statement['kind'], { statementTimeoutMs: timeoutMs, snapshot }: RunOptions): Commands {
     if (snapshot === 'last') return nothing;
     const isRead = kind === 'read';
@@ -98,21 +101,24 @@ export class Controls {
   /** The first command after a write clears its warnings, so SHOW WARNINGS comes first. */
   afterWrite(cleanUp: readonly Buffer[], [warnings, followUp]: [Response, Response]): Commands {
     const commands = [showWarnings, ...cleanUp, this.readOnly];
-    // The last one changes the session itself, and reports that.
+    // The last command changes the session itself and reports that, so its report is ignored.
     const responses = [warnings, ...cleanUp.map(() => followUp), ok];
     return { bytes: Buffer.concat(commands), responses };
   }
 
-  /** To be called when the commands before a statement have been sent. */
+  /** Call this when the commands before a statement have been sent. */
   sent(timeoutMs: number): void {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The server has discarded all settings. */
+  /** Call this when the server has discarded all settings. */
   reset(): void {
     this.#timeoutMs = -1;
   }
 }
 
-/** Locks and the last insert id outlive a transaction, and a function can use them without the statement's text showing it. */
+/**
+ * Locks and the last insert id outlive a transaction, and a function can set them without a trace in the statement's
+ * text.
+ */
 export const cleanUp = protocol.query('DO RELEASE_ALL_LOCKS(), LAST_INSERT_ID(0)');

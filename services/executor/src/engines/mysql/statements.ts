@@ -15,10 +15,10 @@ export interface Prepared {
   lastColumns: ResultColumns | undefined;
 }
 
-/** Prepared statements of one connection. The server's own limit is for all connections together. */
+/** The most prepared statements of one connection. The server's own limit is for all connections together. */
 const preparedMax = 50;
 
-/** The prepared statements of one connection, the one that was used last at the end. */
+/** The prepared statements of one connection. The most recently used is last. */
 export class PreparedStatements {
   readonly #byKey = new Map<string, Prepared>();
 
@@ -30,7 +30,7 @@ export class PreparedStatements {
     return known;
   }
 
-  /** Returns the one that has to be closed for it. */
+  /** Adds a statement. Returns the one that must be closed to stay within the limit. */
   add(key: string, prepared: Prepared): Prepared | undefined {
     this.#byKey.set(key, prepared);
     const [oldest] = this.#byKey;
@@ -68,8 +68,9 @@ export function createPrepareReader(hasExtended: boolean): { prepared: Prepared;
 }
 
 /**
- * Identifies the prepared statement on a connection. MySQL gives a parameter the type of its first value where the text
- * implies none, and reads a text that follows a number as 0: texts and other values need statements of their own.
+ * Identifies the prepared statement on a connection. If the statement does not imply the type of a parameter, MySQL
+ * uses the type of its first value, and then converts a later text to the number 0. So texts and other values need
+ * separate statements.
  */
 export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>, isMariadb: boolean): string {
   if (isMariadb || !params.some((param) => typeof param === 'string')) return key;
@@ -140,7 +141,7 @@ function typeOf(param: Param): number {
 
 const isInteger = (param: number | bigint) => typeof param === 'bigint' || Number.isSafeInteger(param);
 
-/** Returns where the value ends. */
+/** Writes a value and returns its end. */
 function writeValue(out: Buffer, param: Param, at: number): number {
   if (param === null) return at;
   if (typeof param === 'boolean') {
@@ -167,13 +168,13 @@ function writeText(out: Buffer, text: string, at: number): number {
   return textAt + out.write(text, textAt);
 }
 
-/** The columns of a result, and what is derived from them. */
+/** The columns of a result with derived data. */
 export class ResultColumns {
-  /** The packets of the definitions one after the other, and where each ends. */
+  /** The concatenated packets of the definitions, and the end of each. */
   readonly bytes: Buffer;
   readonly ends: readonly number[];
   readonly sizes: readonly number[];
-  /** Where the fields of a row are; the same array for each row. */
+  /** The positions of a row's fields. All rows use the same array. */
   readonly offsets: Int32Array;
   readonly #definitions: readonly protocol.ColumnDefinition[];
   readonly #columns: Partial<Record<RowSink['numbers'], SinkColumn[]>> = {};
@@ -187,7 +188,7 @@ export class ResultColumns {
     this.#definitions = definitions;
   }
 
-  /** The same array each time. */
+  /** Returns the same array each time. */
   forSink(numbers: RowSink['numbers']): SinkColumn[] {
     this.#columns[numbers] ??= this.#definitions.map((column) => ({
       name: column.name,
@@ -198,7 +199,7 @@ export class ResultColumns {
     return this.#columns[numbers];
   }
 
-  /** True if the packet at `source[start, end)` is the one of column `i`. */
+  /** True if the packet at `source[start, end)` equals the definition of column `i`. */
   matches(i: number, source: Buffer, { start, end }: { start: number; end: number }): boolean {
     const from = i === 0 ? 0 : (this.ends[i - 1] as number);
     const to = this.ends[i] as number;
@@ -206,7 +207,7 @@ export class ResultColumns {
   }
 }
 
-/** The most bytes of definitions that are kept with a statement. */
+/** The most bytes of definitions that are stored with a statement. */
 const keptBytesMax = 65_536;
 
 interface FreshColumns {
@@ -215,16 +216,16 @@ interface FreshColumns {
 }
 
 /**
- * Reads the column definitions of a result. The server sends them with each execution; while they are the same bytes as
- * the last time, nothing is derived from them again.
+ * Reads the column definitions of a result. The server sends them with each execution. While their bytes are the same
+ * as the last time, the derived data is reused.
  */
 export class ResultColumnsReader {
   readonly #prepared: Prepared;
   readonly #count: number;
   readonly #hasExtended: boolean;
-  /** How many definitions are the same as the last time. */
+  /** The number of definitions that are the same as the last time. */
   #same = 0;
-  /** Set once one is not. */
+  /** Set at the first definition that differs. */
   #fresh: FreshColumns | undefined;
 
   constructor(prepared: Prepared, count: number, hasExtended: boolean) {
@@ -234,7 +235,7 @@ export class ResultColumnsReader {
     if (prepared.lastColumns?.ends.length !== count) this.#readAnew();
   }
 
-  /** Returns true if it was the last one. */
+  /** Reads one definition. Returns true if it was the last. */
   read(source: Buffer, start: number, end: number): boolean {
     if (this.#fresh === undefined) {
       if (this.#prepared.lastColumns?.matches(this.#same, source, { start, end }))
@@ -244,7 +245,7 @@ export class ResultColumnsReader {
     return this.#readFresh(source, start, end);
   }
 
-  /** To be called after the last one. */
+  /** The columns, available after the last definition. */
   get columns(): ResultColumns {
     const { lastColumns } = this.#prepared;
     if (this.#fresh === undefined) return lastColumns as ResultColumns;

@@ -12,10 +12,10 @@ const zero = 0x30;
 const letterT = 0x54;
 const letterZ = 0x5a;
 
-/** Quotes, a sign, a date of ten, a time with hours of up to ten digits, a fraction, a zone. */
+/** The longest value: quotes, a sign, a date of 10, a time with hours of up to 10 digits, a fraction, a zone. */
 const bytesMax = 40;
 
-/** Hours below a hundred are two digits, a longer span has as many as it needs; where the clock ends. */
+/** Writes a time and returns its end. Hours have at least two digits. */
 function writeClock(
   out: ByteWriter,
   from: number,
@@ -53,7 +53,7 @@ function writeFraction(
   return at;
 }
 
-/** `zone` undefined: the date alone. A zero date is no date. */
+/** If `zone` is undefined, writes only the date. A zero date becomes null. */
 export function dateEncoder(zone: 'Z' | '' | undefined): FieldEncoder {
   return (out, source, start, end) => {
     const length = end - start;
@@ -86,7 +86,7 @@ export function dateEncoder(zone: 'Z' | '' | undefined): FieldEncoder {
   };
 }
 
-/** A TIME, which may be negative and longer than 24 hours. */
+/** Writes a TIME, which may be negative or longer than 24 hours. */
 export const writeTime: FieldEncoder = (out, source, start, end) => {
   const isZero = end - start < 8;
   begin(out);

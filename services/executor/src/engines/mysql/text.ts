@@ -1,10 +1,10 @@
-/** What the hub reads in the text of a statement: whether it uses the session's state, and the names in it. */
+/** Analyzes the text of a statement: whether it uses the session's state, and which names it has. */
 
 const sessionWords =
   /@|\b(get_lock|last_insert_id|found_rows|row_count|lastval)`?\s*\(|\bprevious\s+value\b|^\s*show\s+(count|warnings|errors)/i;
 /**
- * Quotes and comments as the server reads them: "--" begins a comment if a space or a control character follows. An
- * unterminated one ends at the end of the text, which keeps the match linear.
+ * Quotes and comments as the server reads them: "--" begins a comment only if a space or a control character follows.
+ * An unterminated quote or comment ends at the end of the text, which keeps the match linear.
  */
 const quotesAndComments = new RegExp(
   [
@@ -18,7 +18,9 @@ const quotesAndComments = new RegExp(
     .join('|'),
   'gs',
 );
-/** True if the text sets or reads session state. Such a statement runs in a fresh session, which is reset afterwards. */
+/**
+ * True if the text sets or reads session state. Such a statement runs in a fresh session, which is reset afterwards.
+ */
 export const usesSession = (text: string) =>
   // A name in backticks may be a function.
   sessionWords.test(text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')));
@@ -28,8 +30,8 @@ const nameCharactersMax = 64;
 const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;
 
 /**
- * The words of a text that may be names, without string literals and comments. Each is there as it is written and in lower
- * case, because a server stores and compares names in one way or the other.
+ * Returns the words of a text that may be names, without string literals and comments. Each word is included as written
+ * and in lower case, because servers differ in how they store and compare names.
  */
 export function wordsOf(text: string): Set<string> {
   const words = new Set<string>();
@@ -40,7 +42,7 @@ export function wordsOf(text: string): Set<string> {
   return words;
 }
 
-/** The words of a text in lower case, and where they are. */
+/** Returns the words of a text in lower case, with their positions. */
 export function namesOf(text: string): { word: string; at: number }[] {
   return [...withoutQuotes(text).matchAll(names)].map(({ 0: word, 1: quoted, index: at }) => ({
     word: (quoted?.replaceAll('``', '`') ?? word).toLowerCase(),
@@ -48,9 +50,9 @@ export function namesOf(text: string): { word: string; at: number }[] {
   }));
 }
 
-/** Blanks in place of string literals and comments. */
+/** Replaces string literals and comments with blanks. */
 const withoutQuotes = (text: string) =>
   text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' '.repeat(part.length)));
 
-/** A word as a string literal in a query of the hub's own. */
+/** Returns a word as a string literal for a query of the hub's own. */
 export const literal = (word: string) => `_utf8mb4 X'${Buffer.from(word).toString('hex')}'`;

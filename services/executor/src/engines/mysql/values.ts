@@ -14,7 +14,7 @@ import type { FieldEncoder } from '../../row-sink.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import { dateEncoder, writeTime } from './temporal.ts';
 
-/** The size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
+/** Returns the size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
 export function sizeOf(type: number): number {
   switch (type) {
     case 0x01:
@@ -111,12 +111,15 @@ function bigintEncoder(unsigned: boolean, numbers: 'auto' | 'string'): FieldEnco
   };
 }
 
-/** JSON has a negative zero, which String() writes as 0. */
+/** Keeps the sign of negative zero, which JSON allows but String() drops. */
 const numberText = (value: number) => (Object.is(value, -0) ? '-0' : String(value));
 
 const normalFloatMin = 2 ** -126;
 
-/** The fewest digits that parse to the same 32-bit number. The search starts at six digits, except for subnormal numbers. */
+/**
+ * Returns the fewest digits that parse to the same 32-bit number. The search starts at six digits, except for
+ * subnormals.
+ */
 function shortestFloat(value: number): string {
   if (value === 0) return numberText(value);
   for (let digits = Math.abs(value) < normalFloatMin ? 1 : 6; digits < 9; digits++) {
@@ -147,7 +150,10 @@ function bitsEncoder(width: number): FieldEncoder {
   };
 }
 
-/** MariaDB's JSON columns may contain invalid JSON (`1.`, its own escapes, unchecked text). Such a value becomes a string. */
+/**
+ * Writes invalid JSON as a string, because MariaDB's JSON columns may contain it (`1.`, its own escapes, unchecked
+ * text).
+ */
 const writeCheckedJson: FieldEncoder = (out, source, start, end) => {
   try {
     JSON.parse(source.toString('utf8', start, end));
@@ -182,7 +188,7 @@ const names: Record<number, string> = {
 const enumFlag = 0x100;
 const setFlag = 0x800;
 
-/** Types without a sign whose columns have the unsigned flag: TIMESTAMP, YEAR, BIT. */
+/** Types that have no sign, although their columns have the unsigned flag: TIMESTAMP, YEAR, BIT. */
 const signless = new Set([7, 13, 16]);
 
 export function typeName({ type, flags, charset, extended }: ColumnDefinition): string {
@@ -199,7 +205,7 @@ export function typeName({ type, flags, charset, extended }: ColumnDefinition): 
   return binary ? 'varbinary' : 'varchar';
 }
 
-/** True for JSON columns. Their strings keep the quotes in CSV too. */
+/** True for JSON columns. Their strings keep their quotes in CSV, too. */
 export function isJson({ type, extended }: ColumnDefinition): boolean {
   return type === 0xf5 || extended === 'json';
 }

@@ -10,13 +10,16 @@ import { PacketReader, readOk } from './protocol.ts';
 /** Reads one packet of a response. Returns true if it was the last. */
 export type Response = (source: Buffer, start: number, end: number) => boolean;
 
-/** Commands that are sent together, and how their responses are read. */
+/** Commands that are sent together, and the readers of their responses. */
 export interface Commands {
   bytes: Buffer;
   responses: readonly Response[];
 }
 
-/** The errors of a statement and of the hub's own commands around it: the first of those before it, its own, the first after it. */
+/**
+ * The errors of an exchange: the first of the hub's commands before the statement, the statement's, and the first after
+ * it.
+ */
 export interface Failures {
   begun: unknown;
   ran: unknown;
@@ -36,7 +39,7 @@ interface Exchange {
 const okHeader = 0x00;
 const errorHeader = 0xff;
 
-/** Accepts only an OK, and not, for example, a request for a local file (LOAD DATA LOCAL). */
+/** Accepts only an OK. Rejects anything else, for example a request for a local file (LOAD DATA LOCAL). */
 export const ok: Response = (source, start) => {
   if (source[start] !== okHeader) throw new RangeError('The server sent an unexpected response.');
   return true;
@@ -84,8 +87,8 @@ export class Wire {
   }
 
   /**
-   * Waits for a statement, whose response is at `main`, and the hub's own commands around it. If one of the commands
-   * failed, the state of the session is unknown, so it is closed.
+   * Waits for the responses to a statement, at position `main`, and to the hub's own commands around it. If one of the
+   * commands failed, the state of the session is unknown, so the session is closed.
    */
   exchange(responses: readonly Response[], main: number): Promise<Failures> {
     return new Promise((resolve) => {
@@ -119,7 +122,7 @@ export class Wire {
     this.#onClose();
   }
 
-  /** The error of a closed connection. It says whether the server had answered before. */
+  /** Returns the error of a closed connection. It says whether the server had answered before. */
   broken(cause?: unknown): HubError {
     return brokenError(cause, { unanswered: !this.#answered });
   }
@@ -159,7 +162,7 @@ function fail({ failures, main, next }: Exchange, err: unknown): void {
   else failures.ended ??= err;
 }
 
-/** The responses that are missing will not come. */
+/** Ends an exchange whose missing responses will not arrive. */
 function breakOff(exchange: Exchange, err: unknown): void {
   for (; exchange.next < exchange.responses.length; exchange.next++) fail(exchange, err);
   exchange.resolve(exchange.failures);

@@ -1,4 +1,4 @@
-/** Opens sessions: one of the source's servers, TLS, the log-in, and what every session of the hub is set to. */
+/** Opens sessions: selects a server, starts TLS, logs in and sets up the session. */
 
 import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { endPointOf } from '../../network/tls.ts';
@@ -17,8 +17,8 @@ export const connectPostgres = (settings: ConnectSettings, deps: ConnectDeps): P
   connectToOne(settings, deps, connectServer);
 
 /**
- * Poolers such as PgBouncer refuse a start-up with `options`. Then the log-in is tried again without, and the session
- * is set up after it; the following connections to the source begin without.
+ * Poolers such as PgBouncer refuse `options` in the start-up message. Then the hub logs in again without them and sets
+ * up the session afterwards. Later connections to the source do without them from the start.
  */
 async function connectServer(settings: ConnectSettings, deps: ConnectDeps): Promise<PostgresConnection> {
   if (settings.pooling === 'transaction') return connectWith(settings, deps, {});
@@ -35,7 +35,7 @@ async function connectServer(settings: ConnectSettings, deps: ConnectDeps): Prom
 
 type StartUp = Pick<LogIn, 'options'>;
 
-/** Given at the start, so that RESET ALL comes back to them. */
+/** Settings in the start-up message become the session's defaults, so RESET ALL restores them. */
 const startupOptions = Object.entries(sessionSettings)
   .map(([name, value]) => `-c ${name}=${value}`)
   .join(' ');
@@ -60,7 +60,7 @@ interface Opened {
   secure: boolean;
 }
 
-/** A session that is logged in and not set up. */
+/** Opens a session that is logged in but not set up. */
 async function openWire(settings: ConnectSettings, deps: ConnectDeps, startUp: StartUp): Promise<Opened> {
   const plainAllowed = settings.tls.mode === 'prefer';
   const { socket, secure } = await openServerSocket(settings, deps, { signal: deps.signal, plainAllowed });
@@ -95,7 +95,7 @@ async function setUp(
   settings: ConnectSettings,
   deps: ConnectDeps,
 ): Promise<PostgresConnection> {
-  // A session with TLS cancels with TLS.
+  // A session with TLS also uses TLS for cancel requests.
   const target: Target = secure ? settings : { ...settings, tls: { mode: 'disable' } };
   const version = started.parameters.get('server_version') ?? '';
   const probe = (signal: AbortSignal) =>
@@ -119,9 +119,9 @@ async function setUp(
 const probeTimeoutMs = 1_000;
 
 /**
- * Whether a pooler gives each transaction another session. In such sessions the hub's settings would reach other
- * applications, and theirs would change the hub's values, so it is found out before anything is set, unless the server
- * took the start-up options. Where a pooler has no room for a second client, the source's setting decides.
+ * Detects a pooler that can run each transaction in another session. In such sessions, the hub's settings would affect
+ * other applications, and theirs would change the hub's results. So this runs before anything is set, unless the server
+ * accepted the start-up options. If the pooler has no room for a second client, the source's setting decides.
  */
 async function findSharing(
   probe: (signal: AbortSignal) => Promise<boolean>,
@@ -136,8 +136,8 @@ async function findSharing(
 const roundsMax = 3;
 
 /**
- * True where a pooler gives each transaction another session: two clients were given the same one, or one client was
- * given two. A server without a pooler names its own process at the log-in and needs no second client.
+ * True if a pooler can run each transaction in another session: two clients got the same session, or one client got
+ * two. A server without a pooler reports its own process id at the log-in, so no second client is needed.
  */
 async function sharesSessions(
   { wire, started }: Pick<Opened, 'wire' | 'started'>,
@@ -166,6 +166,6 @@ async function processIdOf(wire: Wire): Promise<number> {
       if (type === dataRow) id = Number(readRow(source.subarray(start, end))[0]);
     },
   );
-  if (error !== undefined) throw new Error('The server does not tell its process.');
+  if (error !== undefined) throw new Error('The server did not report its process id.');
   return id;
 }

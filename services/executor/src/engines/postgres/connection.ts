@@ -1,4 +1,4 @@
-/** One session at PostgreSQL: prepared statements, read-only transactions, rows straight into the sink. */
+/** One session at PostgreSQL: prepared statements, read-only transactions, rows written directly into the sink. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
@@ -26,16 +26,16 @@ import { endings, type PooledBlocks } from './transaction-pooling.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
 export interface Session {
-  /** Logged in. */
+  /** The connection, after the log-in. */
   wire: Wire;
   serverVersion: string;
-  /** False where the database takes any bytes for a text and passes them on as they are. */
+  /** False if the database stores and returns text without checking its encoding. */
   checksTexts: boolean;
-  /** As the server named it at the log-in. */
+  /** The process id that the server reported at the log-in. */
   processId: number;
-  /** Set where a pooler gives each transaction another session. */
+  /** Set if a pooler can run each transaction in another session. */
   blocks: PooledBlocks | undefined;
-  /** Asks the server on a side connection to stop what runs here, if `isRunning` still holds once it is reached. */
+  /** Cancels the running statement over a second connection, if `isRunning` is still true once that is connected. */
   cancel(signal: AbortSignal, isRunning: () => boolean): Promise<void>;
   suggestPooling(signal: AbortSignal): Promise<'transaction' | undefined>;
 }
@@ -50,7 +50,7 @@ export class PostgresConnection implements Connection {
   #broken = false;
   #running = false;
   #cancelling = false;
-  /** Rows of a statement that is being stopped go nowhere. */
+  /** True while the rows of a cancelled statement are dropped. */
   #discarding = false;
   #hasDiscarded = false;
 
@@ -70,7 +70,7 @@ export class PostgresConnection implements Connection {
     this.#wire.onClose(listener);
   }
 
-  /** What every session of the hub is set to. */
+  /** Sets up the session. */
   async initialize(): Promise<void> {
     if (this.#session.blocks !== undefined) return;
     this.#setup = await prepareSession(this.#wire, this.#statements, this.#session);
@@ -87,7 +87,7 @@ export class PostgresConnection implements Connection {
         outcome = await this.#runPrepared(statement, sink, options);
       } catch (err) {
         if (!(err instanceof RefusedPlan) || options.snapshot === 'last') throw err;
-        // It has not run, and it only reads.
+        // The statement has not run, and it only reads, so it can be repeated.
         outcome = await this.#runPrepared(statement, sink, options);
       }
       if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
@@ -97,9 +97,9 @@ export class PostgresConnection implements Connection {
       throw this.#cancelling ? toCancelled(told) : told;
     } finally {
       this.#running = false;
-      // An error in the middle of rows may have found the socket paused for a reader who never says that he caught up.
+      // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
-      // A cancellation that came too late could hit the next statement.
+      // A cancel request that arrives late could cancel the next statement.
       if (this.#cancelling && !this.#discarding) this.#broken = true;
     }
   }
@@ -109,7 +109,7 @@ export class PostgresConnection implements Connection {
     const { blocks } = this.#session;
     const named = kind === 'read' && blocks === undefined;
     const place = placeOf(options);
-    // It cannot be prepared in the open transaction.
+    // The next statement cannot be prepared in the open transaction.
     if (place === 'first') await this.#statements.prepareNext(options.snapshot, named);
     const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text, { named }));
     const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
@@ -117,7 +117,8 @@ export class PostgresConnection implements Connection {
     const blockKind: BlockKind = held ? 'held' : (place ?? kind);
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
     const before = blocks === undefined ? this.#setTimeout(timeoutMs) : [];
-    // An error of what comes before would need no recovery.
+    // If a command before the statement failed, `recovery` would be wrong. So this is only for a statement without
+    // them.
     const isDirect = this.#setup.isDirect && blockKind === 'read' && before.length === 0;
     const block = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
     const reader = new ResultReader({
@@ -133,12 +134,12 @@ export class PostgresConnection implements Connection {
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
-    // Made before answers are expected: if this throws, the connection is still in step with the server.
+    // The messages are encoded before the hub expects answers: if this throws, the connection is still in sync.
     const messages = [...before, block.before, ...messagesOf(statement, prepared, options), block.after];
     const sent = this.#wire.expect(
       (type, source, start, end) => reader.read(type, source, start, end),
       before.length + 1,
-      // With the ROLLBACK done, the function call itself failed, and was not skipped.
+      // If the ROLLBACK has completed, the function call itself failed, so the server does not wait for a Sync.
       isDirect ? () => (reader.isOver ? undefined : recovery) : undefined,
     );
     const resets = blocks === undefined && kind !== 'read' && !held;
@@ -157,34 +158,35 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * What a statement outside of a rolled back transaction may have left in its session, a function of the database's
-   * own unseen by its text: it is forgotten after every write, in the same trip.
+   * Resets the session after every write, in the same round trip. A write may leave state in its session, and a
+   * function can do so without a trace in the statement's text.
    */
   #resetQuery(): Buffer {
     return protocol.query(`${this.#setup.reset};SET statement_timeout = ${this.#timeoutMs}`);
   }
 
-  /** A session that cannot be reset is not used again. */
+  /** Waits for the reset. Closes a session that cannot be reset. */
   async #expectReset(): Promise<void> {
     const { error } = await this.#wire.expect(() => {});
     if (error !== undefined) this.close();
   }
 
-  /** Leaves no transaction open, whatever came. */
+  /** Ends the transaction after any outcome. */
   async #settle(result: ExchangeResult, statement: Statement, run: Settled): Promise<void> {
     const { held, options, outcome } = run;
     if (result.error !== undefined) {
       if (held) await this.#end('ROLLBACK');
       else if (result.status !== 'I') await this.#simple(undo);
       if (!run.reader.begun) await this.#statements.forgetStale(result.error, statement.key, run);
-      // The call that releases the locks failed.
+      // The call that releases the advisory locks failed.
       if (statement.kind === 'read' && run.reader.isOver && placeOf(options) !== 'first') this.#broken = true;
-      // Another connection finds the server that takes writes now.
+      // A new connection can find the server that accepts writes now.
       if (statement.kind !== 'read' && isReadOnlyServer(result.error)) this.#broken = true;
       throw toHubError(result.error, statement.text);
     }
-    // Something between here and the server, or SQL that ran, has changed the transaction: of a write nobody knows the
-    // outcome, and a read may not have been read-only.
+    // A proxy, or the SQL itself, has changed the transaction. The outcome of a write is unknown, and a read may not
+    // have
+    // been read-only.
     if (result.status !== (held ? 'T' : 'I') || run.reader.tagsMissing > 0) {
       this.close();
       throw brokenError(new Error(`The session is in the state ${result.status}.`));
@@ -195,7 +197,7 @@ export class PostgresConnection implements Connection {
     if (tooMany) {
       throw new HubError(
         'MAX_AFFECTED',
-        `The statement would touch ${affected} rows, and ${options.maxAffected} are allowed. Nothing was changed.`,
+        `The statement would affect ${affected} rows, and at most ${options.maxAffected} are allowed. Nothing was changed.`,
         { retryable: false },
       );
     }
@@ -215,10 +217,10 @@ export class PostgresConnection implements Connection {
     if (error !== undefined) throw toHubError(error, undefined);
     if (tag === how && status === 'I') return;
     this.close();
-    throw brokenError(new Error(`${how} ended as ${tag}.`));
+    throw brokenError(new Error(`The server answered ${how} with ${tag}.`));
   }
 
-  /** The second net under the executor's own deadline; sent only when it changes. */
+  /** Sets the server's timeout, a fallback for the executor's deadline. It is sent only if it changes. */
   #setTimeout(timeoutMs: number): Buffer[] {
     if (timeoutMs === this.#timeoutMs) return [];
     this.#timeoutMs = timeoutMs;
@@ -239,7 +241,7 @@ export class PostgresConnection implements Connection {
   async cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
     await this.#session.cancel(signal, () => this.#running);
-    // The server may be waiting for us to read on before it notices.
+    // The server may notice the cancel only after the hub has read more rows.
     this.#discarding = true;
     this.#wire.resume();
   }
@@ -249,7 +251,7 @@ export class PostgresConnection implements Connection {
   }
 
   async suggestPooling(signal: AbortSignal): Promise<'transaction' | undefined> {
-    // A pooler without room for another client gives no answer.
+    // This fails if a pooler has no room for a second client.
     return this.#session.suggestPooling(signal).catch(() => undefined);
   }
 
@@ -285,5 +287,5 @@ interface Settled {
 }
 
 const commandComplete = 'C'.charCodeAt(0);
-/** For a statement that is parsed and not run. */
+/** For statements that are parsed but not run. */
 const describeTimeoutMs = 30_000;

@@ -1,4 +1,7 @@
-/** Converts PostgreSQL's errors. Its message reaches the client only if the statement's text caused it, with values masked. */
+/**
+ * Converts PostgreSQL's errors. Passes on the database's message only if the statement's text caused it, with masked
+ * values.
+ */
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { NeverAnswered } from '../../engine.ts';
@@ -9,15 +12,15 @@ import { readFields } from './protocol.ts';
 interface Rule {
   code: ErrorCode;
   retryable: boolean;
-  /** Undefined: the database's message, masked. */
+  /** The message; undefined for the database's message with masked values. */
   text?: string;
 }
 
 const tryAgain = 'The statement conflicted with a concurrent one. Try again.';
 
 /**
- * By SQLSTATE, else by its class. An error during a statement says nothing about the connection, because SQL code can
- * raise any state. A server that ends a connection closes it.
+ * Rules by SQLSTATE, else by its class. An error during a statement says nothing about the connection, because SQL code
+ * can raise any SQLSTATE. Only a closed socket shows that the connection has ended.
  */
 const statementRules: Record<string, Rule> = {
   '25006': {
@@ -70,7 +73,10 @@ export function toHubError(body: Buffer, statement: string | undefined): HubErro
   });
 }
 
-/** The parameter whose value the server could not read, since PostgreSQL 13: SQL that runs cannot give this context. */
+/**
+ * Returns the parameter whose value the server could not parse (since PostgreSQL 13). User code cannot set this
+ * context.
+ */
 function rejectedParameter(fields: ReadonlyMap<string, string>): string | undefined {
   return /^(?:unnamed portal|portal "[^"]*") (parameter \$\d+)/.exec(fields.get('W') ?? '')?.[1];
 }
@@ -79,8 +85,8 @@ function rejectedParameter(fields: ReadonlyMap<string, string>): string | undefi
 const stopRoutine = 'ProcessInterrupts';
 
 /**
- * True if the server itself raised the error. An error in a function, a trigger or a foreign server has a context (field
- * W). A cancellation comes from one routine, whether in a function or not.
+ * True if the server itself raised the error. An error in a function, a trigger or a foreign server has a context
+ * (field W). A cancellation comes from one routine, whether in a function or not.
  */
 function isOwn(fields: ReadonlyMap<string, string>): boolean {
   return fields.get('C') === '57014' ? fields.get('R') === stopRoutine : !fields.has('W');
@@ -152,7 +158,10 @@ export class OptionsRefused extends HubError {
 /** Messages of PgBouncer and RDS Proxy. */
 const optionsRefused = /unsupported startup parameter|support command-line options/i;
 
-/** PgBouncer and RDS Proxy report every login failure with the first, Pgpool-II with the second. Only the message tells them apart. */
+/**
+ * PgBouncer and RDS Proxy report every login failure with the first, Pgpool-II with the second. Only the message tells
+ * them apart.
+ */
 const poolerStates = ['08P01', 'XX000'];
 const poolerRules: [RegExp, Rule | undefined][] = [
   [/password|authentication|no such (user|database)/i, logInRules['28']],
@@ -163,7 +172,7 @@ const poolerRules: [RegExp, Rule | undefined][] = [
 export function logInError(body: Buffer): HubError {
   const fields = readFields(body);
   const [state = '', message = ''] = [fields.get('C'), fields.get('M')];
-  // A server can send any text as the state, and this text is logged.
+  // The code is checked, because it is logged and a server can send any text.
   const code = /^[0-9A-Z]{5}$/.test(state) ? state : undefined;
   const options = { cause: Object.assign(new Error(`state ${state}`), { code }), stage: 'connect' as const };
   if (/no pg_hba.conf entry.*(no encryption|SSL off)/i.test(message)) {
@@ -179,7 +188,7 @@ export function logInError(body: Buffer): HubError {
   return new HubError(rule.code, rule.text, { ...options, retryable: rule.retryable });
 }
 
-/** Why a connection ended: the given error if it is already converted, else SOURCE_BROKEN. */
+/** The error of a closed connection: `cause` if it is a HubError, else SOURCE_BROKEN. */
 export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
   if (cause instanceof HubError) return cause;
   if (unanswered) return new NeverAnswered(cause);

@@ -16,7 +16,7 @@ export interface LogIn {
   options?: string | undefined;
   /** The server's certificate was verified, so it may get the password in clear text. */
   verified: boolean;
-  /** Of the TLS connection, for a log-in that is bound to it. */
+  /** The hash of the server's certificate, for a log-in that is bound to the TLS connection. */
   endPoint?: EndPoint | undefined;
 }
 
@@ -53,7 +53,8 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
     }
   };
   const { user, database, options } = settings;
-  // No other parameters, such as application_name: PgBouncer would leave them on connections that other applications share.
+  // The hub sends no other parameters, such as application_name, because PgBouncer would leave them on shared
+  // connections.
   const given: Record<string, string> = options === undefined ? {} : { options };
   const first = protocol.startUp({ user, database, ...given });
   const { error } = await wire.exchange(first, onMessage).catch((err: HubError) => {
@@ -75,7 +76,7 @@ function createAuthentication(
     const rest = body.subarray(4);
     switch (body.readInt32BE(0)) {
       case kinds.ok:
-        if (!proven) throw unknownLogIn('the server ends SCRAM before it has proven itself');
+        if (!proven) throw unknownLogIn('the server ended SCRAM without proving that it knows the password');
         return;
       case kinds.clearText:
         if (!verified) throw clearTextError();
@@ -89,7 +90,7 @@ function createAuthentication(
         return wire.send(protocol.saslStart(scram.mechanism, scram.first));
       case kinds.saslContinue:
         if (scram === undefined)
-          throw unknownLogIn('the server continues a SCRAM exchange that was not started');
+          throw unknownLogIn('the server continued a SCRAM exchange that was not started');
         scram.answer(rest.toString('utf8')).then(
           (text) => wire.send(protocol.saslAnswer(text)),
           (err) => wire.close(err),
@@ -100,7 +101,7 @@ function createAuthentication(
         proven = scram !== undefined;
         return;
       default:
-        throw unknownLogIn('a kind of log-in');
+        throw unknownLogIn('the server requested an unknown authentication method');
     }
   };
 }

@@ -1,4 +1,4 @@
-/** Messages of PostgreSQL's frontend/backend protocol 3.0, as bytes. */
+/** Encodes and decodes messages of PostgreSQL's frontend/backend protocol 3.0. */
 
 import type { Param } from '../../engine.ts';
 
@@ -19,16 +19,16 @@ export const query = (text: string) => message('Q', [cString(text)]);
 export const parse = (name: string, text: string) =>
   message('P', [cString(name), cString(text), noParameterTypes]);
 export const describeStatement = (name: string) => message('D', [Buffer.from('S'), cString(name)]);
-/** Of the unnamed portal. */
+/** Describes the unnamed portal. */
 export const describePortal = message('D', [Buffer.from('P'), cString('')]);
 export const closeStatement = (name: string) => message('C', [Buffer.from('S'), cString(name)]);
 export const sync = message('S', []);
-export const copyFail = message('f', [cString('The hub moves no files.')]);
+export const copyFail = message('f', [cString('The hub does not support COPY.')]);
 
-/** The server reads the number of rows as a signed integer, and takes a negative one for all rows. */
+/** The server reads the number of rows as a signed integer. A negative number would mean all rows. */
 export const executeRowsMax = 2_147_483_647;
 
-/** Executes the unnamed portal; 0 rows for all. */
+/** Executes the unnamed portal. A `rowsMax` of 0 returns all rows. */
 export function execute(rowsMax: number): Buffer {
   const limit = Buffer.alloc(5);
   limit.writeInt32BE(rowsMax, 1);
@@ -37,17 +37,20 @@ export function execute(rowsMax: number): Buffer {
 
 export const executeAll = execute(0);
 
-/** Calls a function without arguments, by its number; the server answers with a ReadyForQuery of its own. */
+/** Calls a function without arguments by its OID. The server answers the call with its own ReadyForQuery. */
 export function callFunction(id: number): Buffer {
   const call = Buffer.alloc(10);
   call.writeUInt32BE(id, 0);
   return message('F', [call]);
 }
 
-/** Binds values as text to the unnamed portal; results come as text. Written in place, for it is sent with every execution. */
+/**
+ * Binds values as text to the unnamed portal, with results as text. Avoids copies, because every execution sends it.
+ */
 export function bind(name: string, params: readonly Param[]): Buffer {
   const texts: (string | null)[] = [];
-  // Type, length, portal name, statement name, formats of parameters (none: text), count, values, formats of results.
+  // Type, length, portal name, statement name, formats of parameters (none means text), count, values, formats of
+  // results.
   let size = 5 + 1 + name.length + 1 + 2 + 2 + 2;
   for (const param of params) {
     const text = param === null ? null : toText(param);
@@ -58,7 +61,7 @@ export function bind(name: string, params: readonly Param[]): Buffer {
   out[0] = bindType;
   out.writeInt32BE(size - 1, 1);
   out[5] = 0;
-  // A name of our own, in ASCII.
+  // The hub chooses the names of statements, which are ASCII.
   let at = writeText(out, name, 6);
   out[at] = 0;
   out.writeInt16BE(0, at + 1);
@@ -74,10 +77,10 @@ export function bind(name: string, params: readonly Param[]): Buffer {
 
 const bindType = 0x42;
 
-/** A call of the system's own takes longer than so many characters do. */
+/** Up to this length, a loop is faster than `Buffer.write`. */
 const shortTextMax = 24;
 
-/** UTF-8; where it ends. */
+/** Writes a text as UTF-8 and returns its end. */
 function writeText(out: Buffer, text: string, start: number): number {
   if (text.length > shortTextMax) return start + out.write(text, start);
   for (let i = 0; i < text.length; i++) {
@@ -88,16 +91,17 @@ function writeText(out: Buffer, text: string, start: number): number {
   return start + text.length;
 }
 
-/** Booleans are `true` and `false` in every type that takes them. */
+/** Every PostgreSQL type that accepts booleans accepts `true` and `false`. */
 function toText(param: Exclude<Param, null>): string {
   if (typeof param === 'string') return param;
   return typeof param === 'object' ? param.decimal : String(param);
 }
 
-/** The first message of a session; its parameters by name. */
+/** The first message of a session, with parameters by name. */
 export function startUp(parameters: Record<string, string>): Buffer {
   const texts = Object.entries(parameters).flat();
-  if (texts.some((text) => text.includes('\0'))) throw new RangeError('A name holds a NUL.');
+  if (texts.some((text) => text.includes('\0')))
+    throw new RangeError('A parameter contains a NUL character.');
   const body = Buffer.concat([...texts.map(cString), Buffer.alloc(1)]);
   const header = Buffer.allocUnsafe(8);
   header.writeInt32BE(8 + body.length, 0);
@@ -113,7 +117,7 @@ export function saslStart(mechanism: string, text: string): Buffer {
   return message('p', [cString(mechanism), length, encoder(text)]);
 }
 
-/** Asks a fresh connection for TLS; the answer is one byte. */
+/** Requests TLS on a new connection. The answer is one byte. */
 export const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 export function cancelRequest(processId: number, secretKey: number): Buffer {
@@ -125,7 +129,7 @@ export function cancelRequest(processId: number, secretKey: number): Buffer {
   return out;
 }
 
-/** The fields of an ErrorResponse or NoticeResponse by their one-letter codes. */
+/** Reads the fields of an ErrorResponse or NoticeResponse by their one-letter codes. */
 export function readFields(body: Buffer): Map<string, string> {
   const fields = new Map<string, string>();
   let at = 0;
@@ -143,7 +147,7 @@ export function readFields(body: Buffer): Map<string, string> {
 
 export interface FieldDescription {
   name: string;
-  /** The table that the column comes from and its number there; 0 for an expression. */
+  /** The OID of the table that the column comes from, and the column's number in it; 0 for an expression. */
   tableId: number;
   attribute: number;
   typeId: number;
@@ -156,7 +160,7 @@ export function readRowDescription(body: Buffer): FieldDescription[] {
   let at = 2;
   for (let i = body.readUInt16BE(0); i > 0; i--) {
     const end = body.indexOf(0, at);
-    if (end < 0) throw new RangeError('The server sent a column without its end.');
+    if (end < 0) throw new RangeError('The server sent a column name without a terminator.');
     const name = body.toString('utf8', at, end);
     fields.push({
       name,
@@ -174,7 +178,7 @@ export function readParameterTypes(body: Buffer): number[] {
   return Array.from({ length: body.readUInt16BE(0) }, (_, i) => body.readUInt32BE(2 + 4 * i));
 }
 
-/** The fields of a DataRow as texts. */
+/** Reads the fields of a DataRow as texts. */
 export function readRow(body: Buffer): (string | null)[] {
   const row: (string | null)[] = [];
   let at = 2;

@@ -32,7 +32,7 @@ const portalSuspended = code('s');
 const bindComplete = code('2');
 const rowDescription = code('T');
 
-/** A class, because every execution creates one: closures and accessors per object would cost a third more. */
+/** This is a class because every execution creates one, and closures per object would cost a third more. */
 export class ResultReader {
   /** True after the sink got the columns. */
   begun = false;
@@ -74,7 +74,7 @@ export class ResultReader {
     } else if (type === commandComplete || type === portalSuspended) {
       if (this.#completed === 0) {
         this.#begin();
-        // Only rows are held back, and no more follow.
+        // Only rows pause the socket, and no more rows follow.
         this.#options.resume();
       }
       if (type === commandComplete) this.#complete(source.toString('latin1', start, end - 1));
@@ -120,7 +120,7 @@ export class ResultReader {
       sink.row(source, this.#offsets);
     } catch (err) {
       this.failure = err;
-      // A failed answer never drains.
+      // The sink of a failed answer never drains.
       resume();
       return;
     }
@@ -151,7 +151,9 @@ function toColumns(
   });
 }
 
-/** Skips the fields of a row: their number, then each with its length in front (-1 for NULL). Returns the end of the last one. */
+/**
+ * Finds the fields of a row: their number, then each after its length (-1 for NULL). Returns the end of the last one.
+ */
 function findFields(source: Buffer, start: number, offsets: Int32Array): number {
   let at = start + 2;
   for (let i = 0; i < offsets.length; i += 2) {
@@ -164,7 +166,7 @@ function findFields(source: Buffer, start: number, offsets: Int32Array): number 
   return at;
 }
 
-/** The count at the end of a command tag; undefined if the tag has none. */
+/** Returns the count at the end of a command tag. */
 function affectedBy(tag: string): number {
   return Number(/ (\d+)$/.exec(tag)?.[1] ?? 0);
 }

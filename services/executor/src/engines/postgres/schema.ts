@@ -1,4 +1,4 @@
-/** The tables that the source's user may see, and what is known of the columns of a statement before it runs. */
+/** Reads the tables that the source's user may see, and describes the columns of a statement before it runs. */
 
 import { anyJson } from '@datahub/contract/json-types';
 import type { Schema, Signature } from '../../engine.ts';
@@ -31,7 +31,7 @@ export async function readSchema(connection: {
   );
 }
 
-/** The statement is parsed and not run. */
+/** Describes a statement. The server parses it but does not run it. */
 export async function describeText(statements: Statements, text: string): Promise<Signature> {
   const { serverTypes } = statements;
   const { fields = [], parameterTypes } = await statements.parse(text);
@@ -47,13 +47,13 @@ export async function describeText(statements: Statements, text: string): Promis
   };
 }
 
-/** Tables with smaller numbers are the system's own, whose NOT NULL was wrong in some versions. */
+/** Tables with lower OIDs are system tables, whose NOT NULL was wrong in some versions. */
 const firstUserId = 16_384;
 
 /**
- * For each field whether it comes from a column that is NOT NULL in its table and in all tables below it. A foreign table
- * does not enforce NOT NULL, a table with children of its own reads their rows, and the value of a virtual column is
- * computed when it is read. The constraint of PostgreSQL 18 can be not validated.
+ * Returns for each field whether it comes from a column that is NOT NULL in its table and in all its partitions.
+ * Excluded are foreign tables, which do not enforce NOT NULL; tables with inheritance children, whose rows are included
+ * in reads; virtual columns, which are computed when read; and constraints of PostgreSQL 18 that are not validated.
  */
 async function readNotNull(statements: Statements, fields: readonly FieldDescription[]): Promise<boolean[]> {
   const keys = fields.map(({ tableId, attribute }) => `${tableId}.${attribute}`);

@@ -1,10 +1,10 @@
-/** What sessions are set to and reset to, and the messages of one execution: the statement's and its transaction's. */
+/** The settings of sessions, their reset, and the messages of one execution: the statement's and its transaction's. */
 
 import type { RunOptions, Statement } from '../../engine.ts';
 import * as protocol from './protocol.ts';
 import type { Wire } from './wire.ts';
 
-/** Values come as text, so their forms are fixed. */
+/** Values are sent as text, so these settings fix their formats. */
 export const sessionSettings = {
   client_encoding: 'UTF8',
   TimeZone: 'UTC',
@@ -20,7 +20,7 @@ export const sessionSettings = {
 
 export const unlock = 'SELECT pg_catalog.pg_advisory_unlock_all()';
 
-/** `DISCARD ALL` but for the prepared statements. */
+/** The commands of `DISCARD ALL`, except the one for prepared statements. */
 export const resetCommands = [
   'CLOSE ALL',
   'SET SESSION AUTHORIZATION DEFAULT',
@@ -31,18 +31,18 @@ export const resetCommands = [
   'DISCARD SEQUENCES',
 ];
 
-/** Parsed where it is run: a named statement could be replaced by SQL that ran in the session before. */
+/** Parses a text for one run. SQL that ran before in the session could replace a named statement. */
 export const once = (text: string) => [protocol.parse('', text), protocol.bind('', []), protocol.executeAll];
 
 /**
- * A `held` statement leaves its transaction open, until its count decides how it ends. `first` and `last` are reads of one
- * snapshot.
+ * A `held` statement leaves its transaction open until the number of affected rows is known. `first` and `last` are the
+ * two reads of a snapshot.
  */
 export type BlockKind = Statement['kind'] | 'held' | 'first' | 'last';
 
 export const beginSnapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 
-/** Where in a snapshot a statement runs. */
+/** The position of a statement in a snapshot; undefined outside of one. */
 export const placeOf = ({ snapshot }: RunOptions): 'first' | 'last' | undefined =>
   typeof snapshot === 'object' ? 'first' : snapshot;
 
@@ -52,18 +52,19 @@ export interface Block {
   after: Buffer;
   /** Commands that complete before the statement's own. */
   commandsBefore: number;
-  /** The tags of commands around the statement, by their place counted from the statement's own. */
+  /** The expected command tags, by position relative to the statement, which has position 0. */
   tags: Readonly<Record<number, string>>;
 }
 
 const bare: Block = { before: Buffer.alloc(0), after: protocol.sync, commandsBefore: 0, tags: {} };
 
-/** In a session of our own. */
+/** The blocks of a session that the hub does not share with other applications. */
 export const sessionBlocks: Record<BlockKind, Block> = {
   read: {
     before: Buffer.concat(once('BEGIN READ ONLY')),
-    // Session-level advisory locks outlive a transaction, and a function can take them unseen. Released within the
-    // transaction they need none of their own.
+    // Session-level advisory locks outlive a transaction, and a function can take them without a trace in the text.
+    // They
+    // are released within the transaction, so that the release needs no transaction of its own.
     after: Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]),
     commandsBefore: 1,
     tags: { [-1]: 'BEGIN', 2: 'ROLLBACK' },
@@ -85,14 +86,14 @@ export const sessionBlocks: Record<BlockKind, Block> = {
   },
 };
 
-/** `pg_advisory_unlock_all`, whose number is the same in every version. */
+/** The OID of `pg_advisory_unlock_all`, the same in every version. */
 const unlockId = 2892;
 
 /**
- * A read in one write that costs the server a third less: instead of a statement that it would parse, plan and run, a
- * function call releases the locks, and its ReadyForQuery ends the trip in place of Sync. After an error the server
- * skips the call and waits for Sync, which `recovery` sends; poolers count their answers otherwise, so this is for a
- * server that is reached directly.
+ * A block for reads that takes the server a third less time. A function call releases the locks, so the server need not
+ * parse and plan a statement for this. The ReadyForQuery of the call ends the round trip instead of Sync. After an
+ * error the server skips the call and waits for Sync, which `recovery` sends. Poolers count answers differently, so
+ * this is only for servers without a pooler.
  */
 export const directRead: Block = {
   before: sessionBlocks.read.before,
@@ -102,15 +103,15 @@ export const directRead: Block = {
 };
 
 /**
- * The statement's own messages. Unless it has a name it is parsed in the same trip: SQL that ran in the session before
- * can neither drop nor replace it, and no plan of it can be stale.
+ * Returns the messages of the statement itself. A statement without a name is parsed in the same round trip, so that
+ * SQL that ran before in the session can neither drop nor replace it, and its plan cannot be stale.
  */
 export function messagesOf(
   { text, params }: Statement,
   { name, fields }: { name: string; fields: unknown },
   { maxRows, maxAffected }: RunOptions,
 ): Buffer[] {
-  // To count the rows that it affected, a write is read to its end.
+  // A write with `maxAffected` is read to its end, to count the rows that it affected.
   const all = maxRows === undefined || maxRows >= protocol.executeRowsMax || maxAffected !== undefined;
   const limit = all ? protocol.executeAll : protocol.execute(maxRows + 1);
   if (name !== '') return [protocol.bind(name, params), limit];
@@ -126,9 +127,9 @@ interface Rows {
 }
 
 export interface SessionSetup {
-  /** The text that brings the session back to what it is now. */
+  /** The SQL that restores the session to its state after the set-up. */
   reset: string;
-  /** Process and port are those of this connection: there is no pooler between. */
+  /** True if there is no pooler: the server reports the process id and the port of this connection. */
   isDirect: boolean;
 }
 
@@ -141,19 +142,21 @@ export async function prepareSession(
   { processId }: { processId: number },
 ): Promise<SessionSetup> {
   const [[style, process, port] = []] = await statements.rows(probe);
-  // Given at the log-in they are what RESET ALL comes back to; servers that take no options there need them again.
+  // RESET ALL restores settings of the log-in. Servers that refuse options at the log-in need the settings again.
   const kept = style === sessionSettings.IntervalStyle;
   if (!kept) await statements.rows(settings.join(';'));
-  // Since PostgreSQL 14, and not on every platform: without it a dead executor's statement ends at its deadline.
+  // PostgreSQL 14 and later have this setting on some platforms. Without it, the statement of an executor that died
+  // runs
+  // until its timeout.
   const { error } = await wire.exchange(protocol.query(watchClient), () => {});
   const reset = [...resetCommands, ...(kept ? [] : settings), ...(error === undefined ? [watchClient] : [])];
   const isDirect = Number(process) === processId && Number(port) === wire.localPort;
   return { reset: reset.join(';'), isDirect };
 }
 
-/** After an error the server skipped what should have ended the transaction. */
+/** Ends the transaction after an error, because the server skipped the commands that should have ended it. */
 export const undo = `ROLLBACK;${unlock}`;
-/** Ends the trip of a `directRead` that failed. */
+/** Ends the round trip of a `directRead` that failed. */
 export const recovery = Buffer.concat([protocol.sync, protocol.query(undo)]);
 
 export interface ServerState {

@@ -1,4 +1,4 @@
-/** Prepared statements of one session: parsed once, described, kept within a bound; and the types the server was asked about. */
+/** The prepared statements of one session, bounded in number, and the types that the server reported. */
 
 import { randomBytes } from 'node:crypto';
 import type { RunOptions } from '../../engine.ts';
@@ -11,12 +11,12 @@ import { isKnownType, type ServerType } from './values.ts';
 import type { Wire } from './wire.ts';
 
 export interface Prepared {
-  /** Empty where it is parsed again for each run. */
+  /** Empty if the statement is parsed again for each run. */
   name: string;
-  /** Undefined when the statement returns no rows. */
+  /** Undefined if the statement returns no rows. */
   fields: protocol.FieldDescription[] | undefined;
   parameterTypes: number[];
-  /** How its fields are written, from its first run on. */
+  /** The encoders of the fields, set at the first run. */
   columns: Partial<Record<RowSink['numbers'], SinkColumn[]>>;
 }
 
@@ -27,10 +27,10 @@ interface Failed {
   reader: { bound: boolean };
 }
 
-/** Statements kept prepared on one connection; the one used longest ago makes way. */
+/** The most prepared statements of one connection. The least recently used is closed first. */
 const preparedMax = 100;
 
-/** Arrays of domains over domains: more than anybody nests. */
+/** The deepest nesting of arrays and domains, far more than real schemas have. */
 const typeLevelsMax = 32;
 
 const rowDescription = 'T'.charCodeAt(0);
@@ -40,15 +40,15 @@ const dataRow = 'D'.charCodeAt(0);
 export class Statements {
   readonly serverTypes = new Map<number, ServerType>();
   readonly #wire: Wire;
-  /** The one used longest ago first. */
+  /** The least recently used is first. */
   readonly #prepared = new Map<string, Prepared>();
-  /** The key of the last one. */
+  /** The key of the most recently used statement. */
   #newest: string | undefined;
-  /** Names are never shared, even where connections share a session. */
+  /** Makes names unique, even if connections share a session. */
   readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
   #named = 0;
 
-  /** Around a statement that is parsed alone; absent in a session of our own. */
+  /** The messages around a parse, if the session is shared with other applications. */
   readonly #block: (() => Block) | undefined;
 
   constructor(wire: Wire, block?: () => Block) {
@@ -56,7 +56,7 @@ export class Statements {
     this.#block = block;
   }
 
-  /** Undefined when `prepare` is to be asked. */
+  /** Returns the prepared statement, or undefined if `prepare` must be called. */
   prepared(key: string): Prepared | undefined {
     const known = this.#prepared.get(key);
     if (known === undefined || key === this.#newest) return known;
@@ -66,7 +66,7 @@ export class Statements {
     return known;
   }
 
-  /** Without `named` the server keeps nothing of it. */
+  /** Parses a statement. If `named` is false, the server does not keep it. */
   async prepare(key: string, text: string, { named }: { named: boolean }): Promise<Prepared> {
     const prepared = await this.parse(text, named ? `${this.#prefix}${++this.#named}` : '');
     this.#prepared.set(key, prepared);
@@ -101,12 +101,15 @@ export class Statements {
     return prepared;
   }
 
-  /** Has a statement prepared anew whose plan is stale. Throws RefusedPlan if it is a read that did not run. */
+  /**
+   * Forgets a statement whose plan is stale, so that it is prepared again. Throws RefusedPlan if it certainly did not
+   * run.
+   */
   async forgetStale(error: Buffer, key: string, { prepared, reader }: Failed): Promise<void> {
     const staleness = prepared.name === '' ? undefined : stalenessOf(error, prepared.name);
     if (staleness === undefined) return;
     const refused = staleness === 'refused' && !reader.bound;
-    // Where SQL dropped this one, it may have dropped others.
+    // SQL that dropped this statement may have dropped others.
     if (refused && isGone(error)) await this.clear();
     else await this.forget(key);
     if (refused) throw new RefusedPlan(error);
@@ -121,26 +124,26 @@ export class Statements {
     await this.#wire.exchange(close, () => {});
   }
 
-  /** The server forgets them too. */
+  /** Forgets all statements, also at the server. */
   async clear(): Promise<void> {
     this.#prepared.clear();
     await this.rows('DEALLOCATE ALL');
   }
 
-  /** Rows of a statement of our own, as texts. */
+  /** Runs a statement of the hub's own. Resolves to the rows as texts. */
   async rows(text: string): Promise<(string | null)[][]> {
     const rows: (string | null)[][] = [];
     let bytes = 0;
     await this.#require(protocol.query(text), undefined, (type, body) => {
       if (type !== dataRow) return;
       bytes += body.length;
-      if (bytes > ownAnswerBytesMax) throw new RangeError('The server answers with more than was asked for.');
+      if (bytes > ownAnswerBytesMax) throw new RangeError('The response to a query of the hub is too long.');
       rows.push(protocol.readRow(body));
     });
     return rows;
   }
 
-  /** Types of the database's own: asked for once a connection. Arrays that are not parted by commas stay text. */
+  /** Reads types that are not built in, once per connection. Arrays with another delimiter than a comma stay text. */
   async #learnTypes(typeIds: number[], levelsLeft = typeLevelsMax): Promise<void> {
     const unknown = typeIds.filter((id) => !isKnownType(id) && !this.serverTypes.has(id));
     if (unknown.length === 0 || levelsLeft === 0) return;

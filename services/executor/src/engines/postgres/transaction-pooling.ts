@@ -1,7 +1,8 @@
 /**
- * Sources behind a pooler that gives each transaction another session, shared with other applications. A statement and
- * all that it relies on travel in one transaction: it opens with the session's defaults and the settings that fix the
- * forms of values, and what the statement leaves in the session is removed before it ends. Nothing is named.
+ * Sources behind a pooler that can run each transaction in another session, which other applications share. Each
+ * statement runs in one transaction with everything that it needs. The transaction first restores the session's
+ * defaults and sets the formats of values. Before it ends, it removes what the statement left in the session.
+ * Statements have no names.
  */
 
 import * as protocol from './protocol.ts';
@@ -16,9 +17,9 @@ import {
 } from './session.ts';
 import type { Wire } from './wire.ts';
 
-/** What other applications left in the session. A rollback brings it back. */
+/** Undo settings that other applications left in the session. A rollback restores them. */
 const defaults = ['SET SESSION AUTHORIZATION DEFAULT', 'RESET ALL'];
-/** What `commit` fires is not to run after the session was cleaned. */
+/** Deferred triggers would run at COMMIT, after the session was cleaned. This runs them before. */
 const fireTriggers = 'SET CONSTRAINTS ALL IMMEDIATE';
 const cleanUp = [fireTriggers, ...resetCommands];
 
@@ -78,7 +79,7 @@ export class PooledBlocks {
   }
 }
 
-/** Asks whether the server can notice a client that is gone. Outside of a transaction the answer changes nothing. */
+/** Tests whether the server can detect a disconnected client. Outside of a transaction, SET LOCAL changes nothing. */
 export async function openPooledBlocks(wire: Wire): Promise<PooledBlocks> {
   const { error } = await wire.exchange(protocol.query(`SET LOCAL ${watchClient} = '500ms'`), () => {});
   return new PooledBlocks({ watchesClient: error === undefined });

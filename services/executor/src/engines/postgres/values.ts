@@ -25,7 +25,10 @@ interface Type {
 
 const writeTruth: FieldEncoder = (out, source, start) => writeBoolean(out, source[start] === 0x74);
 
-/** The server writes the shortest digits that round-trip. NaN and the infinities become strings, because JSON has no such numbers. */
+/**
+ * The server sends the shortest digits that round-trip. NaN and the infinities become strings, because JSON has no such
+ * numbers.
+ */
 const writeFloat: FieldEncoder = (out, source, start, end) => {
   const last = source[end - 1] as number;
   const isNumber = last >= 0x30 && last <= 0x39;
@@ -121,7 +124,7 @@ export function isKnownType(typeId: number): boolean {
   return types[typeId] !== undefined || elementOf.has(typeId);
 }
 
-/** What the server's catalog has about types that are not built in: enums, composites, and arrays of them. */
+/** A type that is not built in, from the server's catalog: an enum, a composite, or an array of one. */
 export interface ServerType {
   name: string;
   /** The element type of an array. */
@@ -155,7 +158,10 @@ export function encoderOf(typeId: number, options: TypeOptions): FieldEncoder {
   return element === undefined ? writeString : createArrayEncoder(encoderOf(element, options));
 }
 
-/** For databases that do not validate text. JSON is UTF-8, so invalid bytes fail the execution instead of being replaced silently. */
+/**
+ * For databases that do not validate text. JSON must be UTF-8, so invalid bytes fail the execution instead of being
+ * replaced silently.
+ */
 export function checked(encode: FieldEncoder): FieldEncoder {
   return (out, source, start, end) => {
     if (isUtf8(source.subarray(start, end))) encode(out, source, start, end);
@@ -164,7 +170,7 @@ export function checked(encode: FieldEncoder): FieldEncoder {
 }
 
 const notUtf8 =
-  "A text of the answer is not UTF-8, and the database’s encoding SQL_ASCII does not tell what it is. Say so in the statement, as in convert_from(convert(convert_to(name, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII').";
+  "A text in the result is not valid UTF-8, and the database’s encoding SQL_ASCII does not define its encoding. Convert it in the statement, as in convert_from(convert(convert_to(name, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII').";
 
 const jsonTypeOfEncoder = new Map<FieldEncoder, JsonType>([
   [writeTruth, 'boolean'],
@@ -175,7 +181,7 @@ const jsonTypeOfEncoder = new Map<FieldEncoder, JsonType>([
   [writeJson, anyJson],
 ]);
 
-/** `int2vector` and `oidvector`: the system calls them arrays and writes them as text. */
+/** `int2vector` and `oidvector`. The catalog calls them arrays, but their text format is not that of arrays. */
 const vectors = new Set([22, 30]);
 
 export function jsonTypeOf(typeId: number, options: Omit<TypeOptions, 'numbers'>): JsonType {

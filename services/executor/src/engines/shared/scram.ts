@@ -1,7 +1,7 @@
 /**
- * The client side of SCRAM-SHA-256 (RFC 5802, RFC 7677), in which client and server prove to each other that they know the
- * password. With SCRAM-SHA-256-PLUS the proof is bound to the certificate that the client saw, so that nobody between the
- * two can pass it on.
+ * The client side of SCRAM-SHA-256 (RFC 5802, RFC 7677). Client and server prove to each other that they know the
+ * password. With SCRAM-SHA-256-PLUS, the proof is bound to the server's certificate, so that a man in the middle cannot
+ * relay it.
  */
 
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -10,14 +10,14 @@ import { HubError } from '@datahub/service-kit/call/error';
 
 const [scram, scramPlus] = ['SCRAM-SHA-256', 'SCRAM-SHA-256-PLUS'];
 
-/** Iterations take CPU time of the client, so the server's number is limited. PostgreSQL uses 4,096. */
+/** The most iterations that a server may request, because they take CPU time of the hub. PostgreSQL uses 4,096. */
 const roundsMax = 1_000_000;
 const keyBytes = 32;
 
 export interface Scram {
   readonly mechanism: string;
   readonly first: string;
-  /** The response to the server's first message. */
+  /** Resolves to the response to the server's first message. */
   answer(serverFirst: string): Promise<string>;
   /** Throws unless the server's last message proves that it knows the password. */
   verify(serverFinal: string): void;
@@ -27,8 +27,9 @@ export interface Scram {
 export type EndPoint = Buffer;
 
 /**
- * Undefined if the server offers no mechanism that the hub knows. `endPoint` is undefined without TLS. With it, the client
- * says in signed words whether the server offered to bind, so that nobody can remove the offer.
+ * Returns undefined if the server offers no mechanism that the hub supports. `endPoint` is undefined without TLS. With
+ * TLS, the signed messages state whether the server offered channel binding, so that an attacker cannot remove the
+ * offer.
  */
 export function createScram(
   password: string,
@@ -40,7 +41,7 @@ export function createScram(
   const header = binds ? 'p=tls-server-end-point,,' : endPoint === undefined ? 'n,,' : 'y,,';
   const channel = Buffer.concat([Buffer.from(header), ...(binds ? [endPoint] : [])]).toString('base64');
   const nonce = randomBytes(18).toString('base64');
-  // PostgreSQL ignores the user's name here: its start-up message has it.
+  // The user name is empty, because PostgreSQL uses the one of the start-up message.
   const bare = `n=*,r=${nonce}`;
   let expected: Buffer | undefined;
   return {

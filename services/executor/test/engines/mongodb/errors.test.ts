@@ -4,18 +4,18 @@ import { toHubError } from '../../../src/engines/mongodb/errors.ts';
 const said = (message: string) =>
   toHubError({ code: 2, message }).message.replace('The database rejected the command: ', '');
 
-describe('what MongoDB says', () => {
+describe('a message of MongoDB', () => {
   it.each([
     ['bad value { a: "x\nSECRET" }', 'bad value ….'],
     ["Failed to parse number 'a'SECRET'b' in $convert", 'Failed to parse number … in $convert.'],
     ['bad "a"SECRET"b" here', 'bad … here.'],
     ["can't convert from string to date", "can't convert from string to date."],
     ['skip must be positive: -5', 'skip must be positive: ….'],
-  ])('is told without the value: %j', (message, told) => {
+  ])('is passed on without the value: %j', (message, told) => {
     expect(said(message)).toBe(told);
   });
 
-  it.each(['{', '[', '"', "'", '{"', ': 1'])('is looked at in no time, made of %j alone', (piece) => {
+  it.each(['{', '[', '"', "'", '{"', ': 1'])('is masked in bounded time if it repeats %j', (piece) => {
     const startedAt = performance.now();
     expect(said(piece.repeat(200_000)).length).toBeLessThan(400);
     expect(performance.now() - startedAt).toBeLessThan(1_000);

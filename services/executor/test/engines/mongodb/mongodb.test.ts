@@ -14,7 +14,7 @@ afterEach(() => {
   for (const rogue of rogues.splice(0)) rogue.close();
 });
 
-/** A connection to a stand-in, and the commands that it got. */
+/** Opens a connection to a fake server, and returns the commands that the server received. */
 async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
   const commands: Document[] = [];
   const noted = Object.entries(replies).map(([name, reply]) => [
@@ -47,10 +47,10 @@ async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
 describe('the log-in', () => {
   it.each([
     ['secret', 'secret'],
-    // A server keeps passwords as SASLprep (RFC 4013) has them.
+    // A server stores passwords in the form of SASLprep (RFC 4013).
     ['pa\u0308sswort\u00a0=,', 'pässwort =,'],
     ['=2C', '=2C'],
-  ])('proves the password %j, and asks for the proof', async (password, kept) => {
+  ])('proves the password %j, and verifies the proof of the server', async (password, kept) => {
     const { connection, commands } = await open(createScramServer(kept), { user: 'a=b,c', password });
     expect(connection.serverVersion).toBe('MongoDB 8.0.0');
     expect(commands[0]).toMatchObject({ saslStart: 1, mechanism: 'SCRAM-SHA-256', $db: 'admin' });
@@ -58,7 +58,7 @@ describe('the log-in', () => {
     connection.close();
   });
 
-  it('by SCRAM-SHA-1 proves what MongoDB keeps for it', async () => {
+  it('with SCRAM-SHA-1 uses the digest that MongoDB stores', async () => {
     const kept = createHash('md5').update('u:mongo:secret').digest('hex');
     const as = { user: 'u', password: 'secret', authMechanism: 'SCRAM-SHA-1' } as const;
     const { connection, commands } = await open(createScramServer(kept, 'sha1'), as);
@@ -66,7 +66,7 @@ describe('the log-in', () => {
     connection.close();
   });
 
-  it('is at the database that knows the user', async () => {
+  it('uses the database in which the user is defined', async () => {
     const { connection, commands } = await open(createScramServer('p'), {
       user: 'u',
       password: 'p',
@@ -81,7 +81,7 @@ describe('the log-in', () => {
     await expect(opened).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryable: false });
   });
 
-  it('fails where TLS must be and is not', async () => {
+  it('fails if TLS is required and the server has none', async () => {
     const opened = open({}, { tls: { mode: 'require' } });
     await expect(opened).rejects.toMatchObject({ code: 'SOURCE_TLS' });
   });
@@ -90,12 +90,12 @@ describe('the log-in', () => {
 describe('a source without a user', () => {
   const refusal = { ok: 0, code: 13, errmsg: 'Command listCollections requires authentication' };
 
-  it('is refused where the server wants one', async () => {
+  it('is refused if the server requires one', async () => {
     const opened = open({ listCollections: refusal });
     await expect(opened).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryable: false });
   });
 
-  it('is refused when the server comes to want one', async () => {
+  it('is refused if the server requires one later', async () => {
     const { connection } = await open({ find: refusal });
     const asked = ask(connection, JSON.stringify({ find: 'orders' }));
     await expect(asked).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
@@ -106,7 +106,7 @@ describe('a source without a user', () => {
 describe('an execution', () => {
   const find = JSON.stringify({ find: 'orders', filter: {} });
 
-  it('names its session, its deadline and its database', async () => {
+  it('sends its session, its deadline and its database', async () => {
     const batch = { ok: 1, cursor: { id: 0n, ns: 'd.c', firstBatch: [{ a: 1 }] } };
     const { connection, commands } = await open({ find: batch });
     expect((await ask(connection, find)).data).toEqual([{ a: 1 }]);
@@ -115,7 +115,7 @@ describe('an execution', () => {
     connection.close();
   });
 
-  it('follows its cursor to the end, and kills what it leaves', async () => {
+  it('reads its cursor to the end, and kills a cursor that it does not finish', async () => {
     const many = (from: number) => Array.from({ length: 3 }, (_, i) => ({ i: from + i }));
     const replies: Replies = {
       find: { ok: 1, cursor: { id: 5n, ns: 'shop.orders', firstBatch: many(0) } },
@@ -148,7 +148,7 @@ describe('an execution', () => {
     connection.close();
   });
 
-  it('that is stopped has its session killed on a connection beside it', async () => {
+  it('that is cancelled has its session killed over another connection', async () => {
     let killed: (session: Document) => void;
     const kill = new Promise<Document>((resolve) => (killed = resolve));
     let held: () => void = () => {};
@@ -173,7 +173,7 @@ describe('an execution', () => {
     connection.close();
   });
 
-  it('that a server cannot stop loses its socket, and nothing of it is left', async () => {
+  it('that the server cannot cancel loses its socket, and no promise stays pending', async () => {
     const sockets: Socket[] = [];
     const { connection } = await open({
       find: (socket) => void sockets.push(socket),
@@ -190,17 +190,17 @@ describe('an execution', () => {
   });
 
   it.each<[string, (body: Buffer) => void]>([
-    ['says that it is longer', (body) => body.writeInt32LE(body.length + 50, 0)],
-    ['has a text that runs out of it', (body) => body.writeInt32LE(1_000_000, body.indexOf('text') - 4)],
+    ['states a longer length', (body) => body.writeInt32LE(body.length + 50, 0)],
+    ['has a text beyond its end', (body) => body.writeInt32LE(1_000_000, body.indexOf('text') - 4)],
     ['has a text of a negative length', (body) => body.writeInt32LE(-5, body.indexOf('text') - 4)],
-    ['has a type that nobody knows', (body) => body.writeUInt8(0x44, body.indexOf('a\0', 20) - 1)],
-  ])('of a reply that %s breaks the connection, not the process', async (_name, change) => {
+    ['has an unknown type', (body) => body.writeUInt8(0x44, body.indexOf('a\0', 20) - 1)],
+  ])('with a reply that %s breaks the connection, not the process', async (_name, change) => {
     const { connection } = await open({ find: crooked(change) });
     await expect(ask(connection, find)).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
     expect(connection.broken).toBe(true);
   });
 
-  it('of a document larger than a row may be is refused', async () => {
+  it('is refused if a document is larger than the row limit', async () => {
     const { connection } = await open({
       find: { ok: 1, cursor: { id: 0n, firstBatch: [{ a: 'x'.repeat(17 * 1_048_576) }] } },
     });
@@ -212,7 +212,7 @@ describe('an execution', () => {
     [{ ok: 0, code: 50, errmsg: 'operation exceeded time limit' }, 'STATEMENT_TIMEOUT'],
     [{ ok: 0, code: 10_107, errmsg: 'not primary' }, 'SOURCE_UNREACHABLE'],
     [{ ok: 0, code: 2, errmsg: 'bad value {secret: "canary"}' }, 'SQL_REJECTED'],
-  ])('that is refused says why: %j', async (reply, code) => {
+  ])('that is refused reports the reason: %j', async (reply, code) => {
     const { connection } = await open({ find: reply });
     const err = await ask(connection, find).catch((caught) => caught);
     expect(err).toMatchObject({ code, sql: { state: String(reply.code) } });
@@ -225,14 +225,14 @@ describe('an execution', () => {
 describe('a write', () => {
   const insert = (...documents: object[]) => JSON.stringify({ insert: 'orders', documents });
 
-  it('names the id of the document it made', async () => {
+  it('reports the id of the document that it created', async () => {
     const { connection, commands } = await open({ insert: { ok: 1, n: 1 } });
     const { data } = await ask(connection, insert({ a: 1 }), { kind: 'standalone' });
     expect(data).toEqual([{ affectedRows: 1, insertId: commands[0]?.documents[0]._id.toHexString() }]);
     connection.close();
   });
 
-  it('says how much of it was done before it failed', async () => {
+  it('that fails reports how many documents it had written', async () => {
     const error = {
       index: 1,
       code: 11_000,
@@ -241,12 +241,12 @@ describe('a write', () => {
     const { connection } = await open({ insert: { ok: 1, n: 1, writeErrors: [error] } });
     const err = await ask(connection, insert({}, {}), { kind: 'standalone' }).catch((caught) => caught);
     expect(err).toMatchObject({ code: 'CONSTRAINT', retryable: false });
-    expect(err.message).toContain('Documents written before it: 1. They stay.');
+    expect(err.message).toContain('Documents written before the error: 1. They were not rolled back.');
     expect(err.message).not.toContain('canary');
     connection.close();
   });
 
-  it('that its server could not confirm is of unknown outcome', async () => {
+  it('that its server could not confirm has an unknown outcome', async () => {
     const writeConcernError = { code: 64, errmsg: 'waiting for replication timed out' };
     const { connection } = await open({ insert: { ok: 1, n: 1, writeConcernError } });
     const written = ask(connection, insert({}), { kind: 'standalone' });
@@ -266,10 +266,10 @@ describe('a write', () => {
     ['update', '{"update":"o","updates":[{"q":{},"u":{"$set":{"a":1}}}]}', 50, 'STATEMENT_TIMEOUT'],
     ['delete', '{"delete":"o","deletes":[{"q":{},"limit":0}]}', 11_602, 'OUTCOME_UNKNOWN'],
     ['delete', '{"delete":"o","deletes":[{"q":{},"limit":1}]}', 11_602, 'SOURCE_UNREACHABLE'],
-    // Not the primary: the command was not begun.
+    // A server that is not the primary does not begin the command.
     ['delete', '{"delete":"o","deletes":[{"q":{},"limit":0}]}', 10_107, 'SOURCE_UNREACHABLE'],
   ])(
-    'of several documents that was stopped is of unknown outcome: %s %s %i',
+    'to several documents that was stopped has an unknown outcome: %s %s %i',
     async (name, text, code, told) => {
       const { connection } = await open({ [name]: { ok: 0, code, errmsg: 'stopped' } });
       const written = ask(connection, text, { kind: 'standalone' });

@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import { Binary, BSON, type Document } from 'mongodb';
 import { type Replies, toReply } from '../../hostile/rogue-mongodb.ts';
 
-/** The server's side of SCRAM (RFC 5802), written by itself. */
+/** The server's side of SCRAM (RFC 5802), implemented independently of the hub. */
 export function createScramServer(password: string, algorithm: 'sha1' | 'sha256' = 'sha256'): Replies {
   const [salt, rounds] = [Buffer.from('salt'), 4_096];
   const bytes = algorithm === 'sha1' ? 20 : 32;

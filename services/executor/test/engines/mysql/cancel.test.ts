@@ -7,8 +7,8 @@ import { ask, dial, settingsOf } from '../../fixture.ts';
 import { type Rogue, startRogue } from '../../hostile/rogue.ts';
 import { answerCommand, ok, perform } from '../../hostile/rogue-mysql.ts';
 
-/** A server whose statements run for ever and which answers a KILL when told to. */
-describe('stopping at a server that is slow to stop', () => {
+/** A server whose statements never end and which answers a KILL when the test asks it to. */
+describe('cancelling at a server that is slow to cancel', () => {
   let kills: { text: string; socket: Socket }[];
   let server: Rogue;
   let connection: MysqlConnection;
@@ -38,7 +38,7 @@ describe('stopping at a server that is slow to stop', () => {
 
   afterEach(() => server.close());
 
-  test('the session is ended after the answer to what was asked before, without another log-in', async () => {
+  test('the session is killed after the answer to the earlier KILL, without another log-in', async () => {
     const cancelled = connection.cancel(AbortSignal.timeout(1_000));
     await vi.waitFor(() => expect(killed()).toEqual(['KILL QUERY 7']));
     connection.close();
@@ -53,7 +53,7 @@ describe('stopping at a server that is slow to stop', () => {
     await vi.waitFor(() => expect(server.connections()).toBe(0));
   });
 
-  test('what runs on is killed again in the same session beside it', async () => {
+  test('a statement that goes on is killed again from the same second session', async () => {
     const cancelled = connection.cancel(AbortSignal.timeout(1_000));
     for (let count = 1; count <= 3; count++) {
       await vi.waitFor(() => expect(kills).toHaveLength(count));
@@ -67,7 +67,7 @@ describe('stopping at a server that is slow to stop', () => {
     await vi.waitFor(() => expect(server.connections()).toBe(0));
   });
 
-  test('a server that never answers keeps no session beside it for longer than five seconds', async () => {
+  test('the second session is closed after five seconds if the server never answers', async () => {
     const cancelled = connection.cancel(AbortSignal.timeout(100));
     await vi.waitFor(() => expect(kills).toHaveLength(1));
     connection.close();

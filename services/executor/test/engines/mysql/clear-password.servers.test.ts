@@ -1,4 +1,4 @@
-/** A server that asks for the password in clear text gets it for tokens alone, and over verified TLS alone. */
+/** A server that asks for the password in clear text gets only tokens, and only over verified TLS. */
 
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -71,13 +71,13 @@ describe('mysql_clear_password', () => {
   };
   const passwordFrom = { kind: 'aws-rds-iam', region: 'eu-central-1' } as const;
 
-  it('is never answered with a stored password, nor over TLS that was not verified', async () => {
+  it('never gets a stored password, nor a token over unverified TLS', async () => {
     for (const change of [{}, { passwordFrom, tls: { mode: 'require' } as const }])
       await expect(connect(change)).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
     expect(passwords).toEqual([]);
   });
 
-  it('is answered with a token over verified TLS', async () => {
+  it('gets a token over verified TLS', async () => {
     const connection = await connect({ passwordFrom, password: 'a token' });
     expect(connection.serverVersion).toBe('MySQL 8.0.30');
     connection.close();

@@ -1,4 +1,4 @@
-/** The hub's own commands around a statement: it runs under all of them, or it changes nothing. */
+/** Tests the hub's own commands around a statement: if one of them fails, the statement changes nothing. */
 
 import type { AddressInfo, Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -56,13 +56,13 @@ describe.each(servers)('commands around a statement at %s', (name, url) => {
 
     it.each([
       ['a time-out', 'SET max_', 'SET mbx_', 'write', insert],
-      ['the access to write', 'read_only = 0', 'read_onlx = 0', 'write', insert],
-      ['the access to write', 'read_only = 0', 'read_onlx = 0', 'standalone', insert],
+      ['write access', 'read_only = 0', 'read_onlx = 0', 'write', insert],
+      ['write access', 'read_only = 0', 'read_onlx = 0', 'standalone', insert],
       ['a time-out', 'SET max_', 'SET mbx_', 'read', 'SELECT 1'],
       ['a transaction', 'TRANSACTION READ', 'TRANSACTIOM READ', 'read', 'SELECT hub_controls_write()'],
       ['a transaction', 'TRANSACTION READ', 'TRANSACTIOM READ', 'write', insert],
     ] as const)(
-      'where %s cannot be set (%s as %s), a %s changes nothing',
+      'if %s cannot be set (%s as %s), a %s changes nothing',
       async (_what, sent, changed, kind, text) => {
         tamper = (bytes) => bytes.replaceAll(sent, changed);
         await expect(ask(connection, text, { kind })).rejects.toMatchObject({
@@ -74,7 +74,7 @@ describe.each(servers)('commands around a statement at %s', (name, url) => {
       },
     );
 
-    it('a write that was carried out counts, and its session is closed when it cannot be made read-only', async () => {
+    it('a write succeeds even if its session cannot be made read-only again, and the session is closed', async () => {
       tamper = (bytes) => bytes.replaceAll('read_only = 1', 'read_onlx = 1');
       expect((await ask(connection, insert, { kind: 'write' })).data).toEqual([{ affectedRows: 1 }]);
       expect(connection.broken).toBe(true);
@@ -82,13 +82,13 @@ describe.each(servers)('commands around a statement at %s', (name, url) => {
       await operate('DELETE FROM hub_controls');
     });
 
-    it('a read that changes nothing keeps its session as it is', async () => {
+    it('a read that changes nothing in its session does not reset the session', async () => {
       for (let i = 0; i < 5; i++) await ask(connection, `SELECT ${i % 2}`);
       const { data } = await ask(connection, "SHOW SESSION STATUS LIKE 'Com_stmt_execute'");
       expect(Number(data[0]?.Value)).toBeGreaterThanOrEqual(5);
     });
 
-    it('a write that changes nothing keeps its session at MySQL, and none at MariaDB, where sequences stay', async () => {
+    it('a write that changes nothing in its session keeps the session at MySQL, but not at MariaDB because of sequences', async () => {
       for (let i = 0; i < 5; i++) await ask(connection, insert, { kind: 'write' });
       const { data } = await ask(connection, "SHOW SESSION STATUS LIKE 'Com_stmt_execute'");
       if (name === 'mysql') expect(Number(data[0]?.Value)).toBeGreaterThanOrEqual(5);

@@ -8,7 +8,7 @@ function said(number: number, message: string): string {
   return toHubError(packet, 0, packet.length).message.replace('The database rejected the statement: ', '');
 }
 
-describe('what MySQL says', () => {
+describe('a message of MySQL', () => {
   it.each([
     [1062, "Duplicate entry 'a'SECRET'b' for key 'v'", 'Duplicate entry ….'],
     [1062, "Duplicate entry 'a\nSECRET' for key 'v'", 'Duplicate entry ….'],
@@ -21,18 +21,18 @@ describe('what MySQL says', () => {
     [1292, 'Truncated incorrect DOUBLE value: "a"SECRET"', 'Truncated incorrect DOUBLE value: ….'],
     [1093, "You can't specify target table 't' for update", "You can't specify target table … for update."],
     [1054, "Unknown column 'x' in 'field list'", "Unknown column 'x' in 'field list'."],
-  ])('%i is told without the value', (number, message, told) => {
+  ])('%i is passed on without the value', (number, message, told) => {
     expect(said(number, message)).toBe(told);
   });
 
-  it.each(["\\'", "'", '`', '"', "'a", '`a`.'])('is looked at in no time, made of %j alone', (piece) => {
+  it.each(["\\'", "'", '`', '"', "'a", '`a`.'])('is masked in bounded time if it repeats %j', (piece) => {
     const startedAt = performance.now();
     expect(said(1644, piece.repeat(200_000)).length).toBeLessThan(600);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 });
 
-describe('where a statement is wrong', () => {
+describe('the position of a fault', () => {
   const place = (number: number, message: string, text: string) => {
     const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
     const packet = Buffer.concat([head, Buffer.from(`42000${message}`)]);
@@ -66,7 +66,7 @@ describe('where a statement is wrong', () => {
     expect(place(number, message, text)).toBe(expected);
   });
 
-  it('is found in no time', () => {
+  it('is found in bounded time', () => {
     const startedAt = performance.now();
     for (const rest of ["'".repeat(2_000), 'x', '', '\ufffd'.repeat(2_000)])
       place(1064, near(rest, 7), 'x'.repeat(262_144));
@@ -82,7 +82,7 @@ describe('a log-in that is refused', () => {
     [3955, 'SOURCE_AUTH'],
     [3159, 'SOURCE_TLS'],
     [1040, 'SOURCE_BUSY'],
-  ])('with %i is %s, without the words of the driver', (errno, code) => {
+  ])('with %i is %s, without the message of the driver', (errno, code) => {
     const err = toConnectError(Object.assign(new Error("'u'@'10.0.0.1'"), { errno }));
     expect(err).toMatchObject({ code, stage: 'connect', message: expect.not.stringContaining('10.0.0.1') });
   });

@@ -50,12 +50,12 @@ describe.each(servers)('%s', (name, url) => {
       expect(await value(expression)).toEqual(expected);
     });
 
-    it('writes vectors of MySQL 9 as base64, bytes as they are', async () => {
+    it('writes vectors of MySQL 9 as base64 of their bytes', async () => {
       if (!/^MySQL (9|\d\d)/.test(connection.serverVersion)) return;
       expect(await value("STRING_TO_VECTOR('[1,2.5]')")).toBe('AACAPwAAIEA=');
     });
 
-    it('names every column, whatever it is called', async () => {
+    it('returns columns with any name', async () => {
       const { text } = await ask(
         connection,
         'SELECT 1 AS id, 2 AS id, 3 AS id_2, 4 AS `__proto__`, 5 AS `a"b`',
@@ -79,7 +79,7 @@ describe.each(servers)('%s', (name, url) => {
       }
     });
 
-    it('binds numbers at the edges of their types', async () => {
+    it('binds numbers at the limits of their types', async () => {
       const numbers = [0, -1, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), -(2 ** 31) - 1, 2 ** 32, 1e300];
       const params = [...numbers, 9223372036854775807n, -9223372036854775808n, { decimal: '-0.30' }, null, 7];
       const text = `SELECT CONCAT_WS(',', ${params.map(() => '?').join()}) AS v`;
@@ -110,7 +110,7 @@ describe.each(servers)('%s', (name, url) => {
       }
     });
 
-    it('reads a table as it is now', async () => {
+    it('reads a table after its columns have changed', async () => {
       const read = 'SELECT * FROM hub_changes';
       await operateMysql(url as string, [
         'DROP TABLE IF EXISTS hub_changes',
@@ -142,7 +142,7 @@ describe.each(servers)('%s', (name, url) => {
       await ask(connection, 'DROP TABLE hub_read', { kind: 'standalone' });
     });
 
-    it('answers affected rows and ids of writes', async () => {
+    it('returns affected rows and ids of writes', async () => {
       await ask(connection, 'DROP TABLE IF EXISTS hub_auto', { kind: 'standalone' });
       await ask(connection, 'CREATE TABLE hub_auto (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT UNIQUE)', {
         kind: 'standalone',
@@ -157,7 +157,7 @@ describe.each(servers)('%s', (name, url) => {
       await ask(connection, 'DROP TABLE hub_auto', { kind: 'standalone' });
     });
 
-    it('loses no connection over failing statements', async () => {
+    it('keeps its connection after failing statements', async () => {
       for (let i = 0; i < 300; i++) {
         await expect(
           ask(connection, `SELECT ${i} FROM no_such_table`, { key: `k${i}` }),
@@ -182,7 +182,7 @@ describe.each(servers)('%s', (name, url) => {
       await expect(ask(connection, 'SELECT * FROM hub_temp')).rejects.toMatchObject({ code: 'SQL_REJECTED' });
     });
 
-    it('stops at the database when asked', async () => {
+    it('cancels a statement at the database', async () => {
       const running = ask(connection, 'SELECT SLEEP(20), BENCHMARK(1000000000, SHA2(1, 512))').catch(
         (err) => err,
       );
@@ -196,7 +196,7 @@ describe.each(servers)('%s', (name, url) => {
       expect(await value('2')).toBe(2);
     });
 
-    it('tells nobody a value', async () => {
+    it('has no values in its errors', async () => {
       const secret = 'canary-4711';
       for (const text of ['SELECT CAST(? AS JSON)', 'SELECT UUID_TO_BIN(?)', 'SELECT ST_GeomFromText(?)']) {
         const err = await ask(connection, text, { params: [secret] }).catch((failure) => failure);

@@ -13,7 +13,7 @@ it.each([
   'SELECT PREVIOUS VALUE FOR s',
   'SELECT PREVIOUS/**/VALUE FOR s',
   'SHOW WARNINGS',
-])('%j looks at the session', (text) => expect(usesSession(text)).toBe(true));
+])('%j uses the session', (text) => expect(usesSession(text)).toBe(true));
 
 it.each([
   'SELECT \'@x\', "LASTVAL(s)"',
@@ -23,9 +23,9 @@ it.each([
   'SELECT /* @x */ 1',
   'SELECT previous, value FROM t',
   'SELECT found_rows FROM t',
-])('%j does not', (text) => expect(usesSession(text)).toBe(false));
+])('%j does not use the session', (text) => expect(usesSession(text)).toBe(false));
 
-it.each(["'", "\\'", "''", '`', '/*', ' '])('a text of %j alone costs no time', (piece) => {
+it.each(["'", "\\'", "''", '`', '/*', ' '])('a text that repeats %j is read in bounded time', (piece) => {
   const startedAt = performance.now();
   usesSession(`SELECT '${piece.repeat(262_144 / piece.length)}`);
   expect(performance.now() - startedAt).toBeLessThan(1_000);

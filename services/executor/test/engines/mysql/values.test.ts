@@ -35,13 +35,13 @@ test('the smallest floats have as few digits as PostgreSQL gives them', () => {
   expect(write(float, 2 ** -126)).toBe('1.1754944e-38');
 });
 
-test('a float has the digits that read back, and no more', () => {
+test('a float has the fewest digits that parse to the same value', () => {
   for (const text of ['0.1', '16777216', '3.4028235e+38', '-1.5', '1e-10']) {
     expect(Number(write(float, Number(text)))).toBe(Number(text));
   }
 });
 
-test('a type is named as in its table, whatever its flags are', () => {
+test('a type has the name of its column, for any flags', () => {
   const unsigned = 0x20;
   const nameOf = (type: number) =>
     typeName({

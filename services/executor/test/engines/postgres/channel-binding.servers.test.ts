@@ -1,4 +1,4 @@
-/** A log-in over TLS is bound to the server's certificate: nobody between hub and server can pass it on. */
+/** A log-in over TLS is bound to the server's certificate, so that a man in the middle cannot relay it. */
 
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -19,7 +19,7 @@ const servers = [
   ['POSTGRES18_URL', newerUrl],
 ] as const;
 
-/** In place of the message that offers SCRAM with and without binding, one that offers it without. */
+/** Replaces the message that offers SCRAM with and without channel binding with one that offers it only without. */
 function removeOffer(bytes: Buffer): Buffer {
   const offer = Buffer.from('SCRAM-SHA-256-PLUS\0');
   const at = bytes.indexOf(offer);
@@ -37,7 +37,7 @@ describe.each(servers)('the log-in at %s', (variable, serverUrl) => {
     const sockets = new Set<Socket>();
     const opened: Connection[] = [];
 
-    /** Has a certificate of its own, and passes on what is encrypted. */
+    /** A relay with its own certificate, which decrypts and forwards the messages. */
     beforeAll(async () => {
       dir = await mkdtemp(join(tmpdir(), 'datahub-binding-'));
       const files = await createCertificates(dir);
@@ -88,7 +88,7 @@ describe.each(servers)('the log-in at %s', (variable, serverUrl) => {
     });
 
     it.each([false, true])(
-      'does not work through a relay, the offer to bind removed: %s',
+      'does not work through a relay (offer of channel binding removed: %s)',
       async (removed) => {
         removesOffer = removed;
         const { port } = relay.address() as AddressInfo;
