@@ -1,4 +1,4 @@
-/** What the audit calls the things that keys do. */
+/** The actions in the audit log. */
 export const auditActions = [
   'hub.create',
   'hub.update',

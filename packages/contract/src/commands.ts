@@ -1,10 +1,10 @@
-/** Verbs of statements that only read. A query's `command` may also be WITH, for a statement that begins with it. */
+/** Verbs of statements that only read. The `command` of a query may also be WITH if the statement begins with it. */
 export const readingVerbs = ['SELECT', 'VALUES', 'TABLE', 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC'] as const;
 
-/** MongoDB's own names, which stand for SELECT. */
+/** The MongoDB commands that only read. */
 const mongodbReads = ['FIND', 'AGGREGATE', 'COUNT', 'DISTINCT'];
 
 const readingCommands = new Set<string>([...readingVerbs, 'WITH', ...mongodbReads]);
 
-/** Whether queries with this command, in upper case, only read. */
+/** True if queries with this command only read. The command must be in upper case. */
 export const isReadingCommand = (command: string): boolean => readingCommands.has(command);

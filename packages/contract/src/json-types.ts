@@ -1,13 +1,13 @@
-/** What JSON a column of a database becomes in an answer, apart from null. */
+/** The JSON types of a column's values in an answer, apart from null. */
 export const jsonTypes = [
   'number',
   'string',
-  /** A number whose digits a double cannot hold, or NaN or an infinity, is a string. */
+  /** Numbers that a double cannot represent exactly, NaN and the infinities are strings. */
   'number|string',
   'boolean',
   'object',
   'array',
-  /** A document of the database, which may be any JSON. */
+  /** Any JSON, such as a JSON column. */
   'number|string|boolean|object|array',
 ] as const;
 

@@ -1,18 +1,18 @@
 /**
- * The limits a key can have: one table, from which follow the stored document, the message, what a key made with the
- * key may have, and the tables in the services that enforce the limits. Whoever adds a row sees in the compiler's errors
- * what is missing: the field in `proto`, the member of the REST body and answer, and the enforcement.
+ * The limits of a key in one table. The types of the stored document, the message, the rules for delegated keys, and the
+ * enforcement in the services all derive from it. After a new row, the compiler reports what is missing: the field in
+ * `proto`, the member of the REST body and answer, and the enforcement.
  */
 
 /**
- * How a limit narrows a key, and so what keys made with it may have: of a `list` no other entries, no more than an
- * `upperBound`, the same `pinned` values, a `flag` that is set.
+ * The kind of a limit, which decides what keys created with the key may have: a subset of a `list`, at most an
+ * `upperBound`, the same `pinned` values, and a `flag` that stays set.
  */
 export type KeyLimitKind = 'list' | 'upperBound' | 'pinned' | 'flag';
 
 interface KeyLimitRow {
   kind: KeyLimitKind;
-  /** The service that refuses or narrows what goes beyond the limit. */
+  /** The services that enforce the limit. */
   enforcedBy: readonly ('gateway' | 'catalog' | 'executor')[];
 }
 
@@ -34,12 +34,12 @@ export type KeyLimit = keyof Table;
 
 export const keyLimitNames = Object.keys(keyLimits) as KeyLimit[];
 
-/** The limits that a service enforces; its table of enforcements is keyed by it. */
+/** The limits that a service enforces. They are the keys of the service's table of enforcements. */
 export type LimitEnforcedBy<Service extends Table[KeyLimit]['enforcedBy'][number]> = {
   [L in KeyLimit]: Service extends Table[L]['enforcedBy'][number] ? L : never;
 }[KeyLimit];
 
-/** Pinned values are kept as JSON text, so that no digit is lost: `contextJson`. */
+/** Pinned values are stored as JSON text in `contextJson`, so that no digit is lost. */
 type Field<L extends KeyLimit> = Table[L]['kind'] extends 'pinned' ? `${L}Json` : L;
 
 interface Values {
@@ -49,12 +49,12 @@ interface Values {
   flag: boolean;
 }
 
-/** The limits of a key as they are stored; what is absent narrows nothing. */
+/** The stored limits of a key. An absent limit does not apply. */
 export type KeyLimitValues = { [L in KeyLimit as Field<L>]?: Values[Table[L]['kind']] };
 
 type Repeated = { [L in KeyLimit]: Table[L]['kind'] extends 'list' | 'pinned' ? Field<L> : never }[KeyLimit];
 
-/** The same as a message of protobuf, where an empty list or text stands for none. */
+/** The limits as a protobuf message, in which an empty list or text means no limit. */
 export type KeyLimitFields = Required<Pick<KeyLimitValues, Repeated>> & {
   [F in Exclude<keyof KeyLimitValues, Repeated>]?: KeyLimitValues[F] | undefined;
 };
@@ -72,7 +72,7 @@ export function toFields(values: KeyLimitValues): KeyLimitFields {
   return Object.fromEntries(fields) as KeyLimitFields;
 }
 
-/** What is empty narrows nothing and is left out. */
+/** Converts the message to stored limits. Leaves out empty fields, which do not limit. */
 export function fromFields(fields: KeyLimitFields | undefined): KeyLimitValues {
   const values = keyLimitNames.flatMap((limit) => {
     const field = fieldOf(limit);
@@ -85,11 +85,11 @@ export function fromFields(fields: KeyLimitFields | undefined): KeyLimitValues {
 
 /** Bounds of the values themselves. */
 export const keyLimitBounds = {
-  /** Entries of each list. */
+  /** The number of entries of each list. */
   entries: { min: 1, max: 200 },
-  /** Of one origin. */
+  /** The length of one origin. */
   originLength: { min: 1, max: 300 },
-  /** Pinned variables, and the length of their JSON text: it goes along with every call of the key. */
+  /** The number of pinned variables, and the length of their JSON text, which is sent with every call of the key. */
   pinned: { min: 0, max: 200 },
   pinnedJsonLength: { min: 2, max: 16_384 },
   ratePerMinute: { min: 1, max: 100_000_000 },

@@ -1,6 +1,6 @@
 /**
- * Lengths and counts that more than one service checks. The gateway's JSON Schemas, the catalog and ml take them from
- * here. A text is counted in Unicode characters where the name says so, as JSON Schema does, and else in UTF-16 units.
+ * Lengths and counts that more than one service checks: the gateway's JSON Schemas, the catalog and ml. Names with
+ * `Characters` count Unicode characters, as JSON Schema does; others count UTF-16 code units.
  */
 
 export interface Bounds {
@@ -8,9 +8,11 @@ export interface Bounds {
   max: number;
 }
 
-/** Of labels and names, counted after trimming. */
+/** The length of labels and names after trimming. */
 export const labelCharacters = { min: 1, max: 200 } as const;
-/** The gateway does not trim, so it lets through a label with blanks around it and leaves the exact check to its owner. */
+/**
+ * The gateway does not trim, so it accepts longer labels with blanks around them. The owning service checks exactly.
+ */
 export const untrimmedLabelCharacters = { min: 1, max: 5 * labelCharacters.max } as const;
 export const idCharacters = { min: 1, max: 256 } as const;
 
@@ -19,9 +21,9 @@ export const queryLimits = {
   commandLength: { min: 1, max: 32 },
   variables: { min: 0, max: 200 },
   variableNameLength: { min: 1, max: 64 },
-  /** Each time of a cache policy, and the longest that an answer is kept. */
+  /** Each time of a cache policy, which is the longest time that an answer is cached. */
   cacheSeconds: { min: 0, max: 86_400 },
-  /** Columns that are asserted to have no NULL, and the length of their names. */
+  /** The number of columns that are asserted to be not null, and the length of their names. */
   notNull: { min: 0, max: 200 },
   columnNameLength: { min: 1, max: 256 },
 } as const satisfies Record<string, Bounds>;
@@ -41,17 +43,17 @@ export const sourceLimits = {
   replicaSetLength: { min: 1, max: 128 },
 } as const satisfies Record<string, Bounds>;
 
-/** How long the old key goes on after it was rotated. */
+/** The time for which the old key stays valid after a rotation. */
 export const rotationOverlapSeconds = { min: 0, max: 30 * 24 * 3_600 } as const;
 
 export const classifierLimits = {
-  /** Examples or contexts of one call. */
+  /** The number of examples or contexts of one call. */
   batch: { min: 1, max: 10_000 },
-  /** Scores in the answer for one context. */
+  /** The number of scores in the answer for one context. */
   top: { min: 1, max: 1_000 },
-  /** Texts of a row that an execution annotates. */
+  /** The number of annotations of an execution. */
   annotations: { min: 1, max: 8 },
-  /** Examples on a page of their list. */
+  /** The number of examples on a page. */
   examplesPage: { min: 1, max: 1_000 },
 } as const satisfies Record<string, Bounds>;
 
@@ -59,17 +61,17 @@ export const classifierLimits = {
 export const readCharactersMax = 20_000;
 const exampleCharactersMax = 4_194_304;
 
-/** What is wrong with the text of an example, or one to predict; undefined if it is valid. */
+/** Returns the fault of a text to train or predict; undefined if it is valid. */
 export function faultOfExampleText(text: string): string | undefined {
   if (text.length > exampleCharactersMax) return `must have at most ${exampleCharactersMax} characters`;
   if (!/\S/.test(text)) return 'must not be blank';
   return text.isWellFormed() ? undefined : 'must be valid Unicode';
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 
-/** What is wrong with a trimmed label, or undefined. */
+/** Returns the fault of a trimmed label; undefined if it is valid. */
 export function faultOfLabel(label: string): string | undefined {
   const characters = [...label].length;
   const { min, max } = labelCharacters;

@@ -1,4 +1,4 @@
-/** What can provide the password of a source in place of a stored one. */
+/** The providers of a source's password, instead of a stored password. */
 export const passwordProviders = ['aws-rds-iam'] as const;
 
 export interface PasswordFrom {
@@ -7,5 +7,5 @@ export interface PasswordFrom {
   region: string;
 }
 
-/** Such as eu-central-1 or us-gov-west-1. */
+/** Matches regions such as eu-central-1 or us-gov-west-1. */
 export const awsRegionShape = '^[a-z]{2}(-[a-z]{2,12}){1,3}-[0-9]{1,2}$';

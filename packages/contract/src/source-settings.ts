@@ -1,15 +1,20 @@
-/** The connection settings of a source: values they can take, and which engines have those about servers. */
+/** The connection settings of a source: their allowed values, and the engines that have each server setting. */
 
 import type { EngineName } from './engines.ts';
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;
 export type TlsMode = (typeof tlsModes)[number];
 
-/** How the pooler in front of a PostgreSQL source assigns its connections to clients. The default is the first. */
+/**
+ * How the pooler in front of a PostgreSQL source assigns its connections to clients. The first value is the default.
+ */
 export const poolings = ['session', 'transaction'] as const;
 export type Pooling = (typeof poolings)[number];
 
-/** Which of several PostgreSQL servers takes a connection, as libpq defines it. The default is the first. */
+/**
+ * The kind of PostgreSQL server to connect to if there are several, as libpq defines it. The first value is the
+ * default.
+ */
 export const targetSessionAttrs = [
   'any',
   'read-write',
@@ -20,7 +25,7 @@ export const targetSessionAttrs = [
 ] as const;
 export type TargetSessionAttrs = (typeof targetSessionAttrs)[number];
 
-/** Which members of a MongoDB replica set are read from. The default is the first. */
+/** The members of a MongoDB replica set that reads go to. The first value is the default. */
 export const readPreferences = [
   'primary',
   'primaryPreferred',
@@ -30,12 +35,12 @@ export const readPreferences = [
 ] as const;
 export type ReadPreferenceName = (typeof readPreferences)[number];
 
-/** How the hub logs in at MongoDB. Without one the client and the server negotiate a SCRAM mechanism. */
+/** The log-in mechanism at MongoDB. Without this setting, the client and the server negotiate a SCRAM mechanism. */
 export const authMechanisms = ['SCRAM-SHA-1', 'SCRAM-SHA-256', 'MONGODB-X509', 'PLAIN'] as const;
 export type AuthMechanism = (typeof authMechanisms)[number];
 
 interface ServerSettingRow {
-  /** `text` includes the names of choices. */
+  /** `text` includes settings with a fixed set of values. */
   kind: 'text' | 'flag' | 'hosts';
   /** The engines that have the setting. */
   engines: readonly EngineName[];
@@ -45,7 +50,7 @@ interface ServerSettingRow {
 export const serverSettings = {
   /** The database that stores the user. Accepted for every engine, used by MongoDB. */
   authSource: { kind: 'text', engines: ['mongodb'] },
-  /** Further servers beside `host`. */
+  /** Further servers besides `host`. */
   hosts: { kind: 'hosts', engines: ['postgres', 'mongodb'] },
   srv: { kind: 'flag', engines: ['mongodb'] },
   replicaSet: { kind: 'text', engines: ['mongodb'] },

@@ -1,12 +1,12 @@
 /**
- * Which queries have a cache, and which executor keeps their answers: by rendezvous hashing all gateways choose the same
- * one, and if it is gone, the same next one.
+ * The queries that have a cache, and the choice of the executor that caches their answers. With rendezvous hashing, all
+ * gateways choose the same executor, and if it is gone, the same next one.
  */
 
 import { LRUCache } from 'lru-cache';
 
 const queriesMax = 10_000;
-/** A query that has lost its cache goes to any executor again after this time. */
+/** After this time, a query that lost its cache setting can go to any executor again. */
 const rememberedMs = 60_000;
 
 export interface CachedQueries {
@@ -14,7 +14,9 @@ export interface CachedQueries {
   add(name: string): void;
 }
 
-/** Of one gateway, which learns them from the executors. `name` has the account and the query. */
+/**
+ * Creates the set of one gateway, which learns the queries from the executors. `name` has the account and the query.
+ */
 export function createCachedQueries(): CachedQueries {
   const names = new LRUCache<string, true>({ max: queriesMax, ttl: rememberedMs, ttlResolution: 1_000 });
   return {
@@ -23,7 +25,10 @@ export function createCachedQueries(): CachedQueries {
   };
 }
 
-/** The highest of all executors is the one for a query. FNV-1a with the last steps of MurmurHash3, to spread the bits. */
+/**
+ * The executor with the highest score caches the query. FNV-1a with the finalizer of MurmurHash3, which spreads the
+ * bits.
+ */
 export function scoreOf(name: string, address: string): number {
   const text = `${name} ${address}`;
   let score = 0x811c9dc5;

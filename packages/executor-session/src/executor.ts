@@ -1,6 +1,6 @@
 /**
- * The port between gateway and executor. In one process the gateway calls the executor itself. Between processes it calls
- * a client, which sends the executions of an iteration of the event loop in one message.
+ * The port between gateway and executor. In one process, the gateway calls the executor directly. Between processes, it
+ * calls a client, which sends all executions of one iteration of the event loop in one message.
  */
 
 import type { CacheInfo, ExecuteRequest, ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
@@ -10,8 +10,8 @@ import { HubError } from '@datahub/service-kit/call/error';
 /** Receives the bytes of one answer. */
 export interface ExecutionReply {
   /**
-   * At most 256 KiB, which the receiver owns from then on. Returns false if the receiver is behind: send no more until
-   * it calls the listener of `onDrain`. `last`: no more chunks follow, so the receiver may hold this one back until
+   * Passes at most 256 KiB, which the receiver then owns. Returns false if the receiver is behind: send no more until it
+   * calls the listener of `onDrain`. If `last` is true, no more chunks follow, so the receiver may delay this one until
    * `execute` resolves.
    */
   chunk(bytes: Buffer, last?: boolean): boolean;
@@ -19,7 +19,7 @@ export interface ExecutionReply {
   onDrain(listener: () => void): void;
   /** Called before `execute` resolves if a limit cut the rows, for formats whose bytes cannot say so. */
   truncated?(): void;
-  /** Called before the first chunk with the names in the context that are no variables of the query, percent-encoded and bounded. */
+  /** Called before the first chunk with the unknown names in the context, percent-encoded and bounded. */
   unknownContext?(names: string): void;
   /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */
   timings?(metrics: string): void;
@@ -33,15 +33,20 @@ export interface Executor
     'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery'
   > {
   /**
-   * Runs a stored query and resolves when the answer is complete. If it rejects, with a HubError, after the first chunk,
-   * the answer must not look complete. `ctx.signal` cancels the statement at the database.
+   * Runs a stored query and resolves when the answer is complete. If it rejects, with a HubError, after the first
+   * chunk, the answer must not look complete. `ctx.signal` cancels the statement at the database.
    */
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
 }
 
-/** Nothing was run: the query has a cache, so the caller sends the call to the executor that it has chosen for the query. */
+/**
+ * Nothing was run. The query has a cache, so the caller must send the call to the executor that it chooses for the
+ * query.
+ */
 export class Rerouted extends HubError {
   constructor() {
-    super('UNAVAILABLE', 'Another executor keeps the answers of this query. Try again.', { retryable: true });
+    super('UNAVAILABLE', 'Another executor caches the answers of this query. Try again.', {
+      retryable: true,
+    });
   }
 }

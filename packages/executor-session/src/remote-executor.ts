@@ -1,6 +1,6 @@
 /**
- * An `Executor` over all replicas of the executor service: one channel and one session for each. An execution goes to
- * the replica with the fewest executions in flight, or to the one that keeps the answers of its query.
+ * An `Executor` over all replicas of the executor service, with one channel and one session for each. An execution goes
+ * to the replica with the fewest executions in flight, or to the one that caches the answers of its query.
  */
 
 import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
@@ -14,7 +14,7 @@ import { type Executor, Rerouted } from './executor.ts';
 import { NotSentError, openSession, type Session } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
-  /** `host:port` each; a name stands for all its addresses. */
+  /** Each is `host:port`. A host name stands for all its addresses. */
   addresses: string[];
   onDown: (err: unknown) => void;
 }
@@ -27,7 +27,7 @@ interface Replica {
 }
 
 const retryDelayMs = 200;
-/** More than any `scoreOf`. */
+/** Higher than any `scoreOf`. */
 const greetedScore = 2 ** 32;
 
 export async function openRemoteExecutor(
@@ -77,7 +77,7 @@ export async function openRemoteExecutor(
 function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions) {
   let picks = 0;
 
-  /** The least busy replica that accepts calls; round-robin among equals. */
+  /** Returns the least busy replica that accepts calls; round-robin among equals. */
   const pick = (): Session => {
     picks++;
     let best: Session | undefined;
@@ -88,13 +88,13 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
       const order = best === undefined ? -1 : compare(session, best);
       if (order > 0) continue;
       equals = order < 0 ? 1 : equals + 1;
-      // Of n equals this takes the last one every n picks, and by the same rule each of those before it.
+      // Of n equals, the last one is chosen in every nth pick, and the others equally often by the same rule.
       if (picks % equals === 0) best = session;
     }
     return best ?? noneLeft();
   };
 
-  /** The replica that keeps the answers of a query: the same one for all gateways. */
+  /** Returns the replica that caches the answers of a query, the same one for all gateways. */
   const pickFor = (query: string): Session => {
     let best: Session | undefined;
     let highest = -1;
@@ -141,7 +141,7 @@ function sessionOf(replica: Replica, { onDown }: RemoteExecutorOptions): Session
   return session;
 }
 
-/** Negative if the first is the better choice: greeted sessions come first, then those with fewer calls. */
+/** Returns a negative number if the first is better: greeted sessions come first, then those with fewer calls. */
 function compare(a: Session, b: Session): number {
   return a.greeted === b.greeted ? a.pending - b.pending : a.greeted ? -1 : 1;
 }

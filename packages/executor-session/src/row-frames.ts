@@ -1,8 +1,8 @@
 /**
- * The form of an answer whose rows the receiver completes with members of its own (`ExecuteRequest.annotate`). It is the
- * answer in the format of the caller, cut into frames: a byte with the kind, the length of the content in four bytes, low
- * byte first, and the content. After a row, each of its texts follows as a length and that many bytes of JSON; the length
- * is 0 for NULL. The content of a row lacks its end (`rowEnds`).
+ * The format of an answer to whose rows the receiver adds members (`ExecuteRequest.annotate`). It is the answer in the
+ * caller's format, cut into frames. A frame is one byte with the kind, the length of the content as a 32-bit
+ * little-endian number, and the content. After a row follow its texts, each as a length and that many bytes of JSON;
+ * the length of NULL is 0. The content of a row lacks its end (`rowEnds`).
  */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
@@ -11,16 +11,16 @@ export const frameKinds = {
   /** Bytes of the answer. */
   bytes: 0,
   row: 1,
-  /** A JSON array with the names of the columns, before the first row or if there is none. */
+  /** A JSON array with the names of the columns. It comes before the first row, or alone if there are no rows. */
   columns: 2,
-  /** The same of a document that has a member of a name that the receiver would add. */
+  /** A JSON array with the names of a document's members, sent if one of them is a name that the receiver would add. */
   members: 3,
 } as const;
 
 export const frameHeadBytes = 5;
 export const textHeadBytes = 4;
 
-/** What the content of a row lacks. */
+/** The end of a row, which its content lacks. */
 export const rowEnds: Readonly<Partial<Record<Format, string>>> = {
   [Format.FORMAT_JSON]: '}',
   [Format.FORMAT_NDJSON]: '}\n',
@@ -29,7 +29,7 @@ export const rowEnds: Readonly<Partial<Record<Format, string>>> = {
 
 export interface FrameReceiver {
   bytes(content: Buffer): void;
-  /** A text is null if its column is NULL, and JSON if its column has another type. */
+  /** A text is null if its column is NULL. It is JSON if its column is not text. */
   row(content: Buffer, texts: (string | null)[]): void;
   columns(names: string[]): void;
   members(names: string[]): void;
@@ -40,7 +40,7 @@ export class FrameReader {
   readonly #receiver: FrameReceiver;
   #parts: Buffer[] = [];
   #bytes = 0;
-  /** Fewer bytes hold no further frame. */
+  /** The number of bytes needed for the next frame. */
   #needed = frameHeadBytes;
 
   /** `texts` is the number of texts of each row. */
@@ -63,7 +63,7 @@ export class FrameReader {
     this.#bytes = all.length - at;
   }
 
-  /** The end of the frame that begins at `start`. If it is not there yet, 0, and `#needed` says how many bytes to wait for. */
+  /** Returns the end of the frame that begins at `start`. If it is incomplete, returns 0 and sets `#needed`. */
   #endOf(all: Buffer, start: number): number {
     let end = start + frameHeadBytes;
     if (end <= all.length) {

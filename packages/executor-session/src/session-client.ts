@@ -28,11 +28,11 @@ import {
 } from './protocol.ts';
 
 export interface Session {
-  /** Executions in flight. */
+  /** The number of executions in flight. */
   readonly pending: number;
   /** True once the executor has sent its first message. */
   readonly greeted: boolean;
-  /** False once the stream has ended or the executor drains: new calls must go to another replica. */
+  /** False once the stream has ended or the executor drains. New calls must then go to another replica. */
   readonly open: boolean;
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
   close(): void;
@@ -42,7 +42,7 @@ interface Pending {
   readonly sequence: number;
   reply: ExecutionReply;
   settle: (err?: unknown) => void;
-  /** Bytes received and not acknowledged yet. */
+  /** Bytes that were received but not yet acknowledged. */
   unacknowledged: number;
 }
 
@@ -57,7 +57,7 @@ export class NotSentError extends HubError {
   }
 }
 
-/** After this time calls are sent without the greeting. */
+/** After this time, calls are sent even without the greeting. */
 const greetingTimeoutMs = 2_000;
 
 type Item = { call: SessionCall } | { cancelled: number } | { window: SessionWindow } | 'ping';
@@ -67,7 +67,7 @@ const creditBytes = windowBytes / 4;
 
 type SessionCalls = Pick<Calls<typeof ExecutorServiceService>, 'session'>;
 
-/** Opens the stream at once; `onEnd` gets the reason when it ends, undefined after a drain. */
+/** Opens the stream at once. When it ends, `onEnd` gets the reason, or undefined after a drain. */
 export function openSession(calls: SessionCalls, onEnd: (err: unknown) => void): Session {
   return new ClientSession(calls, onEnd);
 }
@@ -187,7 +187,7 @@ class ClientSession implements Session {
 
   #deliver(call: Pending, chunk: Buffer, last: boolean): void {
     call.unacknowledged += chunk.length;
-    // Twice: the HTTP/2 frames and the message that was assembled from them.
+    // The bytes exist twice: in the HTTP/2 frames, and in the message that was assembled from them.
     noteBuffers(2 * chunk.length);
     const ready = call.reply.chunk(chunk, last);
     if (ready && call.unacknowledged >= creditBytes) this.#acknowledge(call);
@@ -211,7 +211,7 @@ function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): Se
   };
 }
 
-/** Whether the statement can be repeated depends on whether it writes, which the gateway finds out. */
+/** The error of a lost answer. The gateway determines whether the statement reads, so that it can be repeated. */
 function answerLost(cause: unknown): HubError {
   return new HubError('SOURCE_BROKEN', 'The connection to the executor was lost while the statement ran.', {
     cause,
@@ -219,7 +219,7 @@ function answerLost(cause: unknown): HubError {
   });
 }
 
-/** Time was up before the executor could say whether the database cancelled the statement. */
+/** The error if the deadline passed before the executor could report whether the database cancelled the statement. */
 function unanswered(reason: unknown): unknown {
   if (!(reason instanceof HubError) || reason.code !== 'STATEMENT_TIMEOUT') return reason;
   return new HubError(reason.code, reason.message, { cause: reason, retryable: false, lost: true });

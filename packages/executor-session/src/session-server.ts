@@ -1,6 +1,6 @@
 /**
- * The executor's end of a session: many executions over one stream. Everything that becomes ready in one iteration of the
- * event loop, or in several under load, goes out in one message, because grpc-js costs per message and per stream.
+ * The executor's end of a session: many executions over one stream. All replies of one iteration of the event loop, or
+ * of several under load, are sent in one message, because grpc-js has a high cost per message and per stream.
  */
 
 import type {
@@ -32,7 +32,7 @@ interface Running {
   readonly sequence: number;
   stop: CallStop;
   deadline: Deadline;
-  /** Bytes sent and not acknowledged yet. */
+  /** Bytes that were sent but not yet acknowledged. */
   outstanding: number;
   onDrain: () => void;
 }
@@ -40,7 +40,7 @@ interface Running {
 export interface SessionServerOptions {
   /** The most executions of one session at the same time. */
   callsMax: number;
-  /** Fires when the process stops and wants no new calls. */
+  /** Fires when the process shuts down and accepts no new calls. */
   draining: AbortSignal;
   onFailure: (err: unknown, requestId: string) => void;
 }
@@ -62,7 +62,7 @@ export async function* serveSession(
   readRequests(session, requests, silence.reset).then(end, end);
   let announcedDraining = ctx.options.draining.aborted;
   try {
-    // The greeting. A gateway sends nothing before it, so a call whose session never got it was never run.
+    // This is the greeting. A gateway sends no calls before it, so no call was run on a session without it.
     yield { replies: [], draining: announcedDraining };
     for (;;) {
       const draining = ctx.options.draining.aborted && !announcedDraining;
@@ -177,8 +177,8 @@ function contextOf(call: SessionCall, signal: CallStop): CallContext {
 }
 
 /**
- * Holds the last chunk back, so that it travels in one reply with `done`. All other chunks are sent at once: the
- * executor's response writer has already decided how long small ones wait.
+ * Delays the last chunk, so that it is sent in one reply with `done`. All other chunks are sent at once, because the
+ * executor's response writer has already delayed small ones.
  */
 class SessionWriter implements ExecutionReply {
   readonly #call: Running;
@@ -195,7 +195,7 @@ class SessionWriter implements ExecutionReply {
 
   chunk(bytes: Buffer, last = false): boolean {
     this.#call.outstanding += bytes.length;
-    // Twice: the chunk and its copy in a message.
+    // The bytes exist twice: in the chunk, and in its copy in a message.
     noteBuffers(2 * bytes.length);
     if (last) this.#last = bytes;
     else {
@@ -231,7 +231,7 @@ class SessionWriter implements ExecutionReply {
     this.truncation = { truncated: true };
   }
 
-  /** The times to send with the next reply; undefined if they were sent. */
+  /** Returns the timings to send with the next reply; undefined if they were sent. */
   takeTimings(): string | undefined {
     const timings = this.#timings;
     this.#timings = undefined;
@@ -244,7 +244,7 @@ class SessionWriter implements ExecutionReply {
     return info;
   }
 
-  /** The chunk to send with `done`; empty if no chunk was marked as the last. */
+  /** Returns the chunk to send with `done`; empty if no chunk was marked as the last. */
   takeLast(): Buffer {
     const last = this.#last;
     this.#last = nothing;
@@ -252,7 +252,7 @@ class SessionWriter implements ExecutionReply {
   }
 }
 
-/** The `execute` method of the executor's service, for clients that want one stream for each call. */
+/** The `execute` method of the executor's service, for clients that use one stream for each call. */
 export async function* serveExecute(
   executor: Pick<Executor, 'execute'>,
   request: ExecuteRequest,

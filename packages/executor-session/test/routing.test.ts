@@ -10,7 +10,7 @@ import { serveSession } from '../src/session-server.ts';
 const token = 'a-token-of-at-least-thirty-two-characters';
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 
-/** How often each executor ran each query. */
+/** The number of runs of each query, for each executor. */
 let ran: Map<string, number>[];
 let servers: RunningGrpcServer[];
 let gateways: Awaited<ReturnType<typeof openRemoteExecutor>>[];
@@ -59,7 +59,7 @@ async function read(gateway: Executor, queryId: string): Promise<string> {
 
 const readFromAll = (queryId: string, times: number) =>
   Promise.all(gateways.flatMap((gateway) => Array.from({ length: times }, () => read(gateway, queryId))));
-/** The executors that ran a query. */
+/** Returns the executors that ran a query. */
 const ranBy = (queryId: string) => ran.flatMap((counts, i) => (counts.has(queryId) ? [i] : []));
 
 describe('reads of queries with a cache, over three gateways and three executors', () => {
@@ -83,7 +83,7 @@ describe('reads of queries with a cache, over three gateways and three executors
     await Promise.all(servers.map((server) => server.close(0, () => {})));
   });
 
-  it('go to one executor, whatever gateway they come from', async () => {
+  it('go to the same executor from every gateway', async () => {
     const names = Array.from({ length: 12 }, (_, i) => `cached ${i}`);
     for (const name of names) {
       expect(new Set(await readFromAll(name, 5))).toEqual(new Set([name]));
@@ -93,7 +93,7 @@ describe('reads of queries with a cache, over three gateways and three executors
     expect(ranBy('warm')).toEqual([0, 1, 2]);
   });
 
-  it('go to one other executor when it is gone', async () => {
+  it('go to the same other executor when the first is gone', async () => {
     await readFromAll('cached', 1);
     const [owner = 0] = ranBy('cached');
     await servers[owner]?.close(0, () => {});
@@ -105,7 +105,7 @@ describe('reads of queries with a cache, over three gateways and three executors
 });
 
 describe('the choice', () => {
-  it('is spread evenly, and a lost executor moves only its own queries', () => {
+  it('spreads queries evenly, and only the queries of a lost executor move', () => {
     const addresses = ['10.0.0.1:7072', '10.0.0.2:7072', '10.0.0.3:7072', '10.0.0.4:7072'];
     const chosen = (name: string, among: string[]) =>
       among.toSorted((a, b) => scoreOf(name, b) - scoreOf(name, a))[0] as string;

@@ -10,7 +10,7 @@ import { serveExecute, serveSession } from '../src/session-server.ts';
 
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 
-/** What the executor would do, told by the query id. */
+/** The behaviour of the executor for each query id. */
 const behaviours: Record<string, Executor['execute']> = {
   small: async (request, _ctx, reply) => {
     reply.chunk(Buffer.from(request.contextJson));
@@ -130,14 +130,14 @@ afterEach(async () => {
 });
 
 describe('a session', () => {
-  it('says that an answer was cut, with its end', async () => {
+  it('reports at the end of an answer that it was truncated', async () => {
     const [whole, cut] = [collect(), collect()];
     await remote.execute(request('small', 'all'), context(), whole.reply);
     await remote.execute(request('cut'), context(), cut.reply);
     expect([whole.text(), whole.cut(), cut.text(), cut.cut()]).toEqual(['all', false, 'rows', true]);
   });
 
-  it('answers many calls at once, each with its own bytes', async () => {
+  it('answers many concurrent calls, each with its own bytes', async () => {
     await Promise.all(
       Array.from({ length: 500 }, async (_, i) => {
         const { reply, text } = collect();
@@ -147,7 +147,7 @@ describe('a session', () => {
     );
   });
 
-  it('restores the very error, position and all', async () => {
+  it('restores the complete error with its position', async () => {
     await expect(remote.execute(request('refused'), context(), collect().reply)).rejects.toMatchObject({
       code: 'SQL_REJECTED',
       message: 'No such table.',
@@ -155,7 +155,7 @@ describe('a session', () => {
     });
   });
 
-  it('rejects after the first bytes when the answer breaks', async () => {
+  it('rejects if the answer fails after the first bytes', async () => {
     const { reply, text } = collect();
     await expect(remote.execute(request('broken'), context(), reply)).rejects.toMatchObject({
       code: 'SOURCE_BROKEN',
@@ -165,13 +165,13 @@ describe('a session', () => {
     expect(text()).toBe('half');
   });
 
-  it('tells nothing of an error that is not ours', async () => {
+  it('hides the message of an unexpected error', async () => {
     const failure = await remote.execute(request('foreign'), context(), collect().reply).catch((err) => err);
     expect(failure.code).toBe('INTERNAL');
     expect(JSON.stringify(failure) + failure.message).not.toContain('hunter2');
   });
 
-  it('carries a cancellation to the other end', async () => {
+  it('forwards a cancellation to the executor', async () => {
     const controller = new AbortController();
     const call = remote.execute(
       request('forever'),
@@ -184,7 +184,7 @@ describe('a session', () => {
     await expect.poll(() => cancelled).toEqual(['mine']);
   });
 
-  it('does not take a statement for cancelled when the time of the request is up', async () => {
+  it('does not report a statement as cancelled if the deadline passes', async () => {
     const controller = new AbortController();
     const call = remote.execute(
       request('forever'),
@@ -195,7 +195,7 @@ describe('a session', () => {
     await expect(call).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT', lost: true });
   });
 
-  it('ends at the deadline, also when the caller’s own clock is not heard', async () => {
+  it('ends at the deadline even if the caller never cancels', async () => {
     const call = remote.execute(
       request('forever'),
       { ...context(100), signal: new AbortController().signal },
@@ -204,7 +204,7 @@ describe('a session', () => {
     await expect(call).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT' });
   });
 
-  it('stops sending while the receiver is behind, and goes on when it has caught up', async () => {
+  it('stops sending while the receiver is behind, and continues when it has caught up', async () => {
     const { reply, drain, text } = collect({ slow: true });
     const call = remote.execute(request('large'), context(), reply);
     await expect.poll(() => text().length).toBeGreaterThanOrEqual(windowBytes - 65_536);
@@ -216,11 +216,11 @@ describe('a session', () => {
     expect(text()).toHaveLength(200 * 65_536);
   });
 
-  it('fails what is under way when the executor dies', async () => {
+  it('fails the calls in flight when the executor dies', async () => {
     const call = remote.execute(request('forever'), context(), collect().reply).catch((err) => err);
     await expect.poll(() => started).toBe(1);
     await server.close(0);
-    // It may have been a write, so the gateway has to find out before it says that the execution can be repeated.
+    // It may have been a write, so the gateway must check this before it reports the execution as retryable.
     expect(await call).toMatchObject({ code: 'SOURCE_BROKEN', lost: true });
   });
 
@@ -232,8 +232,8 @@ describe('a session', () => {
   });
 });
 
-describe('a call with a stream of its own', () => {
-  it('says in its last message that the answer was cut', async () => {
+describe('a call with its own stream', () => {
+  it('reports in its last message that the answer was truncated', async () => {
     const messages = async (queryId: string) => {
       const execute = behaviours[queryId] as Executor['execute'];
       const answer = [];

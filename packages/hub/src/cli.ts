@@ -1,7 +1,8 @@
 /**
- * The operator's command line, `npm run datahub --`, or `node packages/hub/src/cli.ts` in the catalog's image. Commands for
- * keys use the API of a running hub (at DATAHUB_URL, with DATAHUB_API_KEY or the key in the data directory). Only an
- * operator can create accounts: through the socket in the data directory of a hub over SQLite, or in the store itself.
+ * The operator's command line, `npm run datahub --`, or `node packages/hub/src/cli.ts` in the catalog's image. Commands
+ * for keys use the API of a running hub (at DATAHUB_URL, with DATAHUB_API_KEY or the key in the data directory). Only
+ * an operator can create accounts: through the socket in the data directory of a hub over SQLite, or in the store
+ * itself.
  */
 
 import { parseArgs } from 'node:util';
@@ -140,8 +141,8 @@ async function runInStore(request: OperatorRequest, config: CatalogConfig): Prom
 }
 
 /**
- * Uses the API if a hub runs and there is a key. Otherwise, and for what no key may do, uses the running hub's socket, or
- * opens the store.
+ * Uses the API if a hub runs and there is a key. Otherwise, and for commands that no key may run, uses the running
+ * hub's socket or opens the store.
  */
 async function execute(request: OperatorRequest): Promise<unknown> {
   const { config, access } = await locateHub();
@@ -204,7 +205,7 @@ async function whoAmI({ showKey }: WhoamiCommand): Promise<string> {
 
 /** A cancelled backup leaves no partial files. */
 async function backUp(command: BackupCommand): Promise<unknown> {
-  // Loaded only here, because it imports the ml service, which the catalog's image does not contain.
+  // This is loaded only here, because it imports the ml service, which the catalog's image does not contain.
   const { takeBackup } = await import('./backup.ts');
   const cancelling = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => cancelling.abort());
@@ -220,7 +221,7 @@ async function writeTypes({ hub, python }: TypesCommand): Promise<string> {
   const pages = await readDocument({ url, key }, hubId);
   const unknown = queriesOf(pages).filter((query) => !knowsColumns(query));
   if (unknown.length > 0) {
-    print(`The columns of these queries are not known: ${unknown.map(({ label }) => label).join(', ')}`);
+    print(`The columns of these queries are unknown: ${unknown.map(({ label }) => label).join(', ')}`);
   }
   return (python ? toPython : toTypeScript)(hubId, pages);
 }

@@ -5,18 +5,18 @@
 
 export type SecretField = 'user' | 'password' | 'tls.key';
 
-/** What an envelope is bound to: it opens only for this field of this source at this address. */
+/** The context that an envelope is bound to. It can be decrypted only for this field of this source at this address. */
 export interface SealBinding {
   sourceId: string;
   engine: string;
   host: string;
   port: number;
   tlsMode: string;
-  /** Further hosts that get the secret, and how; absent for one host and the default mechanism. */
+  /** Further hosts that receive the secret, and the mechanism; absent for one host and the default mechanism. */
   hosts?: readonly { host: string; port: number }[] | undefined;
   srv?: boolean | undefined;
   authMechanism?: string | undefined;
-  /** What provides the password, so that a stored source cannot be made to use it. */
+  /** The provider of the password. It is bound, so that a change in the store cannot add one to a source. */
   passwordFrom?: { kind: string; region: string } | undefined;
   field: SecretField;
 }
@@ -30,10 +30,10 @@ export interface Envelope {
 const version = 'v1';
 const paddingBytes = 64;
 
-/** Domain separation from anything else that the same keys may seal. */
+/** Domain separation from other uses of the same keys. */
 export const sealingInfo = new TextEncoder().encode('datahub source credential v1');
 
-/** JSON delimits the members whatever they contain. */
+/** Encodes the binding as JSON, so that members cannot run into each other. */
 export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> {
   const {
     sourceId,
@@ -63,7 +63,7 @@ export function toText({ keyId, encapsulated, ciphertext }: Envelope): string {
   return [version, keyId, encapsulated.toString('base64url'), ciphertext.toString('base64url')].join(':');
 }
 
-/** Undefined unless the text is an envelope in canonical form. */
+/** Returns undefined if the text is not an envelope in canonical form. */
 export function parseEnvelope(text: string): Envelope | undefined {
   const [found, keyId = '', encapsulated = '', ciphertext = ''] = text.split(':');
   const envelope = {

@@ -37,7 +37,7 @@ beforeAll(async () => {
 const refused = { code: 'UNAVAILABLE', retryable: false };
 
 describe('envelopes', () => {
-  test('what was sealed opens again, any text, and never shows', async () => {
+  test('any sealed text can be opened again, and the envelope does not contain it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), async (plain) => {
         const text = await seal(plain, binding);
@@ -49,7 +49,7 @@ describe('envelopes', () => {
     );
   });
 
-  test('the same secret never looks the same, nor tells its length', async () => {
+  test('the same secret gives different envelopes, which hide its length', async () => {
     const texts = await Promise.all(['a', 'a', 'a'.repeat(60)].map((plain) => seal(plain, binding)));
     expect(new Set(texts).size).toBe(3);
     expect(new Set(texts.map(({ length }) => length)).size).toBe(1);
@@ -71,7 +71,7 @@ describe('envelopes', () => {
     await expect(opener.open(text, { ...binding, ...other })).rejects.toMatchObject(refused);
   });
 
-  test('members cannot run into each other', async () => {
+  test('members of a binding cannot run into each other', async () => {
     const text = await seal('s3cret', { ...binding, sourceId: 'a', engine: 'b","c' });
     await expect(opener.open(text, { ...binding, sourceId: 'a","b', engine: 'c' })).rejects.toMatchObject(
       refused,
@@ -101,7 +101,7 @@ describe('envelopes', () => {
     },
   );
 
-  test('what an earlier hub sealed still opens', async () => {
+  test('envelopes of earlier versions can be opened', async () => {
     const old = await createOpener(['1f1f9435fa8fed17:uO_d8_hkDbfavFhHFbao3sqGvVcBxoCQ0f2o7T-Jq3c']);
     const text =
       'v1:1f1f9435fa8fed17:LRJhzgo7fxV7jHBcu491qtdx43eTMGkJI1zJuGEVJw4:vrxks1RKon4OqSf2pRVGn18Hex2tENSuLzmJhVSW6rxVMEJF9Ic2c2o5QCOGxRc8ij0WV4crrF1J-3Gt5w7njIFp62IrjKXmReC1GuAGY80';
@@ -110,7 +110,7 @@ describe('envelopes', () => {
     expect(parseEnvelope(text)).toMatchObject({ keyId: '1f1f9435fa8fed17' });
   });
 
-  test('an envelope has one spelling', async () => {
+  test('an envelope has only one valid encoding', async () => {
     const text = await seal('s3cret', binding);
     for (const other of [
       `${text}:`,
@@ -135,7 +135,7 @@ describe('envelopes', () => {
     for (const short of ['v1:', 'v1::']) expect(parseEnvelope(short)).toBeUndefined();
   });
 
-  test('what was padded comes back, and what is no text is refused', () => {
+  test('padding is removed again, and bytes that are not text are refused', () => {
     for (const text of ['', 'a', 'x'.repeat(63), 'x'.repeat(64), 'ü\u0080'])
       expect(unpad(pad(text))).toBe(text);
     for (const length of [0, 63]) expect(pad('x'.repeat(length))).toHaveLength(64);
@@ -143,7 +143,7 @@ describe('envelopes', () => {
     expect(() => unpad(Uint8Array.of(0xff, 0x80))).toThrow(TypeError);
   });
 
-  test('the refusal says what to do, and to the log which key is missing', async () => {
+  test('the error says what to do, and its cause names the missing key', async () => {
     const other = await createOpener([(await generateKeyPair()).privateKey]);
     await expect(other.open(await seal('s3cret', binding), binding)).rejects.toMatchObject({
       ...refused,
@@ -153,7 +153,7 @@ describe('envelopes', () => {
     });
   });
 
-  test('the refusal tells nothing of the secret or the place', async () => {
+  test('the error reveals nothing about the secret or the source', async () => {
     const err = await opener
       .open(await seal('s3cret', binding), { ...binding, port: 1 })
       .catch((caught) => caught);
@@ -162,7 +162,7 @@ describe('envelopes', () => {
 });
 
 describe('keys', () => {
-  test('rotate: the first seals, all open, a dropped one does not', async () => {
+  test('rotate: the first key seals, every listed key opens, a removed key does not', async () => {
     const next = await generateKeyPair();
     const old = await seal('s3cret', binding);
     const sealNext = await createSealer([next.publicKey, pair.publicKey]);
@@ -176,11 +176,11 @@ describe('keys', () => {
     await expect(later.open(old, binding)).rejects.toMatchObject(refused);
   });
 
-  test('a public key follows from its private one', async () => {
+  test('a public key is derived from its private key', async () => {
     expect(await publicKeyOf(pair.privateKey)).toBe(pair.publicKey);
   });
 
-  test('malformed ones are named without being shown', async () => {
+  test('errors of malformed keys do not contain the key', async () => {
     for (const text of ['', 'a', 'a:b', `${pair.publicKey}:x`, 'a b:AAAA', pair.publicKey.slice(0, -4)]) {
       expect(faultOfKey(text)).toBe('A sealing key must have the form <id>:<32 bytes as base64url>.');
     }
@@ -196,7 +196,7 @@ describe('keys', () => {
     await expect(createOpener([])).rejects.toThrow('no private key');
   });
 
-  test('the half of a pair in the place of the other is named, without being shown', async () => {
+  test('a public key in place of a private one, or the reverse, is reported without showing it', async () => {
     expect(faultOfPublicKey(pair.publicKey)).toBeUndefined();
     expect(await faultOfPrivateKey(pair.privateKey)).toBeUndefined();
     const [id] = pair.publicKey.split(':');
@@ -209,7 +209,7 @@ describe('keys', () => {
     expect(await faultOfPrivateKey('a')).toMatch('A sealing key must have the form');
   });
 
-  test('a key file that holds something else is named', async () => {
+  test('the error of an invalid key file names the file', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
     const path = join(dir, 'keys');
     for (const text of ['', 'something else\n']) {
@@ -219,7 +219,7 @@ describe('keys', () => {
     await rm(dir, { recursive: true });
   });
 
-  test('a key file is never readable by others, not even as a draft', async () => {
+  test('a key file is never readable by others, not even while it is written', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
     const modes = new Set<number>();
     const watcher = watch(dir, (_, name) => {
@@ -236,7 +236,7 @@ describe('keys', () => {
     }
   });
 
-  test('a key file is made once, for its owner alone', async () => {
+  test('a key file is created once, readable only by its owner', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
     try {
       const path = join(dir, 'data', 'sealing-keys');

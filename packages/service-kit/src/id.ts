@@ -11,8 +11,8 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 export type CreateId = (kind: IdKind, atMs: number) => string;
 
 /**
- * Ids that sort by time: 48 bits of milliseconds, a 20-bit counter within the millisecond, and 80 random bits, as 30
- * characters.
+ * Creates ids that sort by time: 48 bits of milliseconds, a 20-bit counter within the millisecond, and 80 random bits,
+ * as 30 characters.
  */
 export function createIdFactory(options: { namespace: string }): CreateId {
   const random = Buffer.alloc(10);
@@ -27,7 +27,7 @@ export function createIdFactory(options: { namespace: string }): CreateId {
   };
 }
 
-/** An id derived from a time and a seed of at least 10 bytes. It sorts by the time. */
+/** Returns an id derived from a time and a seed of at least 10 bytes. It sorts by the time. */
 export function createFixedId(
   { namespace, kind, atMs }: { namespace: string; kind: IdKind; atMs: number },
   seed: Buffer,
@@ -36,7 +36,7 @@ export function createFixedId(
   return `${namespace}.${kind}.${encode(value, 30)}`;
 }
 
-/** The id of what an operation creates, the same at every attempt; undefined without an operation. See `CallContext.operation`. */
+/** Returns the id of the resource that an operation creates, the same in every attempt. See `CallContext.operation`. */
 export function operationIdOf(
   { namespace, kind }: { namespace: string; kind: IdKind },
   operation: string | undefined,

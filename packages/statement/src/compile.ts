@@ -1,6 +1,7 @@
 /**
- * Compiles a stored text into what an engine runs: once for a definition, after which binding takes microseconds. A value
- * never becomes part of a text of SQL, which depends only on which variables hold lists and on the padded lengths of these.
+ * Compiles a stored text to the text that an engine runs. A definition is compiled once; binding then takes
+ * microseconds. Values never become part of an SQL text. The text depends only on which variables are lists and on
+ * their padded lengths.
  */
 
 import { compileCommand } from './mongodb/command.ts';

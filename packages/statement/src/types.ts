@@ -1,4 +1,4 @@
-/** What a stored text is compiled to, for every engine. */
+/** The types of compiled statements, for every engine. */
 
 import type { EngineName, SqlEngineName } from '@datahub/contract/engines';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
@@ -7,28 +7,31 @@ import type { Given } from './values.ts';
 
 export type Dialect = SqlEngineName;
 
-/** `standalone` statements run outside of a transaction of the hub. */
+/** `standalone` statements run outside of the hub's transactions. */
 export type StatementKind = 'read' | 'write' | 'standalone';
 
-/** A decimal is its digits. Only engines that take the type from the value, not from the statement, get one. */
+/** A value to bind. Decimals are passed as digits, only to engines that infer the type from the value. */
 export type BoundValue = string | number | bigint | boolean | null | { readonly decimal: string };
 
 export interface BoundStatement {
-  /** Equal keys of one compiled statement mean equal texts. */
+  /** Texts of one compiled statement with the same key are equal. */
   key: string;
   text: string;
   params: BoundValue[];
 }
 
-/** What the text of a statement says about NULLs in its columns. */
+/** Facts about NULLs in the columns, derived from the text of a statement. */
 export interface ColumnFacts {
-  /** A column that is NOT NULL in its table has no NULL in the result. */
+  /** True if a column that is NOT NULL in its table has no NULL in the result. */
   keepsNotNull: boolean;
-  /** For each column whether its expression is never NULL. Unknown unless there are as many entries as columns. */
+  /**
+   * For each column, true if its expression is never NULL. Ignored if the number of entries differs from that of
+   * columns.
+   */
   neverNull: readonly boolean[];
 }
 
-/** A use of a variable that hardly ever does what was meant. Line and column count from 1. */
+/** A use of a variable that is probably a mistake. Line and column start at 1. */
 export interface StatementWarning {
   code: string;
   detail: string;
@@ -38,27 +41,27 @@ export interface StatementWarning {
 
 /** A text of a statement that can be described without values. */
 export interface DescribableStatement extends BoundStatement {
-  /** For each placeholder the name of its variable. */
+  /** The name of the variable for each placeholder. */
   placeholders: string[];
 }
 
 export interface CompiledStatement {
   kind: StatementKind;
   verb: string;
-  /** The statement also writes in a WITH, whose rows the database does not count. */
+  /** True if the statement also writes in a WITH clause, whose rows the database does not count. */
   uncounted: boolean;
   /** Names in the order of their first use in the text. */
   variables: string[];
   /** Throws CONTEXT_INVALID with all faults at once. */
   bind(given: Given): BoundStatement;
   /**
-   * The texts that can run, in which a variable holds a list or another value. The first one is the most likely; the
-   * statement runs if the database accepts any of them.
+   * Returns the texts that can run, depending on which variables are lists. The first one is the most likely. The
+   * statement is valid if the database accepts any of them.
    */
   describable(): DescribableStatement[];
   columnFacts(): ColumnFacts;
   warnings(): StatementWarning[];
-  /** Variables that take a list because of where they stand, unless another type is declared. */
+  /** Variables that can be a list because of their position, unless another type is declared. */
   lists: ReadonlySet<string>;
   /** Maps a position in the text that ran to the position in the stored text. */
   toStored(run: string, fault: SqlFault): SqlFault;
@@ -69,6 +72,9 @@ export interface CompileOptions {
   dialect: EngineName;
   command: string;
   variables: Variable[];
-  /** With `transaction`, what needs a session of its own is refused: a pooler gives each transaction another one. */
+  /**
+   * With `transaction`, statements that need a session are refused, because a pooler may run each transaction in
+   * another one.
+   */
   pooling?: string | undefined;
 }

@@ -33,7 +33,7 @@ describe('a declared type', () => {
     expect(bind(text, { x: value }, 'mysql', { x: type }).text).toBe('SELECT ?');
   });
 
-  it.each(['postgres', 'mysql'] as const)('integer is bound by its digits alone on %s', (dialect) => {
+  it.each(['postgres', 'mysql'] as const)('integer is bound by its digits on %s', (dialect) => {
     const params = (types: Record<string, string>, contextJson: string) =>
       compile('SELECT :x', dialect, types).bind({ pinnedJson: '', contextJson }).params;
     for (const [written, bound] of [
@@ -49,11 +49,11 @@ describe('a declared type', () => {
     }
   });
 
-  it('that no engine knows, or none, is no cast', () => {
+  it('that is unknown or absent gives no cast', () => {
     expect(bind('SELECT :x, :y', { x: 1, y: [1] }, 'postgres', { x: 'colour' }).text).toBe('SELECT $1, $2');
   });
 
-  it('JSON holds an array as one value', () => {
+  it('JSON binds an array as one value', () => {
     expect(bind('SELECT :x', { x: [1, 'a'] }, 'postgres', { x: 'json' })).toMatchObject({
       text: 'SELECT $1::jsonb',
       params: ['[1,"a"]'],
@@ -67,14 +67,14 @@ describe('values', () => {
   const text = 'SELECT :n, :d, :s, :b, :z, :o, :l';
   const bindJson = (dialect: Dialect) => compile(text, dialect).bind({ pinnedJson: '', contextJson: values });
 
-  it('are bound as what they are', () => {
+  it('are bound with their JSON types', () => {
     const scalars = [1, '1.10', 'a', true, null, '{"k":1.10}'];
     const literal = '{"1","1.10","a\\"\\\\",NULL,"true","{\\"k\\":1}"}';
     expect(bindJson('postgres').params).toEqual([...scalars, literal]);
     expect(bindJson('mysql').params).toEqual([...scalars, '[1,1.10,"a\\"\\\\",null,true,{"k":1}]']);
   });
 
-  it('of arrays in arrays keep their shape', () => {
+  it('in nested arrays keep their nesting', () => {
     const x = [[1, 2], [3, null], []];
     expect(bind('SELECT :x', { x }).params).toEqual(['{{"1","2"},{"3",NULL},{}}']);
     expect(bind('SELECT :x', { x }, 'postgres', { x: 'json[]' }).params).toEqual([
@@ -124,7 +124,7 @@ describe('a list', () => {
     expect(params(7)).toEqual([7, 'y']);
   });
 
-  it('has one key for each text, and texts beyond those kept are right as well', () => {
+  it('has one key for each text, also beyond the cached texts', () => {
     const names = Array.from({ length: 4 }, (_, i) => `l${i}`);
     const text = `SELECT 1 WHERE ${names.map((name) => `a IN (:${name})`).join(' AND ')} AND b = :s`;
     for (const dialect of ['postgres', 'mysql'] as const) {
@@ -150,7 +150,7 @@ describe('a list', () => {
         }
       }
       expect(texts.size).toBe(dialect === 'mysql' ? 256 : 16);
-      // A list of one and a single value are written alike on MySQL.
+      // On MySQL, a list of one has the same text as a single value.
       expect(new Set(texts.values()).size).toBe(dialect === 'mysql' ? 81 : 16);
     }
     expect(bind('SELECT :a', { a: 1 }).key).toBe('');
@@ -165,7 +165,7 @@ describe('the text', () => {
     }
   });
 
-  it('keeps variables apart from what stands beside them', () => {
+  it('separates variables from adjacent words', () => {
     expect(bind('SELECT a$:b, 1:b, _:b, é:b, (:b)', { b: 1 }).text).toBe(
       'SELECT a$ $1, 1 $1, _ $1, é $1, ($1)',
     );
@@ -174,7 +174,7 @@ describe('the text', () => {
     );
   });
 
-  it('for describing has a place for each variable', () => {
+  it('for describing has a placeholder for each variable', () => {
     const text = 'SELECT :a, :b, :a WHERE x IN (:c)';
     const placeholders = ['a', 'b', 'c'];
     expect(compile(text, 'postgres', { b: 'date' }).describable()).toMatchObject([
@@ -191,13 +191,13 @@ describe('the text', () => {
   });
 });
 
-describe('a place that the database tells', () => {
+describe('a position that the database reports', () => {
   const placeOf = (whole: string, index: number) => {
     const before = whole.slice(0, index).split('\n');
     return { line: before.length, column: [...(before.at(-1) as string)].length + 1 };
   };
 
-  it('is as it was where it is not known whole', () => {
+  it('stays unchanged if it is incomplete', () => {
     const { toStored } = compile('SELECT :a');
     for (const fault of [{ state: 'x' }, { state: 'x', line: 3 }, { state: 'x', column: 3 }]) {
       expect(toStored('SELECT $1', fault)).toEqual(fault);
@@ -224,14 +224,14 @@ describe('a place that the database tells', () => {
       Object.fromEntries([...'abcdefghijk'].map((name) => [name, 1])),
       'postgres',
     ],
-  ])('in %j is told in the stored text', (text, context, dialect, types = {}) => {
+  ])('in %j is mapped to the stored text', (text, context, dialect, types = {}) => {
     const { text: run } = bind(text, context, dialect, types);
     const compiled = compile(text, dialect, types);
     const fault = { state: 'x', ...placeOf(run, run.indexOf('here')) };
     expect(compiled.toStored(run, fault)).toEqual({ state: 'x', ...placeOf(text, text.indexOf('here')) });
   });
 
-  it('inside of a placeholder is the variable', () => {
+  it('inside of a placeholder is mapped to the variable', () => {
     const text = 'SELECT :name, :other';
     const { text: run } = bind(text, { name: 1, other: 2 }, 'postgres', { name: 'bigint' });
     const compiled = compile(text, 'postgres', { name: 'bigint' });
@@ -244,7 +244,7 @@ describe('a place that the database tells', () => {
     expect(compiled.toStored('something else', { line: 1, column: 5 })).toEqual({ line: 1, column: 1 });
   });
 
-  it('is found again between any variables', () => {
+  it('is mapped between any variables', () => {
     const piece = fc.constantFrom(
       ':a',
       '{{bb}}',

@@ -5,7 +5,7 @@ const compileWith = (text: string, variables: { key: string; type?: string; valu
   compileStatement(text, { dialect: 'postgres', command: 'SELECT', variables });
 
 describe('a text', () => {
-  it('for describing holds a list where its type, its default or its place says so', () => {
+  it('for describing has a list if the type, the default or the position implies one', () => {
     const texts = (text: string, ...variables: NonNullable<Parameters<typeof compileWith>[1]>) =>
       compileWith(text, variables)
         .describable()
@@ -31,7 +31,7 @@ describe('a text', () => {
   });
 });
 
-describe('what a text says about NULLs', () => {
+describe('the nullability of columns', () => {
   const facts = (text: string, dialect: Dialect = 'postgres') =>
     compileStatement(text, { dialect, command: 'SELECT', variables: [] }).columnFacts();
 
@@ -46,7 +46,7 @@ describe('what a text says about NULLs', () => {
     ['SELECT a FROM t GROUP BY ROLLUP (a)', false, false],
     ['SELECT a FROM t GROUP BY a WITH CUBE', false, false],
     ['SELECT a, GROUPING(a) FROM t GROUP BY GROUPING SETS (a, ())', false, false],
-    // A result of UNION has no origin on PostgreSQL.
+    // PostgreSQL reports no table for the columns of a UNION.
     ['SELECT a FROM t UNION SELECT b FROM u', true, false],
     ['SELECT a FROM t EXCEPT SELECT b FROM u', true, false],
     // Columns beside an aggregate are NULL when it has no rows.
@@ -63,7 +63,7 @@ describe('what a text says about NULLs', () => {
     if (!text.includes('"')) expect(keeps('mysql')).toBe(onMysql);
   });
 
-  it('is also in the expressions of the outermost SELECT', () => {
+  it('is found for expressions of the outermost SELECT', () => {
     const text = `SELECT count(*), COUNT( * ) AS n, exists (SELECT 1) found, 1, -1.5 x, 'a' AS b, true,
       a, "a" b, count(a), 1 + a, count(*) + a, exists (SELECT 1) IS NULL, NULL, 'a'::int, date '2026-01-01'
       FROM t WHERE a IN (SELECT 1, 2)`;
@@ -84,7 +84,7 @@ describe('what a text says about NULLs', () => {
     'SELECT t.*, 1 FROM t',
     'SELECT DISTINCT ON (a) 1 FROM t',
     '(SELECT 1)',
-  ])('is unknown of the expressions of %s', (text) => {
+  ])('is unknown for the expressions of %s', (text) => {
     expect(facts(text).neverNull).toEqual([]);
   });
 });

@@ -24,12 +24,12 @@ it.each([
   expect(warnings(text)).toEqual(expected);
 });
 
-it('knows the quotes of each dialect, and declared names', () => {
+it('uses the quotes of each dialect, and declared names', () => {
   expect(warnings('SELECT ":x" FROM t', 'mysql')).toEqual(['QUOTED_VARIABLE 1:9']);
   expect(warnings('SELECT `:x` FROM t', 'mysql')).toEqual([]);
   expect(warnings("SELECT 'at :y'", 'postgres', ['y'])).toEqual(['QUOTED_VARIABLE 1:12']);
 });
 
-it('lists a few of many', () => {
+it('lists a bounded number of warnings', () => {
   expect(warnings(`SELECT ${"':x',".repeat(10_000)} 1`)).toHaveLength(20);
 });

@@ -1,23 +1,23 @@
 /**
- * English text → a vector of what its words mean: the sum of its WordPieces beside the sum of its words. The same text gives
- * the same vector on every machine.
+ * Converts English text to a vector that represents the meaning of its words: the sum of the vectors of its WordPieces,
+ * followed by the sum of the vectors of its words. The same text gives the same vector on every machine.
  */
 
 import { readTable, type VectorTable } from './vector-table.ts';
 
 /**
- * The vector of a text, of length 1 if its words are known. It is shorter if some of them are not, and has no numbers at all
- * if many are not: the tables only have English words.
+ * Returns the vector of a text, with norm 1 if its words are known. If some are unknown, the norm is lower. If many are
+ * unknown, the vector is empty, because the tables have only English words.
  */
 export type TextVectors = (text: string) => Float32Array;
 
-/** The rest of a longer text is ignored. */
+/** The most characters that are read. The rest of a longer text is ignored. */
 const textCharactersMax = 10_000;
-/** Shares of known words: a text has no vector up to `from`, and a full one from `to`. */
+/** Shares of known words. Up to `from` a text has an empty vector, and from `to` a vector with norm 1. */
 const known = { from: 0.6, to: 0.8 };
-/** A longer word has no WordPieces. */
+/** Longer words are not split into WordPieces. */
 const wordCharactersMax = 64;
-/** No WordPiece is longer. */
+/** The length of the longest WordPiece. */
 const pieceCharactersMax = 20;
 
 /** Splits contractions as GloVe's corpus does: do n't, she 's. */
@@ -25,7 +25,7 @@ const wordShape = /n't(?!\p{L})|'(?:s|re|ve|ll|d|m)(?!\p{L})|\p{L}+?(?=n't(?!\p{
 const alphabetic = /^\p{L}+$/u;
 const pieceWordShape = /[\p{L}\p{M}\p{N}]+|\S/gu;
 
-/** Reads the tables, some 6 MB, on the first call. */
+/** The returned function reads the tables, about 6 MB, on its first call. */
 export function createTextVectors(): TextVectors {
   let tables: { words: VectorTable; pieces: VectorTable } | undefined;
   return (text) => {
@@ -86,7 +86,7 @@ function splitWord(word: string, table: VectorTable): number[] {
   return rows;
 }
 
-/** To the length `factor`·√½, as both halves count the same. */
+/** Scales one half of the vector to the norm `factor`·√½, so that both halves count equally. */
 function scaled(vector: Float64Array, factor: number): Float64Array {
   let square = 0;
   for (const value of vector) square += value * value;

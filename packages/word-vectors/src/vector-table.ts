@@ -1,10 +1,10 @@
-/** A table of vectors in 8 bits, as tools/word-vectors/make.py writes it. */
+/** A table of vectors with 8 bits per component, in the format of tools/word-vectors/make.py. */
 
 import { readFileSync } from 'node:fs';
 
 export interface VectorTable {
   dimensions: number;
-  /** The row of a token; undefined if the table does not have it. */
+  /** Returns the row of a token; undefined if the table does not have it. */
   find(token: string): number | undefined;
   addTo(sum: Float64Array, row: number): void;
 }

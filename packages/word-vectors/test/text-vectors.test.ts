@@ -15,7 +15,7 @@ describe('the vector of a text', () => {
         expect(similarity(asked, near)).toBeGreaterThan(similarity(asked, far));
   });
 
-  it('has length 1 if all words are known, and less if some are not', () => {
+  it('has norm 1 if all words are known, and less if some are not', () => {
     const known = toVector("Don't they play football on Sundays?");
     expect(known).toHaveLength(178);
     expect(dot(known, known)).toBeCloseTo(1, 5);
@@ -30,11 +30,11 @@ describe('the vector of a text', () => {
     '今天天气很好',
     '12 345 !!!',
     '',
-  ])('has no numbers if most words are unknown: %s', (text) => {
+  ])('is empty if most words are unknown: %s', (text) => {
     expect(toVector(text)).toHaveLength(0);
   });
 
-  it('is the same for the same text, also in other case and with other apostrophes', () => {
+  it('does not depend on case or the kind of apostrophe', () => {
     expect(toVector('DON’T panic')).toEqual(toVector("don't panic"));
     expect(toVector('a naïve café owner')).toEqual(toVector('A NAÏVE CAFÉ OWNER'));
     // Snapshots and replicas depend on these numbers.
@@ -44,7 +44,7 @@ describe('the vector of a text', () => {
     expect(digest.slice(0, 16)).toBe('4770bcc3dd8134d6');
   });
 
-  it('is found in bounded time', () => {
+  it('is computed in bounded time', () => {
     const began = performance.now();
     for (const text of [
       'a'.repeat(1_000_000),
@@ -56,7 +56,7 @@ describe('the vector of a text', () => {
   });
 });
 
-it('comes from the files that the recipe names', () => {
+it('comes from the table files that the README names', () => {
   const recipe = readFileSync(new URL('../../../tools/word-vectors/README.md', import.meta.url), 'utf8');
   for (const file of ['pieces.bin', 'words.bin']) {
     const bytes = readFileSync(new URL(`../tables/${file}`, import.meta.url));

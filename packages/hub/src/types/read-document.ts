@@ -1,4 +1,4 @@
-/** Reads the OpenAPI document of a hub, all pages of it, over the REST API. */
+/** Reads all pages of the OpenAPI document of a hub over the REST API. */
 
 import type { HubDocument } from './hub-module.ts';
 
@@ -9,7 +9,7 @@ export interface HubAccess {
 
 const timeoutMs = 30_000;
 const pageSize = 500;
-/** More hubs than this are not searched by label. */
+/** The most pages of hubs that are searched for a label. */
 const hubPagesMax = 50;
 const hubPageSize = 20;
 
@@ -35,9 +35,9 @@ export async function findHub(access: HubAccess, named: string): Promise<string>
   }
   const [hubId, ...others] = found;
   if (hubId === undefined)
-    throw new Error(`No hub has the label ${JSON.stringify(named)}. Name it by its id.`);
+    throw new Error(`No hub has the label ${JSON.stringify(named)}. Use the id of the hub.`);
   if (others.length > 0)
-    throw new Error(`Several hubs have this label. Name one by its id: ${found.join(', ')}`);
+    throw new Error(`Several hubs have this label. Use the id of one of them: ${found.join(', ')}`);
   return hubId;
 }
 

@@ -1,4 +1,4 @@
-/** JSON Schema → the text of a TypeScript type, for the part of JSON Schema that the hub's OpenAPI documents use. */
+/** Converts JSON Schema to the text of a TypeScript type, for the part of JSON Schema that the hub's documents use. */
 
 export interface Schema {
   type?: string | readonly string[];
@@ -16,9 +16,9 @@ export interface Schema {
 }
 
 export interface TypeOptions {
-  /** Of the line on which the type stands. */
+  /** The indentation of the line with the type. */
   indent?: string;
-  /** The type is of what a program sends, so lists may be read-only and large integers a `bigint`. */
+  /** True for a type that a program sends, so lists may be read-only and large integers a `bigint`. */
   sent?: boolean;
 }
 
@@ -35,7 +35,7 @@ export function toType(schema: Schema, options: TypeOptions = {}): string {
   return union(types.map((one) => toSingle(one, schema, options)));
 }
 
-/** Types of the client for any JSON, by the names of their imports. */
+/** Returns the name of the client's type for any JSON. */
 const anyOfAll = ({ sent }: TypeOptions): string => (sent ? 'Value' : 'Json');
 
 function toSingle(type: string, schema: Schema, options: TypeOptions): string {
@@ -72,20 +72,22 @@ function toObject(schema: Schema, options: TypeOptions): string {
   return `Record<string, ${additionalProperties === false ? 'never' : others}>`;
 }
 
-/** Duplicates are left out; the order stays. */
+/** Joins types without duplicates, in their order. */
 const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
 
 const toLiteral = (value: unknown, options: TypeOptions): string =>
   typeof value === 'object' && value !== null ? anyOfAll(options) : toCode(value);
 
-/** JSON is TypeScript. Angle brackets and line separators are escaped, in case the text ends up in a page. */
+/**
+ * JSON is valid TypeScript. Angle brackets and line separators are escaped, in case the text is inserted into a page.
+ */
 export const toCode = (value: unknown): string =>
   JSON.stringify(value).replaceAll(
     /[<>\u2028\u2029]/g,
     (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** The name of a member. */
+/** Returns the name of a member, in quotes if it is no identifier. */
 const toName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : toCode(name));
 
 export const onOneLine = (text: string): string =>

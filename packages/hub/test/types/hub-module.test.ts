@@ -31,7 +31,7 @@ describe('a module', () => {
 
 import type { Json, Query, Value } from '@datahub/client';
 
-/** Any value of a query whose rows or variables are not known. */
+/** Any value of a query whose rows or variables are unknown. */
 export type { Json, Value };
 
 export type AValues = {
@@ -47,7 +47,7 @@ export const a: Query<AValues, ARow> = { queryId: "dh.q.1", reads: true };
     );
   });
 
-  it('lets further values through where not all are known', () => {
+  it('accepts further values if not all variables are known', () => {
     const open = '{ readonly [name: string]: Value | undefined }';
     const text = toTypeScript('h', [
       document('a', object({ id: { type: 'string' } }), { knowsVariables: false }),
@@ -57,12 +57,12 @@ export const a: Query<AValues, ARow> = { queryId: "dh.q.1", reads: true };
     expect(toTypeScript('h', [document('a', object({}))])).toContain('= { readonly [name: string]: never };');
   });
 
-  it('keeps names of several pages apart', () => {
+  it('gives queries on different pages different names', () => {
     const pages = [document('x', object({})), document('y', object({}))];
     expect(toTypeScript('h', pages)).toMatch(/const a: .*const a2: /s);
   });
 
-  it('holds no code of a label, a column or a description', () => {
+  it('contains no code from a label, a column or a description', () => {
     const hostile = '*/ }; throw 1; //\u2028</script>';
     const values = object({ [hostile]: { type: 'string', description: hostile, enum: [hostile] } });
     const text = toTypeScript('h', [document(hostile, values, { rows: values })]);

@@ -1,6 +1,6 @@
 /**
- * The one error class of the hub, thrown where a fault is found. The caller gets `code` and `message` unchanged; `cause`
- * goes to the operator's log only.
+ * The hub's only error class, thrown where a fault is found. The caller gets `code` and `message` unchanged. `cause` is
+ * only logged for the operator.
  */
 
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
@@ -49,7 +49,7 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Where an execution failed. */
+/** The stage at which an execution failed. */
 export type Stage = 'queue' | 'connect' | 'prepare' | 'execute' | 'stream';
 
 /** A database's error about a statement. `line` and `column` count from 1 in the stored text. */
@@ -62,15 +62,15 @@ export interface SqlFault {
 export interface HubErrorOptions {
   /** Hidden from callers. */
   cause?: unknown;
-  /** All faults at once, for VALIDATION and CONTEXT_INVALID. */
+  /** All faults, for VALIDATION and CONTEXT_INVALID. */
   errors?: readonly FieldFault[];
   stage?: Stage;
   /** True if the same request may succeed later. */
   retryable?: boolean;
   sql?: SqlFault;
-  /** After which time to retry, for RATE_LIMITED, SOURCE_BUSY and UNAVAILABLE. */
+  /** The time to wait before a retry, for RATE_LIMITED, SOURCE_BUSY and UNAVAILABLE. */
   retryAfterMs?: number;
-  /** The call was sent and got no answer, so it may have taken effect. Only the calling side sets this. */
+  /** True if the call was sent and got no answer, so it may have taken effect. Only the calling side sets this. */
   lost?: boolean;
 }
 
@@ -114,7 +114,7 @@ export function toHubError(err: unknown): HubError {
   );
 }
 
-/** What the hub did not expect: an error that is not a HubError, also behind INTERNAL or OUTCOME_UNKNOWN. */
+/** Returns the unexpected error: one that is not a HubError, or the cause of INTERNAL or OUTCOME_UNKNOWN. */
 export function unexpectedOf(err: unknown): unknown {
   if (!(err instanceof HubError)) return err;
   if (err.code === 'INTERNAL') return err.cause;
@@ -123,8 +123,8 @@ export function unexpectedOf(err: unknown): unknown {
 }
 
 /**
- * For a change that was sent and got no answer, so its outcome is unknown. UNAVAILABLE, in contrast, means that nothing was
- * changed.
+ * Creates the error of a change that was sent and got no answer, so its outcome is unknown. UNAVAILABLE, in contrast,
+ * means that nothing was changed.
  */
 export function outcomeUnknown(cause: unknown): HubError {
   if (cause instanceof HubError && cause.code === 'OUTCOME_UNKNOWN') return cause;

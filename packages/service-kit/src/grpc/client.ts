@@ -30,15 +30,17 @@ export interface GrpcClientOptions {
   /** Reports a rejected `serviceToken` as UNAVAILABLE, because the key of the caller's own client is not at fault. */
   forOthers?: boolean | undefined;
   /**
-   * How the client notices a server that has died without closing its connections: by opening new connections every
-   * `renewMs` (the default), by keepalive pings, or not at all, where the caller has pings of its own.
+   * How the client detects a server that died without closing its connections: it opens new connections every `renewMs`
+   * (the default), it sends keepalive pings, or not at all if the caller sends its own pings.
    */
   liveness?: { renewMs: number } | 'keepalive' | 'none' | undefined;
   /** The name in the server's certificate, if `address` is an IP address. */
   serverName?: string | undefined;
 }
 
-/** A gRPC target for one name, which stands for all its addresses, or for several IPv4 addresses. Calls go round-robin. */
+/**
+ * Returns a gRPC target for one host name with all its addresses, or for several IPv4 addresses. Calls go round-robin.
+ */
 export function targetOf(addresses: readonly string[]): string {
   return addresses.length === 1 ? `dns:///${addresses[0]}` : `ipv4:${addresses.join(',')}`;
 }
@@ -192,14 +194,14 @@ async function* readAll(
 }
 
 /**
- * A call that times out ends as CANCELLED if the server, or the signal here, notices first. Only another reason of the
- * signal means that the caller left.
+ * A call that times out ends as CANCELLED if the server or the local signal detects it first. The caller left only if
+ * the signal has another reason.
  */
 function toError(err: unknown, { signal }: CallContext, { forOthers }: GrpcClientOptions): HubError {
   const error = fromStatus(err);
   if (forOthers && error.code === 'KEY_MISSING') {
     const message =
-      'A service rejected the service token of this one. The operator must give both the same token.';
+      'A service rejected the token of another service. The operator must configure the same token for both.';
     return new HubError('UNAVAILABLE', message, { cause: err, retryable: true });
   }
   const left = signal.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError';

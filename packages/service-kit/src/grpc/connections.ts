@@ -1,8 +1,8 @@
 /**
- * The connections of a gRPC client. Keepalive pings find a peer that has died without a word, but Node refuses to send
- * them on a connection that the server closes gracefully, and grpc-js then cuts the calls in flight. So a client whose
- * calls may be long opens new connections every half a minute instead: later calls use these, and the old ones close
- * after their last call. This also finds new replicas behind a name.
+ * The connections of a gRPC client. Keepalive pings detect a peer that died without closing its connections. But Node
+ * cannot send pings on a connection that the server closes gracefully, and grpc-js then cuts the calls in flight. So a
+ * client whose calls may be long opens new connections every half minute instead. Later calls use the new connections,
+ * and the old ones close after their last call. This also detects new replicas behind a name.
  */
 
 import type { ChannelOptions, Client } from '@grpc/grpc-js';
@@ -16,7 +16,7 @@ export interface Connections {
 
 export type OpenClient = (options: ChannelOptions) => Client;
 
-/** The connections of one client for good. The caller finds dead peers itself, or lets keepalive pings find them. */
+/** Opens connections that are never replaced. The caller detects dead peers itself, or uses keepalive pings. */
 export function openConnections(open: OpenClient, options: ChannelOptions = {}): Connections {
   const client = open(options);
   return { use: () => ({ client, release: () => {} }), close: () => client.close() };
@@ -30,9 +30,9 @@ interface Generation {
   calls: number;
 }
 
-/** Channels share connections to the same address unless they are told not to. */
+/** By default, channels share connections to the same address. */
 const ownConnections = { 'grpc.use_local_subchannel_pool': 1 };
-/** New connections take the place of the old ones once they are established. */
+/** The time limit for new connections. They replace the old ones once they are established. */
 const connectTimeoutMs = 5_000;
 
 /** Opens new connections every `renewMs`. */
@@ -50,10 +50,10 @@ export function renewConnections(open: OpenClient, renewMs: number): Connections
     const candidate = start();
     next = candidate;
     candidate.client.waitForReady(Date.now() + connectTimeoutMs, (err) => {
-      // It was closed meanwhile.
+      // The candidate was closed meanwhile.
       if (next !== candidate) return;
       next = undefined;
-      // No replica can be reached now, so the present connections are as good as new ones.
+      // No replica is reachable now, so new connections would be no better than the present ones.
       if (err) return candidate.client.close();
       const old = current;
       current = candidate;

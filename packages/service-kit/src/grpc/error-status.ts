@@ -1,4 +1,6 @@
-/** Converts between HubError and gRPC: a standard status code, and the full error in the trailer `datahub-error-bin`. */
+/**
+ * Converts between HubError and gRPC: a standard status code, and the full error in the trailer `datahub-error-bin`.
+ */
 
 import { ErrorDetail } from '@datahub/proto/common/v1/error';
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
@@ -84,7 +86,7 @@ function definedMembers<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>;
 }
 
-/** The status for what a handler threw. The caller sees only the public part of a HubError. */
+/** Converts an error of a handler to a status. The caller sees only the public part of a HubError. */
 export function toStatus(err: unknown): StatusObject {
   const hubError = toHubError(err);
   const metadata = new Metadata();
@@ -94,10 +96,10 @@ export function toStatus(err: unknown): StatusObject {
 
 /** The start of grpc-js's message for a call that found no connection. */
 const noConnection = 'No connection established';
-/** The start of its message for a stream that was reset before the answer, such as by a closed connection. */
+/** The start of grpc-js's message for a stream that was reset before the answer, for example by a closed connection. */
 const streamReset = 'Received RST_STREAM';
 
-/** The error that the other side threw. A transport failure is UNAVAILABLE. */
+/** Restores the error that the other side threw. A transport failure becomes UNAVAILABLE. */
 export function fromStatus(err: unknown): HubError {
   if (err instanceof HubError) return err;
   const { code, metadata, details } = err as Partial<StatusObject>;

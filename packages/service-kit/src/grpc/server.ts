@@ -1,4 +1,6 @@
-/** Serves implementations over gRPC: authenticates the caller, restores the context, and hides foreign error messages. */
+/**
+ * Serves implementations over gRPC: authenticates the caller, restores the context, and hides foreign error messages.
+ */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import {
@@ -39,25 +41,29 @@ export interface ServedService {
 export interface GrpcServerOptions {
   /** `host:port`; port 0 for any free port. */
   address: string;
-  /** The setting that the port comes from, for error messages; DATAHUB_GRPC_PORT by default. */
+  /** The setting that configures the port, for error messages; DATAHUB_GRPC_PORT by default. */
   portSetting?: SettingName;
   services: ServedService[];
   /** Callers must send one of them, except for health checks. Undefined only if the transport authenticates callers. */
   serviceTokens?: readonly string[];
   credentials?: ServerCredentials | undefined;
-  /** Ends connections to clients that no longer answer pings. Only where no call must survive a graceful end. */
+  /**
+   * Closes connections to clients that do not answer pings. Not for servers whose calls must survive a graceful close.
+   */
   keepalive?: true;
-  /** Closes connections of this age, so that clients look the service up again and find new replicas. Not with streams. */
+  /**
+   * Closes connections of this age, so that clients resolve the service again and find new replicas. Not with streams.
+   */
   connectionAgeMs?: number;
   /** Full names of the services that reflection lists, such as `datahub.ml.v1.MlService`; none if reflection is off. */
   reflect?: readonly string[];
-  /** Gets the end of every unary call. */
+  /** Records every unary call when it ends. */
   metrics?: RpcMetrics;
-  /** False: `grpc.health.v1` reports NOT_SERVING until `setServing(true)`. */
+  /** If false, `grpc.health.v1` reports NOT_SERVING until `setServing(true)`. */
   serving?: false;
-  /** Gets a span for every call with a trace context. */
+  /** Records a span for every call with a trace context. */
   tracing?: Tracing | undefined;
-  /** Gets unexpected failures of handlers, and unavailable stores, for the log. */
+  /** Called for unexpected failures of handlers, and for unavailable stores, to log them. */
   onFailure?: (err: unknown, requestId: string, path: string) => void;
 }
 
@@ -65,15 +71,18 @@ export interface RunningGrpcServer {
   port: number;
   /** Sets the answer of `grpc.health.v1`. */
   setServing(serving: boolean): void;
-  /** Unary calls in flight. */
+  /** Returns the number of unary calls in flight. */
   inFlight(): number;
   /** Waits at most `graceMs` for calls in flight, then calls `onCut` and cuts them. */
   close(graceMs: number, onCut?: () => void): Promise<void>;
 }
 
-/** A client that died without closing its connections leaves them idle, because each call has a deadline. */
+/**
+ * Idle connections are closed after this time. A client that died leaves its connections idle, because calls have
+ * deadlines.
+ */
 const idleMs = 300_000;
-/** Time for clients to confirm that a connection was cut. */
+/** The time for clients to confirm that a connection was cut. */
 const confirmMs = 500;
 
 type Handler = (request: unknown, ctx: CallContext) => Promise<unknown> | AsyncIterable<unknown>;
@@ -124,7 +133,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
         const cut = setTimeout(() => {
           onCut?.();
           server.forceShutdown();
-          // A client that has died without closing its connection never confirms the end.
+          // A client that died without closing its connection never confirms this.
           setTimeout(resolve, confirmMs);
         }, graceMs);
         server.tryShutdown(() => {
@@ -173,7 +182,7 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
   };
 }
 
-/** The handler's spans become its children. Undefined for a call without a trace context. */
+/** Starts the span of a call; the handler's spans become its children. Undefined for a call without a trace context. */
 function spanOf({ path }: Descriptor, ctx: CallContext, { tracing }: Adapted): Span | undefined {
   if (tracing === undefined || ctx.traceparent === undefined) return undefined;
   const [, service = '', method = ''] = path.split('/');
@@ -234,8 +243,8 @@ function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
 const unavailableLogMs = 1_000;
 
 /**
- * Errors that handlers throw on purpose go to the caller and not to the log. An unavailable store is logged too, because
- * callers do not see its cause, but only once a second.
+ * Errors that handlers throw on purpose go to the caller and are not logged. An unavailable store is logged, at most
+ * once a second, because callers do not see its cause.
  */
 function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>): typeof onFailure {
   const mayLog = createThrottle(unavailableLogMs);
@@ -257,7 +266,7 @@ function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerI
   const authenticate = createAuthenticator(serviceTokens);
   return (method, call) => {
     if (openMethod.test(method.path)) {
-      // grpc-js has one limit for all methods of a server, and copies it to each call here.
+      // grpc-js has one message limit for all methods of a server and copies it to each call. This lowers the copy.
       const { decoder } = call as unknown as { decoder: { maxReadMessageLength: number } };
       decoder.maxReadMessageLength = openMessageBytesMax;
       return new ServerInterceptingCall(call);

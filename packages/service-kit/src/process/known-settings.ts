@@ -1,6 +1,8 @@
 /** The names of all settings. */
 
-/** A reader takes only these names, so a setting that is missing here does not compile. `DATAHUB_KEY` is for clients. */
+/**
+ * A reader accepts only these names, so a setting that is missing here does not compile. `DATAHUB_KEY` is for clients.
+ */
 export const settingNames = [
   'HOST',
   'PORT',

@@ -13,9 +13,9 @@ import { createStopLog } from './stop-log.ts';
 import { isAwaited, openWithStore } from './store-wait.ts';
 
 export interface StoredServiceOptions<T extends Closable> {
-  /** Its name in `/readyz`. */
+  /** The name of the service in `/readyz`. */
   name: string;
-  /** Its name in the log. */
+  /** The name of the service in the log. */
   title: string;
   logger: Logger;
   tracing: Tracing | undefined;

@@ -19,7 +19,7 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const list = (timeoutMs = 10_000) =>
   client?.calls.listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs }));
 
-/** Forwards connections, and can swallow what arrives on those that are open, as a dead machine does. */
+/** Forwards connections. It can also drop all data on open ones, as a dead machine does. */
 async function startProxy(port: number) {
   const sockets: Socket[] = [];
   let open = 0;
@@ -57,12 +57,12 @@ async function start(handler: () => Promise<unknown>, connectionAgeMs?: number) 
   client = createGrpcClient(MlServiceService, { address: proxy.address, liveness: { renewMs: 200 } });
 }
 
-it('lets a call end that outlives its connection, at the client and at the server', async () => {
+it('completes a call that is longer than the lifetime of its connection, at the client and at the server', async () => {
   await start(() => sleep(1_500).then(() => ({ classifiers: [], total: 7 })), 300);
   expect(await list()).toMatchObject({ total: 7 });
 });
 
-it('leaves a server that has died without closing its connections', async () => {
+it('moves away from a server that died without closing its connections', async () => {
   await start(async () => ({ classifiers: [], total: 7 }));
   expect(await list()).toMatchObject({ total: 7 });
   proxy?.freeze();
@@ -78,7 +78,7 @@ it('leaves a server that has died without closing its connections', async () => 
     .toBe(7);
 });
 
-it('keeps no connection that is not used any more', async () => {
+it('closes connections that are not used any more', async () => {
   await start(async () => ({ classifiers: [], total: 7 }));
   for (let i = 0; i < 10; i++) {
     await list();

@@ -1,6 +1,6 @@
 /**
- * Compiles a stored command of MongoDB to the Extended JSON that runs. It has the server's own syntax (`find`,
- * `aggregate`, …) with an allowlist of fields for each command.
+ * Compiles a stored MongoDB command to the Extended JSON that runs. A command has the server's own syntax (`find`,
+ * `aggregate`, …), with an allowlist of fields for each command.
  */
 
 import type { FieldFault } from '@datahub/contract/validation-error';
@@ -25,7 +25,7 @@ const verbs = new Map([
   ['delete', 'DELETE'],
 ]);
 
-/** The hub's command for a text, for callers who leave it out. */
+/** Returns the hub's command for a text, for callers who leave it out. */
 export function verbOf(text: string): string | undefined {
   try {
     return verbs.get(Object.keys(JSON.parse(text))[0] ?? '');
@@ -99,10 +99,12 @@ function parseCommand(text: string): Record<string, Value> {
   return parsed;
 }
 
-/** The parser's message without the part of the text that it quotes. */
+/** Returns the parser's message without the part of the text that it quotes. */
 const reasonOf = (message: string) => message.replace(/,? (in JSON at|at position|"|\.\.\.).*/s, '');
 
-/** For an unexpected token V8 reports no position. It is the end of the shortest prefix with that fault. */
+/**
+ * Finds the position of an unexpected token, which V8 does not report: the end of the shortest prefix with that fault.
+ */
 function offsetOf(message: string, text: string): number {
   const position = / at position (\d+) \(line[^"]*$/.exec(message)?.[1];
   if (position !== undefined) return Number(position);

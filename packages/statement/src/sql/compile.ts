@@ -1,4 +1,4 @@
-/** Stored SQL to what an engine runs: checks the statement, finds its variables, and writes and caches its texts. */
+/** Compiles stored SQL: checks the statement, finds its variables, and writes and caches the texts that run. */
 
 import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
 import { declare, resolveValues, type Value } from '../values.ts';
@@ -13,7 +13,7 @@ import { checkShape } from './statement-kind.ts';
 import { syntaxOf } from './syntax.ts';
 import { findWarnings } from './warnings.ts';
 
-/** Texts cached for one statement. A list of another length is written again for each call. */
+/** The most cached texts of one statement. Beyond it, the text is written again for each call. */
 const textsMax = 64;
 const textsCharactersMax = 1_048_576;
 
@@ -63,8 +63,9 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
 }
 
 /**
- * Values for each form in which the statement can run. A variable without a type in `IN (:name)` takes a list or one value:
- * its default tells which, else a list is tried first. Where it is also used elsewhere, only one of the two may fit.
+ * Returns values for each form in which the statement can run. A variable without a type in `IN (:name)` can be a list
+ * or a single value. If its default does not decide this, the list is tried first. If the variable is also used
+ * elsewhere, only one of the two forms may be valid.
  */
 function describedForms(
   { placeholders, declarations }: Source,
@@ -100,7 +101,7 @@ function createTextCache(write: (values: Value[]) => string): (key: string, valu
   };
 }
 
-/** Which variables hold lists, and on MySQL their padded lengths. */
+/** Returns a key of the variables that are lists, and on MySQL of their padded lengths. */
 function keyOf(values: Value[], lists: number[], isPostgres: boolean): string {
   return lists
     .map((variable) => {

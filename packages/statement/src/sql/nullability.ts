@@ -1,6 +1,6 @@
 /**
- * What the text of a statement says about NULLs in its columns. Each rule errs on one side only: a column may be called
- * nullable that never holds NULL, but not the other way round.
+ * Finds out from the text of a statement which columns cannot be NULL. The rules err on one side only: they may call a
+ * column nullable that is never NULL, but never the reverse.
  */
 
 import type { ColumnFacts, Dialect } from '../types.ts';
@@ -9,9 +9,12 @@ import { syntaxOf } from './syntax.ts';
 
 export const noFacts: ColumnFacts = { keepsNotNull: false, neverNull: [] };
 
-/** They make NULLs of columns that are NOT NULL in their table. RETURNING can show the row before an insert. */
+/**
+ * With these words, a column can be NULL although it is NOT NULL in its table. RETURNING can show the row before an
+ * insert.
+ */
 const outerWords = new Set(['LEFT', 'RIGHT', 'FULL', 'RETURNING']);
-/** Rows of groups have NULL for what they are not grouped by, even for a literal. */
+/** With these words, rows have NULL for expressions that they are not grouped by, even for literals. */
 const groupingWords = new Set(['GROUPING', 'ROLLUP', 'CUBE']);
 const combiningWords = new Set(['UNION', 'INTERSECT', 'EXCEPT', 'MINUS']);
 const queryWords = new Set(['SELECT', 'TABLE']);
@@ -27,10 +30,10 @@ export function columnFacts(
     tokens.some(({ kind, text: word }) => kind === 'word' && words.has(word));
   const isGrouped = has(groupingWords);
   const isCombined = has(combiningWords);
-  // With the hub's sql_mode, columns beside an aggregate of no rows are NULL.
+  // With the hub's sql_mode, columns beside an aggregate are NULL if there are no rows.
   const mayAggregate = isMysql && (has(new Set(['HAVING'])) || tokens.some((_, i) => isOtherCall(tokens, i)));
   const neverNull = isGrouped || isCombined ? [] : selectItems(tokens).map(isNeverNull(text, mayAggregate));
-  // A result of PostgreSQL's UNION names no table as its origin.
+  // PostgreSQL reports no table for the columns of a UNION, so they need no exclusion here.
   const keepsNotNull = !isGrouped && !has(outerWords) && !mayAggregate && !(isMysql && isCombined);
   return { keepsNotNull, neverNull };
 }
@@ -40,7 +43,7 @@ const listEnds = new Set([
   ...['INTO', 'LOCK', 'PROCEDURE'],
 ]);
 
-/** The expressions of the outermost SELECT; none if they and the columns need not be as many. */
+/** Returns the expressions of the outermost SELECT; none if their number may differ from the number of columns. */
 function selectItems(tokens: readonly Token[]): Token[][] {
   let depth = 0;
   let at = tokens.findIndex((token) => {
@@ -86,7 +89,7 @@ function isLiteral(text: string, expression: Token[]): boolean {
   if (first === undefined || expression.length > 2) return false;
   if (second !== undefined) return first.text === '-' && second.kind === 'number';
   if (first.kind === 'word') return first.text === 'TRUE' || first.text === 'FALSE';
-  // A name has the other quotes of its dialect.
+  // In each dialect, names have other quotes than strings.
   return first.kind === 'number' || (first.kind === 'quoted' && /^[eE]?'/.test(text.slice(first.start)));
 }
 
@@ -100,14 +103,14 @@ function isExists([exists, ...rest]: Token[]): boolean {
   return closes > 0 && closes === rest.length - 1;
 }
 
-/** Words before a parenthesis that call nothing. */
+/** Words that can precede a parenthesis without being a function call. */
 const callless = new Set([
   ...['ALL', 'AND', 'ANY', 'AS', 'BETWEEN', 'BY', 'CASE', 'DISTINCT', 'DIV', 'ELSE', 'EXISTS', 'FROM', 'IN'],
   ...['IS', 'JOIN', 'LATERAL', 'LIKE', 'LIMIT', 'NOT', 'OFFSET', 'ON', 'OR', 'OVER', 'SELECT', 'SOME'],
   ...['THEN', 'USING', 'VALUES', 'WHEN', 'WHERE', 'XOR', 'STRAIGHT_JOIN', 'INDEX', 'KEY', 'PARTITION'],
   ...['CHAR', 'DATETIME', 'DECIMAL', 'TIME', 'VARCHAR'],
 ]);
-/** The usual functions that are no aggregates. Any other may be one, because users can define aggregates. */
+/** Common functions that are not aggregates. Any other function may be one, because users can define aggregates. */
 const scalars = new Set([
   ...[
     'ABS',

@@ -1,4 +1,4 @@
-/** Text and parameters for PostgreSQL: one numbered placeholder a name, cast to the declared type. */
+/** Writes text and parameters for PostgreSQL: one numbered placeholder per name, cast to the declared type. */
 
 import type { BoundValue } from '../types.ts';
 import type { Declaration, Value } from '../values.ts';
@@ -20,7 +20,7 @@ const casts: Record<string, string> = {
 const beginsWord = /^[\w\u0080-\uffff]/;
 const endsInWord = /[\w$\u0080-\uffff]$/;
 
-/** A list is compared with `= ANY` or `<> ALL`, and so is the NULL of a variable that is declared as a list. */
+/** Writes `= ANY` or `<> ALL` for a list, and for the NULL of a variable that is declared as a list. */
 export function writePostgres({ text, placeholders, declarations }: Source, values: Value[]): string {
   const pieces: string[] = [];
   let at = 0;
@@ -31,7 +31,7 @@ export function writePostgres({ text, placeholders, declarations }: Source, valu
     const before = text.slice(at, isList ? list.from : start);
     pieces.push(before);
     if (isList) pieces.push(`${list.not ? '<> ALL' : '= ANY'} (`);
-    // In LIMIT:n the dollar sign would become part of the word.
+    // In `LIMIT:n`, the dollar sign would become part of the word, so a space is added.
     else if (endsInWord.test(before === '' ? (pieces.at(-2) ?? '') : before)) pieces.push(' ');
     pieces.push(placeholder);
     at = end;
@@ -47,7 +47,7 @@ export function postgresParams({ declarations }: Source, values: Value[]): Bound
   });
 }
 
-/** Whether `writePostgres` writes a cast after the placeholder. */
+/** True if `writePostgres` writes a cast after the placeholder. */
 export const isCast = (declaration: Declaration | undefined): boolean =>
   declaration !== undefined && castOf(declaration, undefined) !== '';
 
@@ -58,7 +58,7 @@ function castOf({ type }: Declaration, value: Value | undefined): string {
   return cast === undefined ? '' : `::${cast}${array ? '[]' : ''}`;
 }
 
-/** PostgreSQL's array notation, with every element but NULL in quotes. */
+/** Returns an array in PostgreSQL's notation, with every element except NULL in quotes. */
 function toArrayLiteral(values: Value[], type: string | undefined): string {
   const elements = values.map((value) => {
     if (value === null) return 'NULL';

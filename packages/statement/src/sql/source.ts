@@ -1,4 +1,4 @@
-/** A compiled SQL text and where its variables stand: what the writers of each engine start from. */
+/** A parsed SQL text with the positions of its variables: the input of each engine's writer. */
 
 import type { BoundValue } from '../types.ts';
 import { type Declaration, ExactNumber, toJsonText, type Value } from '../values.ts';
@@ -15,14 +15,14 @@ export interface Placeholder {
   variable: number;
   start: number;
   end: number;
-  /** Set if the variable is alone in the parentheses of `[NOT] IN (:name)`, which starts at `from`. */
+  /** Set if the variable is alone in the parentheses of `[NOT] IN (:name)`. `from` is the start of that expression. */
   list: undefined | { not: boolean; from: number };
 }
 
 /** The most placeholders that the protocols of the engines can number in one statement. */
 export const placeholdersMax = 65_535;
 
-/** Distinct names in the order of the text. */
+/** Returns the distinct names in the order of the text. */
 export function variableNames(text: string, tokens: Token[]): string[] {
   const variables = tokens.filter((token) => token.kind === 'variable');
   const beyond = variables[placeholdersMax];
@@ -49,11 +49,11 @@ function findList(tokens: Token[], i: number): Placeholder['list'] {
 
 export const isListType = (type: string | undefined): boolean => type?.endsWith('[]') ?? false;
 
-/** Objects, arrays and declared JSON become JSON text, so that no driver takes them for a list or an operator. */
+/** Converts objects, arrays and declared JSON to JSON text, so that no driver treats them as a list or an operator. */
 export function toScalar(value: Value, type: string | undefined): BoundValue {
   if (value === null) return null;
   if (type === 'json' || type === 'json[]') return toJsonText(value);
-  // 1.0 and 1e3 are whole numbers in JSON, but no integer literals for a database.
+  // 1.0 and 1e3 are whole numbers in JSON, but databases do not accept them as integers.
   if (value instanceof ExactNumber) return type?.startsWith('integer') ? Number(value.text) + 0 : value.text;
   return typeof value === 'object' ? toJsonText(value) : value;
 }

@@ -9,7 +9,7 @@ import { syntaxOf } from './syntax.ts';
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
 const readVerbs = new Set<string>(readingVerbs);
 const writeVerbs = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
-/** They run outside of a transaction, because they end it or cannot be part of one. */
+/** Verbs that run outside of a transaction, because they end it or cannot be part of one. */
 const standaloneVerbs = new Set([
   ...['CALL', 'CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'COMMENT', 'GRANT', 'REVOKE'],
   ...[
@@ -64,7 +64,7 @@ const refusedVerbs = new Map<string, string>([
 export interface Shape {
   verb: string;
   kind: StatementKind;
-  /** A WITH in it writes as well. The database counts only the rows of the main statement. */
+  /** True if a WITH clause writes too. The database counts only the rows of the main statement. */
   uncounted: boolean;
   /** The tokens of the statement, without a semicolon at the end. */
   tokens: Token[];
@@ -96,7 +96,7 @@ export function checkShape(
   return { verb: verb.text, kind, uncounted: own.some((_, i) => isWritingWith(own, i)), tokens: own };
 }
 
-/** `AS (DELETE …`, `AS MATERIALIZED (DELETE …`. */
+/** True for `AS (DELETE …` and `AS MATERIALIZED (DELETE …`. */
 function isWritingWith(tokens: Token[], at: number): boolean {
   const [verb, open, before] = [tokens[at], tokens[at - 1], tokens[at - 2]];
   if (verb?.kind !== 'word' || !writeVerbs.has(verb.text) || open?.text !== '(') return false;
@@ -112,7 +112,7 @@ function onlyStatement(text: string, tokens: Token[]): Token[] {
   return tokens.slice(0, end);
 }
 
-/** The first word after opening parentheses; after WITH, the verb of the main statement. */
+/** Returns the first word after opening parentheses; after WITH, the verb of the main statement. */
 function findVerb(tokens: Token[]): Token | undefined {
   const first = tokens.findIndex(({ text }) => text !== '(');
   const word = tokens[first];
@@ -148,15 +148,16 @@ function agree(command: string, verb: string, startsWith: boolean): boolean {
 
 const article = (word: string) => (/^[AEIOU]/.test(word) ? 'an' : 'a');
 
-/** What can stand before the INSERT of an EXPLAIN on MySQL and MariaDB. */
+/** Words that can precede the INSERT of an EXPLAIN on MySQL and MariaDB. */
 const explainWords = new Set([
   ...['EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE', 'EXTENDED', 'PARTITIONS'],
   ...['FORMAT', '=', 'JSON', 'TREE', 'TRADITIONAL'],
 ]);
 
 /**
- * True if the INTO belongs to an INSERT, which the read-only session prevents. On MySQL and MariaDB this is only true in
- * an EXPLAIN: elsewhere INSERT can be part of a name (`t.insert`, `@insert`, `1insert`), after which INTO writes a file.
+ * True if the INTO belongs to an INSERT, which the read-only session prevents. On MySQL and MariaDB this is only true
+ * in an EXPLAIN: elsewhere INSERT can be part of a name (`t.insert`, `@insert`, `1insert`), after which INTO writes a
+ * file.
  */
 function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
   const verb = tokens[at - 1]?.text ?? '';
@@ -165,7 +166,7 @@ function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
   return inserts && tokens.slice(0, at - 1).every(({ text }) => explainWords.has(text));
 }
 
-/** SELECT … INTO creates a table, a file or a variable. */
+/** Rejects SELECT … INTO, which creates a table, a file or a variable. */
 function rejectInto(text: string, tokens: Token[], dialect: Dialect): void {
   const into = tokens.find(
     ({ kind, text: word }, i) => kind === 'word' && word === 'INTO' && !isInserting(tokens, i, dialect),

@@ -1,14 +1,14 @@
-/** Uses of variables that the database accepts or rejects, and that hardly ever do what was meant. */
+/** Finds uses of variables that are probably mistakes, even if the database accepts them. */
 
 import type { StatementWarning } from '../types.ts';
 import { lineAndColumn, type Token } from './lexer.ts';
 
-/** Only so many are listed. */
+/** The most warnings that are listed. */
 const warningsMax = 20;
 
 const variableInText = /(?<![\w:]):([A-Za-z_]\w{0,63})(?!\w)/g;
 
-/** `declared`: the names of the query's context. */
+/** `declared` has the names in the query's context. */
 export function findWarnings(
   text: string,
   tokens: readonly Token[],
@@ -34,7 +34,9 @@ interface Found {
   at: number;
 }
 
-/** A string that is only `:name`, perhaps between wildcards, or that has the name of a variable of the query. */
+/**
+ * Finds strings that are only `:name`, perhaps between wildcards, or that contain `:name` of a variable of the query.
+ */
 function* quotedVariables(
   text: string,
   tokens: readonly Token[],
@@ -46,16 +48,16 @@ function* quotedVariables(
     const isAlone = /^.?['"]\s*[%_]*:[A-Za-z_]\w{0,63}[%_]*\s*['"]$/.test(quoted);
     for (const { 0: variable, 1: name = '', index } of quoted.matchAll(variableInText)) {
       if (!isAlone && !known.has(name)) continue;
-      const detail = `${variable} is in quotes, where it is plain text and not a variable. Remove the quotes; to build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`;
+      const detail = `${variable} is in quotes, so it is plain text and not a variable. Remove the quotes. To build a pattern, concatenate, as in '%' || :name or CONCAT('%', :name).`;
       yield { code: 'QUOTED_VARIABLE', detail, at: start + index };
     }
   }
 }
 
-/** An item of ORDER BY that is only a variable. */
+/** Finds items of ORDER BY that are only a variable. */
 function* orderVariables(tokens: readonly Token[]): Iterable<Found> {
   let depth = 0;
-  /** The depths of the open ORDER BYs. */
+  /** The depths of the open ORDER BY clauses. */
   const orders: number[] = [];
   for (const [i, token] of tokens.entries()) {
     const { kind, text } = token;
@@ -69,7 +71,7 @@ function* orderVariables(tokens: readonly Token[]): Iterable<Found> {
     if (kind !== 'variable' || !isFirst || orders.at(-1) !== depth) continue;
     const next = tokens[i + 1];
     if (next !== undefined && next.kind !== 'word' && next.text !== ',' && next.text !== ')') continue;
-    const detail = `ORDER BY :${text} sorts by a value that is the same for all rows, so it does not sort. A variable cannot stand for a column; use CASE :${text} WHEN 'name' THEN name END.`;
+    const detail = `ORDER BY :${text} does not sort, because the value is the same for all rows. A variable cannot name a column; use CASE :${text} WHEN 'name' THEN name END.`;
     yield { code: 'ORDER_BY_VARIABLE', detail, at: token.start };
   }
 }
@@ -79,7 +81,7 @@ const beforeTables = new Set(['FROM', 'JOIN', 'INTO', 'UPDATE', 'TABLE']);
 const queryWords = new Set(['SELECT', 'DELETE']);
 
 function* tableVariables(tokens: readonly Token[]): Iterable<Found> {
-  /** For each open parenthesis whether a query is in it: `EXTRACT(year FROM :at)` names no table. */
+  /** For each open parenthesis, true if it contains a query. `EXTRACT(year FROM :at)` names no table. */
   const queries = [true];
   for (const [i, token] of tokens.entries()) {
     const { kind, text } = token;
@@ -90,7 +92,7 @@ function* tableVariables(tokens: readonly Token[]): Iterable<Found> {
     const follows = before?.kind === 'word' && beforeTables.has(before.text);
     if (kind !== 'variable' || !follows || !queries.at(-1)) continue;
     if (before.text === 'FROM' && word?.text === 'DISTINCT') continue;
-    const detail = `:${text} stands in place of the name of a table. A variable is a value; write the name into the text, or store a query for each table.`;
+    const detail = `:${text} is used as the name of a table, but a variable is a value. Write the name into the text, or store one query for each table.`;
     yield { code: 'TABLE_VARIABLE', detail, at: token.start };
   }
 }

@@ -70,7 +70,7 @@ describe('a text', () => {
     );
   });
 
-  it('hides no operator behind escapes, and the last of two names is the one that is judged and run', () => {
+  it('checks escaped operators, and of duplicate names checks and runs the last', () => {
     const compile = (text: string) => compileCommand(text, { command: 'SELECT', variables: [] });
     expect(() => compile('{"find": "o", "filter": {"\\u0024where": "x"}}')).toThrow('runs code');
     expect(() => compile('{"find": "o", "filter": {"a": 1}, "filter": {"$where": "x"}}')).toThrow(
@@ -85,7 +85,7 @@ describe('variables', () => {
   const compile = (command: object, variables: Partial<Variable>[]) =>
     compileCommand(JSON.stringify(command), { command: 'SELECT', variables: variables as Variable[] });
 
-  it('are told once, in the order of the text, and described without values', () => {
+  it('are listed once, in the order of the text, and described without values', () => {
     const filter = { b: ':b', a: [':a', ':b'], id: { $oid: ':id' }, $expr: ':a' };
     const compiled = compile(find(filter), [{ key: 'a', type: 'bigint' }, { key: 'unused' }]);
     expect(compiled.variables).toEqual(['b', 'a', 'id']);
@@ -108,7 +108,7 @@ describe('variables', () => {
     });
   });
 
-  it('that are missing are told, and defaults stand in', () => {
+  it('that are missing are reported, and defaults are used', () => {
     const variables = [
       { key: 'a', valueJson: '{"b": 1.10}' },
       { key: 'b', required: false },
@@ -125,7 +125,7 @@ describe('variables', () => {
     );
   });
 
-  it('that do not fit are all told, up to as many as a query has', () => {
+  it('with invalid values are all reported, up to the most faults of a query', () => {
     const names = Array.from({ length: faultsMax + 1 }, (_, i) => `v${i}`);
     const context = Object.fromEntries(names.map((name) => [name, 'no']));
     const filter = { good: { $date: ':d' }, $or: names.map((name) => ({ a: { $oid: `:${name}` } })) };
