@@ -1,4 +1,4 @@
-/** The files that the gateway serves at `/`, made from `src`. */
+/** Builds the files that the gateway serves at `/` from `src`. */
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

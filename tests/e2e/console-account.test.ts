@@ -8,7 +8,7 @@ const unique = () => randomBytes(4).toString('hex');
 describe.skipIf(executablePath === undefined)('keys, texts and hubs in the console (needs Chromium)', () => {
   const { shared, goTo, button } = useConsole();
 
-  it('makes a browser key for one query, rotates and revokes it', async () => {
+  it('creates a browser key for one query, rotates and revokes it', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const query = 'SELECT region FROM sales WHERE region = :region';
@@ -43,7 +43,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     });
     await button(`Actions for ${name}`).click();
     await page.getByRole('menuitem', { name: 'Rotate' }).click();
-    await button('Make the new key').click();
+    await button('Create the new key').click();
     await page.getByText('The new key, shown only now').waitFor();
     await button('I have copied it').click();
     await button(`Actions for ${name}`).first().click();
@@ -52,7 +52,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByText('Revoked').waitFor();
   });
 
-  it('teaches a classifier by typing and by file, asks it, forgets a class', async () => {
+  it('trains a classifier by typing and from a file, predicts, and deletes a class', async () => {
     const { page } = shared;
     await goTo('new-classifier');
     await page.getByLabel('Name', { exact: true }).fill(`mail ${unique()}`);
@@ -87,7 +87,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button('Actions for refund').waitFor({ state: 'detached' });
   });
 
-  it('summarises several texts, and marks the sentences where they stand', async () => {
+  it('summarises several texts, and marks the sentences in them', async () => {
     const { page } = shared;
     await goTo('summary');
     await page
@@ -122,7 +122,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button(`Actions for ${label} 2`).waitFor({ state: 'detached' });
   });
 
-  it('finds by name, and says who did what', async () => {
+  it('searches by name, and shows the audit log', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const label = `findable ${unique()}`;

@@ -32,12 +32,12 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByLabel('Password').fill(database(engine).password);
     await button('Test and save').click();
     await page.locator('h1', { hasText: `a ${engine} source` }).waitFor();
-    // A source that failed its test left nothing behind.
+    // A source that failed its test was deleted.
     await expect
       .poll(() => page.getByRole('tree', { name: 'Sources' }).getByRole('treeitem').count())
       .toBe(1);
     await page.getByLabel('Search tables and columns').fill('sales');
-    // A table that is the only one found is open already.
+    // If only one table is found, it is already open.
     const link = page.getByRole('link', { name: 'Query this table' });
     const open = 'document.querySelector("details.table").open = true';
     await expect
@@ -60,7 +60,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.locator('.copy-block pre', { hasText: '{\\"region\\":\\"south\\"}' }).waitFor();
   });
 
-  it('completes tables and columns, saves and runs what was edited', async () => {
+  it('completes tables and columns, saves and runs the edited text', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const body = { hubId, sourceId, label: `edited ${unique()}`, query: 'SELECT 1 AS one' };
@@ -71,7 +71,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.keyboard.press('Control+a');
     await page.keyboard.type('SELECT note FROM sal');
     await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sales' }).waitFor();
-    // The editor takes no completion that has only just appeared.
+    // The editor accepts a completion only some time after it appeared.
     await page.waitForTimeout(150);
     await page.keyboard.press('Tab');
     await page.keyboard.type(' WHERE reg');
@@ -100,7 +100,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
   });
 
   const hasPostgres = engines.includes('postgres');
-  it.skipIf(!hasPostgres)('marks faults while typing, and says what a change breaks', async () => {
+  it.skipIf(!hasPostgres)('marks faults while typing, and shows which callers a change breaks', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId, 'postgres');
     const query = 'SELECT id, region FROM sales';
@@ -124,14 +124,14 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     expect(stored).toBe(query);
   });
 
-  it('keeps results where the query says so, and runs it without the cache', async () => {
+  it('caches results of a query with a cache, and can run it without the cache', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const query = 'SELECT region FROM sales';
     const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'kept', query }));
     const { queryId } = config.query;
     await goTo('query', queryId, 'contract');
-    await page.getByLabel('Keep results for, seconds').fill('600');
+    await page.getByLabel('Cache results for, seconds').fill('600');
     await page.getByLabel('Columns that are never null').fill('region');
     await page.keyboard.press('Enter');
     await button('Save').click();
@@ -195,15 +195,15 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByLabel('region', { exact: true }).fill('south');
     await button(/^Run …/).click();
     await button('Dry run').click();
-    await page.getByText('nothing was kept').waitFor();
+    await page.getByText('Nothing was changed').waitFor();
     await page.getByText('would be affected.').waitFor();
     await button(/^Run …/).click();
     await button('Run UPDATE').click();
     await page.getByText(/rows? affected\./).waitFor();
-    expect(await page.getByText('nothing was kept').count()).toBe(0);
+    expect(await page.getByText('Nothing was changed').count()).toBe(0);
   });
 
-  it('draws a chart, and JSON', async () => {
+  it('shows a chart and JSON', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const query = 'SELECT 1 AS x, 10 AS y UNION ALL SELECT 2, 30 UNION ALL SELECT 3, 20';
@@ -217,7 +217,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.locator('.json', { hasText: '{"x":1,"y":10}' }).waitFor();
   });
 
-  it('makes folders, and moves by pointer and by keys', async () => {
+  it('creates folders, and moves queries by pointer and by keyboard', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const label = `moved ${unique()}`;
@@ -253,7 +253,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByRole('treeitem', { name: `${label} again` }).waitFor();
   });
 
-  it('gives snippets that run as they are', async () => {
+  it('shows snippets that run unchanged', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const query = "SELECT region, note, 10.50 AS price FROM sales WHERE region = :region AND 'x' <> :other";

@@ -34,7 +34,7 @@ describe.skipIf(executablePath === undefined)('sources in the console (needs Chr
     await openSettings(sourceId);
     expect(await page.getByLabel('Further servers').inputValue()).toBe('b.db.example:5433');
     expect(await page.getByLabel('Replica set').count()).toBe(0);
-    await page.getByLabel('Which server').selectOption('prefer-standby');
+    await page.getByLabel('Server to connect to').selectOption('prefer-standby');
     await page.getByLabel('Pooling').selectOption('transaction');
     await button('Save and test').click();
     await page.getByText('Saved.').waitFor();
@@ -90,7 +90,7 @@ describe.skipIf(executablePath === undefined)('sources in the console (needs Chr
       });
       await goTo('source', sourceId);
       await button('Use transaction pooling').click();
-      await page.getByText('Pooling is “transaction” now.').waitFor();
+      await page.getByText('Pooling was set to “transaction”.').waitFor();
       await button('Use transaction pooling').waitFor({ state: 'detached' });
       expect(await settingsOf(sourceId)).toMatchObject({ pooling: 'transaction' });
     },

@@ -1,10 +1,10 @@
-/** Calls of the REST API with the key of this tab. */
+/** Calls the REST API with the key of this tab. */
 
 import { key, keyRefused } from '../shell/session.ts';
 import { parseExact } from './exact.ts';
 import type { Problem } from './types.ts';
 
-/** What the hub refused, or a network that failed (status 0). */
+/** A problem answer of the hub, or a network failure (status 0). */
 export class Failure extends Error {
   readonly problem: Problem;
   constructor(problem: Problem) {
@@ -17,18 +17,18 @@ export const addressOf = (path: string): string => new URL(path, document.baseUR
 
 export interface CallOptions {
   method?: string;
-  /** JSON text, or a value to be written as JSON. */
+  /** JSON text, or a value that is converted to JSON. */
   body?: unknown;
   accept?: string;
   signal?: AbortSignal | undefined;
   headers?: Record<string, string>;
-  /** Unless it says otherwise, no cache answers. */
+  /** The mode of the browser's cache; `no-store` by default. */
   cache?: RequestCache;
-  /** Instead of the key of this tab. */
+  /** A key to use instead of the key of this tab. */
   withKey?: string;
 }
 
-/** The response of a success; throws a Failure otherwise, and an AbortError where `signal` was aborted. */
+/** Resolves to a successful response. Rejects with a Failure, or with an AbortError if `signal` was aborted. */
 export async function call(path: string, options: CallOptions = {}): Promise<Response> {
   const { body, signal, accept = 'application/json', headers, withKey, cache = 'no-store' } = options;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
@@ -44,7 +44,7 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     signal: signal ?? null,
     cache,
     credentials: 'omit',
-    // Following a redirect would hand the key to another address.
+    // Following a redirect would send the key to another address.
     redirect: 'error',
   }).catch((err: Error) => {
     if (err.name === 'AbortError') throw err;
@@ -62,7 +62,7 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
 export const callJson = async <T>(path: string, options?: CallOptions): Promise<T> =>
   parseExact<T>(await (await call(path, options)).text());
 
-/** Every page of a list. */
+/** Reads every page of a list. */
 export async function callList<T>(
   path: string,
   options: CallOptions & { pageSize?: number } = {},

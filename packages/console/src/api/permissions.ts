@@ -1,6 +1,6 @@
 /**
- * What the key of this tab may do, so that the console does not offer what the hub would reject. Until the hub has
- * answered, everything is offered.
+ * The permissions of the key of this tab. The console does not offer actions that the hub would refuse. Until the hub
+ * has answered, it offers all.
  */
 
 import { isGranted, type Scope } from '@datahub/contract/scopes';
@@ -22,10 +22,10 @@ export async function loadPermissions(): Promise<void> {
 export function may(scope: Scope): boolean {
   const scopes = currentKey.value?.scopes;
   if (scopes === undefined || isGranted(scopes, scope)) return true;
-  // The hub reads with a key that may write.
+  // The hub also accepts a key that may execute writes for queries that read.
   return scope === 'queries:execute' && isGranted(scopes, 'queries:execute:write');
 }
 
-/** The properties of a button that does something for which the key needs `scope`. */
+/** Returns the properties of a button whose action needs `scope`. */
 export const needs = (scope: Scope, disabled = false) =>
   may(scope) ? { disabled } : { disabled: true, title: `This key lacks the scope ${scope}.` };

@@ -1,4 +1,7 @@
-/** The page of the API at `/docs`: Swagger UI over the hub's own documents. The key stays in its field and is never stored. */
+/**
+ * The page of the API at `/docs`: Swagger UI with the hub's own documents. The key stays in its field and is never
+ * stored.
+ */
 
 interface SwaggerRequest {
   url: string;
@@ -22,7 +25,7 @@ const choice = find<HTMLSelectElement>('document');
 const state = find('state');
 
 const hubsAtOnce = 20;
-/** Further hubs are not offered. */
+/** The most hubs in the list. */
 const hubsMax = 1_000;
 
 async function read<T>(path: string): Promise<{ body: T; total: number }> {
@@ -37,7 +40,7 @@ async function read<T>(path: string): Promise<{ body: T; total: number }> {
   return { body, total: Number(response.headers.get('x-total-count')) };
 }
 
-/** A key that may not list hubs still shows all routes. */
+/** Lists the hubs. If the key may not list hubs, the page still shows all routes. */
 async function offerHubs(): Promise<void> {
   const chosen = choice.value;
   choice.length = 1;

@@ -1,4 +1,4 @@
-/** The editor of statements, a bundle of its own. */
+/** The editor of statements, a separate bundle. */
 
 import {
   acceptCompletion,
@@ -36,7 +36,7 @@ import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
 const dialects: Record<string, SQLDialect> = { postgres: PostgreSQL, mysql: MySQL, mariadb: MariaSQL };
 
-/** MongoDB's commands are JSON, which needs no grammar to be read. */
+/** The grammar of the text. MongoDB's commands are JSON and get none. */
 function languageOf(engine: string, options: EditorOptions): Extension {
   const dialect = dialects[engine];
   if (dialect === undefined) return autocompletion({ override: [variableSource(options)] });
@@ -48,7 +48,7 @@ function languageOf(engine: string, options: EditorOptions): Extension {
         schemaSource(options, engine),
         keywordCompletionSource(dialect, true),
       ],
-      // The worker answers within milliseconds, and the next key overtakes what is on the way.
+      // The worker answers within milliseconds, and the next key cancels a pending answer.
       activateOnTypingDelay: 5,
     }),
   ];
@@ -90,8 +90,8 @@ function schemaSource({ complete }: EditorOptions, engine: string) {
 }
 
 /**
- * Typed text goes in as a transaction of the editor. Left to itself, Chromium puts a styled span around text that replaces
- * coloured text, and the content security policy blocks and reports its style.
+ * Inserts typed text with a transaction of the editor. Otherwise Chromium puts a styled span around text that replaces
+ * coloured text, and the content security policy blocks and reports the style.
  */
 const typing = EditorView.domEventHandlers({
   beforeinput(event, view) {
@@ -116,7 +116,7 @@ function keysOf({ onRun, onSave }: EditorOptions): Extension {
   return keymap.of([
     { key: 'Mod-Enter', run: done(onRun), preventDefault: true },
     { key: 'Mod-s', run: done(onSave), preventDefault: true },
-    // Tab stays the browser's, so that a keyboard can leave the editor; it only takes an open completion.
+    // Tab accepts an open completion. Otherwise the browser handles it, so that a keyboard can leave the editor.
     { key: 'Tab', run: acceptCompletion },
     ...closeBracketsKeymap,
     ...defaultKeymap,
@@ -177,7 +177,7 @@ export function openEditor(options: EditorOptions): EditorHandle {
   };
 }
 
-/** The word at the place that the database names. Columns count characters, from 1. */
+/** Marks the word at the position that the database reports. Columns count characters, starting at 1. */
 function toDiagnostic(view: EditorView, { line, column, message }: Fault): Diagnostic {
   const { doc } = view.state;
   const found = doc.line(Math.max(1, Math.min(line, doc.lines)));

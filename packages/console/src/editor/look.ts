@@ -62,7 +62,7 @@ export const look = EditorView.theme({
 const mark = Decoration.mark({ class: 'cm-variable' });
 const variable = /(?<![:\w]):[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|"::?[A-Za-z_]\w*"/g;
 
-/** Variables stand out, but not in quotes and comments, where they are plain text. */
+/** Highlights variables, except in quotes and comments, where they are plain text. */
 export const variableMarks = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;

@@ -1,4 +1,4 @@
-/** A hub at a glance; while it is new, the four steps from a source to a snippet. */
+/** An overview of a hub. For a new hub, the four steps from a source to a snippet. */
 
 import type { ComponentChildren } from 'preact';
 import { may } from '../api/permissions.ts';
@@ -79,17 +79,17 @@ function Steps({ sources: count, queries, ran }: { sources: number; queries: str
           count > 0 && may('queries:write') ? linkTo('hub', id, 'new-query') : undefined,
         )}
       >
-        One statement, with <code>:variables</code> where values belong.
+        One statement, with <code>:variables</code> in place of values.
       </Step>
       <Step done={ran} title={to('Run it', first)}>
-        Rows stream in; cancelling stops the statement at the database.
+        Rows arrive as a stream. Cancelling stops the statement at the database.
       </Step>
       <Step done={false} title={to('Use it', first)}>
         As a call from curl, TypeScript, Python, or a page with a browser key.
       </Step>
       {demo !== undefined && count === 0 && (
         <li class="step-note">
-          An example to look at and copy: <a href={linkTo('hub', demo.hubId)}>the demo hub</a>.
+          For an example to look at and copy, see <a href={linkTo('hub', demo.hubId)}>the demo hub</a>.
         </li>
       )}
     </ol>

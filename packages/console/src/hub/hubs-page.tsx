@@ -21,9 +21,7 @@ async function archive(hub: Hub): Promise<void> {
   try {
     await call(`v1/hubs/${part(hub.hubId)}/${action}`, { method: 'POST' });
     notify(
-      hub.archived
-        ? `“${hub.label}” is back in the list.`
-        : `Archived “${hub.label}”. Its queries still run.`,
+      hub.archived ? `Unarchived “${hub.label}”.` : `Archived “${hub.label}”. Its queries can still be run.`,
     );
   } catch (err) {
     notify(problemOf(err).detail ?? 'It failed.');
@@ -132,7 +130,9 @@ function DeleteHub({ hub, onClose }: { hub: Hub; onClose(): void }) {
       onClose={onClose}
       onSubmit={submit}
     >
-      <p>All its folders, sources and queries are deleted. Programs that run one of them get an error.</p>
+      <p>
+        This deletes all its folders, sources and queries. Programs that run one of the queries get an error.
+      </p>
       <Field label={`Type “${hub.label}” to confirm`} value={typed} onInput={setTyped} autofocus />
     </FormDialog>
   );

@@ -1,4 +1,4 @@
-/** What a key may do, as a form and as the body that makes it. Everything begins at little. */
+/** The form of a new key, and the body of the request that creates it. By default a key may do little. */
 
 import type { Scope } from '@datahub/contract/scopes';
 import { parseExact } from '../api/exact.ts';
@@ -20,10 +20,10 @@ const scopeWords: Record<Scope, [title: (typeof scopeTitles)[number], words: str
   'queries:write': ['Change', 'Change queries'],
   'classifiers:write': ['Change', 'Create and delete classifiers'],
   'classifiers:train': ['Change', 'Train classifiers'],
-  'keys:admin': ['Change', 'Make keys, read the audit'],
+  'keys:admin': ['Change', 'Manage keys, read the audit log'],
 };
 
-/** The scopes as the form groups them, with the words that a person reads. */
+/** The scopes in the groups of the form, with their labels. */
 export const scopeGroups = scopeTitles.map((title) => ({
   title,
   scopes: Object.entries(scopeWords).flatMap(([scope, [group, words]]) =>
@@ -59,7 +59,7 @@ export const emptyKey = (hubId: string): KeyForm => ({
 
 const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
 
-/** A pinned value is JSON where it reads as such, else a text. */
+/** Parses a pinned value as JSON if it looks like JSON, else takes it as text. */
 function pinnedValue(text: string): unknown {
   const trimmed = text.trim();
   if (isNumberText(trimmed) || /^(true|false|null|["[{].*)$/s.test(trimmed)) {
@@ -74,7 +74,7 @@ function pinnedValue(text: string): unknown {
 
 const day = 86_400_000;
 
-/** A key that ends creates only keys that end no later. */
+/** Returns the expiry of the new key. A key that expires can only create keys that expire no later. */
 function endOf(days: number | undefined, now: number, endsBy: string | undefined): string | undefined {
   const wanted = days === undefined ? undefined : new Date(now + days * day).toISOString();
   return endsBy !== undefined && (wanted === undefined || wanted > endsBy) ? endsBy : wanted;

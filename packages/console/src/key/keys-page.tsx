@@ -1,4 +1,4 @@
-/** Keys of the account: what each may do, new ones, rotation, revocation. */
+/** The keys of the account: what each may do, creation, rotation and revocation. */
 
 import { useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../api/client.ts';
@@ -140,8 +140,8 @@ function Revoke({ of, onClose, onDone }: OneKeyProps) {
   return (
     <FormDialog title={`Revoke “${of.name}”?`} action="Revoke key" danger onClose={onClose} onSubmit={submit}>
       <p>
-        Whatever uses it is refused within five seconds. This cannot be undone.
-        {isOwn(of) && <strong> It is the key of this tab: you will be signed out.</strong>}
+        The hub refuses the key within five seconds. This cannot be undone.
+        {isOwn(of) && <strong> This tab uses the key, so you will be signed out.</strong>}
       </p>
     </FormDialog>
   );
@@ -153,7 +153,7 @@ function Rotate({ of, onClose, onDone }: OneKeyProps) {
   if (secret !== undefined) {
     return (
       <Dialog title="The new key, shown only now" onClose={onClose} wide>
-        <p>It may do what the old one may, which ends after {minutes} minutes.</p>
+        <p>It has the same permissions as the old key, which expires in {minutes} minutes.</p>
         <CopyBlock text={secret} label="The key" />
         <div class="actions">
           <button type="button" class="primary" onClick={onClose}>
@@ -174,9 +174,9 @@ function Rotate({ of, onClose, onDone }: OneKeyProps) {
     await new Promise(() => undefined);
   };
   return (
-    <FormDialog title={`Rotate “${of.name}”`} action="Make the new key" onClose={onClose} onSubmit={submit}>
-      <p>A new key replaces it. The old key keeps working for a while, so that nothing breaks.</p>
-      <Field label="Minutes until the old key ends" value={minutes} onInput={setMinutes} />
+    <FormDialog title={`Rotate “${of.name}”`} action="Create the new key" onClose={onClose} onSubmit={submit}>
+      <p>A new key replaces it. The old key stays valid for a while, so that programs can change over.</p>
+      <Field label="Minutes until the old key expires" value={minutes} onInput={setMinutes} />
     </FormDialog>
   );
 }

@@ -1,4 +1,4 @@
-/** Makes a key, and shows it once. */
+/** Creates a key and shows it once. */
 
 import { useState } from 'preact/hooks';
 import { callJson, problemOf } from '../api/client.ts';
@@ -16,9 +16,9 @@ import { category, findNode, hub, hubId, hubs, walk } from '../shell/workspace.t
 import { bodyOf, emptyKey, type KeyForm, scopeGroups } from './key-form.ts';
 
 interface NewKeyProps {
-  /** For one query, from a web page. */
+  /** Set for a browser key of one query. */
   queryId?: string | undefined;
-  /** When the key of this tab ends, if it does. */
+  /** The expiry of the key of this tab, if it expires. */
   endsBy: string | undefined;
   onMade(): void;
   onClose(): void;
@@ -62,14 +62,15 @@ export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
           onInput={(name) => set({ name })}
           required
           autofocus
-          hint="Who or what uses it."
+          hint="The person or program that uses it."
         />
         <Scopes form={form} set={set} />
         <Limits form={form} set={set} />
         {endsBy !== undefined && (
           <p class="banner">
-            The key that you signed in with ends on {moment(endsBy)}, and keys that it creates end no later.
-            To create one that lasts, sign in with a key that does, such as the hub’s own.
+            The key that you signed in with expires on {moment(endsBy)}, and keys that it creates expire no
+            later. To create a key that does not expire, sign in with such a key, for example the hub’s first
+            key.
           </p>
         )}
         {problem !== undefined && <ProblemBox problem={problem} />}
@@ -153,7 +154,7 @@ function Limits({ form, set }: PartProps) {
       </div>
       <Chips
         label="Origins"
-        hint="Web pages that may use the key, such as https://shop.example. Without one, only programs may."
+        hint="Origins of web pages that may use the key, such as https://shop.example. Empty: only programs may use it."
         values={form.origins}
         placeholder="https://shop.example"
         onChange={(origins) => set({ origins })}
@@ -235,8 +236,8 @@ function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onC
   return (
     <Dialog title="The key, shown only now" onClose={onClose} wide>
       <p>
-        Copy it to where it is used. The hub keeps no copy that it could show again; a lost key is revoked and
-        replaced.
+        Copy it to where it is used. The hub does not store it, so it cannot show it again. If you lose it,
+        revoke it and replaced.
       </p>
       <CopyBlock text={secret} label="The key" />
       {queryId !== undefined && form.origins.length > 0 && (
@@ -248,7 +249,7 @@ function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onC
           />
         </>
       )}
-      <p class="hint">Valid for {hub.value?.label ?? 'its hub'} within its limits.</p>
+      <p class="hint">Valid for {hub.value?.label ?? 'its hub'}, within its limits.</p>
       <div class="actions">
         <button type="button" class="primary" onClick={onClose}>
           I have copied it

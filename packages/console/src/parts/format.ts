@@ -1,4 +1,4 @@
-/** Figures and names as people read them. */
+/** Formats numbers, times and names for display. */
 
 import { type EngineName, isEngine } from '@datahub/contract/engines';
 

@@ -8,9 +8,9 @@ import { Icon, type IconName } from './icons.tsx';
 export interface MenuItem {
   label: string;
   danger?: boolean;
-  /** A keyboard shortcut that does the same. */
+  /** The keyboard shortcut of the same action. */
   keys?: string;
-  /** Left out if the key lacks the scope. */
+  /** The item is left out if the key lacks this scope. */
   needs?: Scope;
   run(): unknown;
 }
@@ -23,7 +23,7 @@ interface MenuProps {
   tabIndex?: number;
 }
 
-/** Whether the list is open; it closes where a click or the size of the window says so. */
+/** The state of the list. A click outside of it, or a new window size, closes it. */
 function useMenu() {
   const [open, setOpen] = useState(false);
   const list = useRef<HTMLDivElement>(null);
@@ -108,7 +108,7 @@ export function Menu({ label, items: all, icon = 'more', text, tabIndex }: MenuP
   );
 }
 
-/** Below the button, and within the window. */
+/** Places the list below the button, within the window. */
 function place(list: HTMLElement, button: HTMLElement): void {
   const box = button.getBoundingClientRect();
   const { offsetWidth, offsetHeight } = list;

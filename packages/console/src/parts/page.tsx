@@ -1,4 +1,4 @@
-/** The head that every view has: a title, what it is, what can be done with it. */
+/** The head of every view: its title, its kind and its actions. */
 
 import type { ComponentChildren } from 'preact';
 

@@ -1,24 +1,24 @@
-/** A failure in words: what the hub said, and what to do next. */
+/** Shows a failure: the hub's message, and what to do next. */
 
 import type { ComponentChildren } from 'preact';
 import type { Problem } from '../api/types.ts';
 import { Icon } from './icons.tsx';
 
 const advice: Record<string, string> = {
-  KEY_INVALID: 'Check that the whole key was pasted. “npm run datahub -- keys create” makes a new one.',
-  KEY_EXPIRED: '“npm run datahub -- keys create” makes a new one.',
-  SCOPE_DENIED: 'Sign in with a key that may do this, or ask the person who created this one.',
-  SOURCE_GONE: 'Choose another source for this query.',
+  KEY_INVALID: 'Check that the whole key was pasted. “npm run datahub -- keys create” creates a new one.',
+  KEY_EXPIRED: '“npm run datahub -- keys create” creates a new one.',
+  SCOPE_DENIED: 'Sign in with a key that has the scope, or ask the person who created this key.',
+  SOURCE_GONE: 'Select another source for this query.',
   SOURCE_UNREACHABLE:
     'Check host and port, that the database is running and reachable from the hub, and that DATAHUB_SOURCES_ALLOW permits its address.',
   SOURCE_AUTH: 'Check user, password and database. After five refused log-ins the hub pauses for a minute.',
-  SOURCE_TLS: 'Choose another TLS mode, or add the certificate authority of the database.',
+  SOURCE_TLS: 'Select another TLS mode, or add the certificate authority of the database.',
   SOURCE_BUSY: 'All connections are in use. Try again, or raise the pool size of the source.',
   STATEMENT_TIMEOUT: 'Read less, or raise the statement time limit of the source.',
   NOT_TRAINED: 'Train it with some examples first.',
-  VERSION_MISMATCH: 'Someone changed it in the meantime. Refresh, and apply your change again.',
-  NOT_EMPTY: 'Delete or move what is in it first.',
-  COMMAND_MISMATCH: 'Choose the command that the statement begins with.',
+  VERSION_MISMATCH: 'Someone else has changed it. Refresh, and make your change again.',
+  NOT_EMPTY: 'Delete or move its contents first.',
+  COMMAND_MISMATCH: 'Select the command that the statement begins with.',
   RATE_LIMITED: 'Wait a moment and try again.',
 };
 

@@ -1,4 +1,4 @@
-/** The hub's check of a text that is being edited: what is wrong with it, and what its callers would notice. */
+/** The hub's check of an edited text: its faults, and the changes that break callers. */
 
 import { useEffect, useState } from 'preact/hooks';
 import { callJson } from '../api/client.ts';
@@ -31,10 +31,12 @@ export interface CheckedText {
   compareTo?: string;
 }
 
-/** After the last key. */
+/** The pause after the last key before the check. */
 const pauseMs = 500;
 
-/** The last check of the text, which may be some keys old; undefined if there is no text to check, or the hub did not check it. */
+/**
+ * The result of the last check, which may be older than the text; undefined if there is no text or the check failed.
+ */
 export function useCheck(text: CheckedText | undefined): Checked | undefined {
   const [checked, setChecked] = useState<Checked>();
   const body =
@@ -47,7 +49,7 @@ export function useCheck(text: CheckedText | undefined): Checked | undefined {
     const timer = setTimeout(() => {
       callJson<Checked>('v1/queries/check', { body, signal: stop.signal }).then(
         (answer) => !stop.signal.aborted && setChecked(answer),
-        // Its source is unreachable, or the key may not check: saving says so.
+        // If the source is unreachable, or the key may not check, saving reports it.
         () => !stop.signal.aborted && setChecked(undefined),
       );
     }, pauseMs);
@@ -59,14 +61,14 @@ export function useCheck(text: CheckedText | undefined): Checked | undefined {
   return body === undefined ? undefined : checked;
 }
 
-/** `the column total is removed` */
+/** Describes a change, such as `the column total is removed`. */
 export function wordsOf({ kind, name, change, member, from, to }: ContractChange): string {
   if (change !== 'changed') return `the ${kind} ${name} is ${change}`;
   const values = from === undefined || to === undefined ? '' : `, from ${from} to ${to}`;
   return `${member ?? 'a property'} of the ${kind} ${name} changes${values}`;
 }
 
-/** Those with a place in the text, for the editor. */
+/** Returns the problems that have a position in the text, for the editor. */
 export const faultsIn = (problems: Pick<Problem, 'sql' | 'detail'>[]): Fault[] =>
   problems.flatMap(({ sql, detail = '' }) =>
     sql?.line === undefined ? [] : [{ line: sql.line, column: sql.column ?? 1, message: detail }],

@@ -1,4 +1,4 @@
-/** A statement: coloured text at first, an editor once it is entered. */
+/** A statement. It is shown as coloured text until the user enters it, then in an editor. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../api/client.ts';
@@ -28,12 +28,12 @@ function loadEditor(): Promise<EditorModule> {
   return loading as Promise<EditorModule>;
 }
 
-/** The state of the editor of a view, and how it is entered. */
+/** The state of a view's editor, and the function that opens it. */
 function useEditor(props: CodeEditorProps) {
   const { text, engine, sourceId, label, faults } = props;
   const host = useRef<HTMLDivElement>(null);
   const handle = useRef<EditorHandle | undefined>(undefined);
-  /** Texts that the editor reported and the view has not drawn yet. */
+  /** Texts that the editor has reported and the view has not yet drawn. */
   const typed = useRef<string[]>([]);
   const latest = useRef(props);
   latest.current = props;
@@ -41,7 +41,7 @@ function useEditor(props: CodeEditorProps) {
   const enter = async () => {
     if (props.readOnly || state === 'loading' || state === 'open' || host.current === null) return;
     setState('loading');
-    // For completion; the editor works without it.
+    // The schema is for completion. The editor works without it.
     loadSchema(sourceId).catch(() => undefined);
     try {
       const { openEditor } = await loadEditor();
@@ -68,12 +68,12 @@ function useEditor(props: CodeEditorProps) {
     }
   };
   useEffect(() => () => handle.current?.close(), []);
-  // Only now is the editor in sight, and can take the focus.
+  // The editor is visible only now, so it can get the focus.
   useLayoutEffect(() => {
     if (state === 'open') handle.current?.focus();
   }, [state]);
   useEffect(() => {
-    // A text that was typed here comes back later than the next key: it must not overwrite what that key made.
+    // A text that was typed here returns as a property after the next key. It must not overwrite the newer text.
     const at = typed.current.lastIndexOf(text);
     if (at < 0) handle.current?.setText(text);
     typed.current = at < 0 ? [] : typed.current.slice(at);
@@ -90,7 +90,7 @@ export function CodeEditor(props: CodeEditorProps) {
     <div class="editor" data-state={state}>
       <div ref={host} class="editor-host" hidden={state !== 'open'} />
       {state === 'failed' && (
-        // What an editor adds is missing, what it is for is not.
+        // If the editor cannot be loaded, a plain field still works.
         <textarea
           class="editor-plain"
           aria-label={label}

@@ -1,4 +1,4 @@
-/** What the query promises: its columns and variables as its source describes them, and what it runs on. */
+/** The contract of the query: its columns and variables as its source describes them, and its settings. */
 
 import { useRef } from 'preact/hooks';
 import { may } from '../api/permissions.ts';
@@ -24,7 +24,7 @@ export function ContractView({ work }: { work: QueryWork }) {
           value={draft.command}
           options={verbs.map((verb) => [verb, verb] as const)}
           onChange={(command) => work.edit({ command })}
-          hint="What the statement may do. It must agree with its first word."
+          hint="The kind of statement. It must match the first word of the text."
         />
       </fieldset>
       {reads(draft.command) && <ResultSettings work={work} draft={draft} />}
@@ -32,7 +32,7 @@ export function ContractView({ work }: { work: QueryWork }) {
       <Columns signature={work.signature.value} />
       <h2>Variables</h2>
       {work.fields.value.length === 0 ? (
-        <p class="hint">It has none.</p>
+        <p class="hint">It has no variables.</p>
       ) : (
         <FactTable
           label="Variables"
@@ -78,18 +78,18 @@ function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
     <fieldset class="bare" disabled={!may('queries:write')}>
       <div class="columns-2">
         <Field
-          label="Keep results for, seconds"
+          label="Cache results for, seconds"
           value={String(cache?.maxAgeS ?? '')}
           onInput={(text) => setCache({ maxAgeS: seconds(text) })}
           placeholder="not kept"
-          hint="The hub answers with a kept result instead of running the query."
+          hint="The hub answers with a cached result instead of running the query."
         />
         <Field
           label="Then refresh in the background for, seconds"
           value={String(cache?.staleS ?? '')}
           onInput={(text) => setCache({ staleS: seconds(text) })}
           placeholder="0"
-          hint="Callers get the old result while the query runs."
+          hint="During this time callers get the old result while the query runs."
         />
       </div>
       {work.engine.value !== 'mongodb' && (
@@ -115,11 +115,12 @@ function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
 }
 
 function Columns({ signature }: { signature: Signature | null | undefined }) {
-  if (signature === undefined) return <p class="hint">Asking the source …</p>;
+  if (signature === undefined) return <p class="hint">Describing the query at its source …</p>;
   if (signature === null) {
     return (
       <p class="hint">
-        The source did not describe it. MongoDB never does; other sources may be unreachable.
+        The source did not describe the query. MongoDB cannot describe queries; other sources may be
+        unreachable.
       </p>
     );
   }

@@ -1,4 +1,4 @@
-/** A new query: a name, a source, a text. It opens when it is stored. */
+/** The form of a new query: a name, a source, a text. The query opens when it is stored. */
 
 import { useMemo, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../api/client.ts';
@@ -26,7 +26,9 @@ interface Start {
   parentNodeId: string;
 }
 
-/** `new-query`, `new-query/from/<queryId>`, `new-query/on/<sourceId>`, `new-query/table/<sourceId>/<schema>/<table>`. */
+/**
+ * `new-query`, `new-query/from/<queryId>`, `new-query/on/<sourceId>`, `new-query/table/<sourceId>/<schema>/<table>`.
+ */
 export function NewQuery() {
   const [, , , how, id, schema, name] = route.value;
   const copied = useLoad(
@@ -143,8 +145,8 @@ function NewQueryForm({ start }: { start: Start }) {
         />
       </div>
       <p class="hint page">
-        Write <code>:name</code> where a value belongs. Creating it runs nothing: it stores the text and opens
-        it, ready to run.
+        Write <code>:name</code> in place of a value. Creating the query does not run it: the hub stores the
+        text and opens it, ready to run.
       </p>
     </form>
   );
@@ -166,7 +168,7 @@ function FolderChoice({ value, onChange }: { value: string; onChange(nodeId: str
   );
 }
 
-/** The id of the new query. */
+/** Stores the query and resolves to its id. */
 async function store(
   { label, text, sourceId, context, parentNodeId }: Start,
   engine: string,

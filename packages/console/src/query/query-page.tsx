@@ -42,7 +42,7 @@ const tabs = [
   ['runs', 'Runs'],
 ] as const;
 
-/** The browser asks before the tab is closed; within the console what was edited is kept. */
+/** Makes the browser ask before it closes a tab with unsaved changes. Within the console, changes are kept. */
 function useUnsavedWarning(work: QueryWork): void {
   useEffect(() => {
     const warn = (event: Event) => work.dirty.value && event.preventDefault();

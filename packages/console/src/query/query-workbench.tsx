@@ -1,4 +1,4 @@
-/** Editor and variables above, rows below. */
+/** The editor and the variables of a query, with its rows below. */
 
 import type { ComponentChild } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
@@ -24,13 +24,13 @@ import type { QueryWork } from './work.ts';
 export interface RunActions {
   saving: boolean;
   problem: Problem | undefined;
-  /** A run was tried with values that do not fit. */
+  /** True after a run was attempted with invalid values. */
   tried: boolean;
   dialog: ComponentChild;
   save(): Promise<boolean>;
-  /** Runs, after a question where the statement writes. */
+  /** Runs the query. If it writes, asks first. */
   ask(): void;
-  /** Runs the query even if the hub has kept a result. */
+  /** Runs the query even if the hub has a cached result. */
   runFresh(): void;
 }
 
@@ -161,7 +161,7 @@ function useDraftCheck({ draft, dirty, queryId }: QueryWork): Checked | undefine
   );
 }
 
-/** What is wrong with the edited text, and what would break callers. */
+/** Shows the faults of the edited text, and the changes that would break callers. */
 function CheckNote({ checked }: { checked: Checked | undefined }) {
   const problems = checked?.problems ?? [];
   const breaking = checked?.changes?.filter((change) => change.breaking) ?? [];
@@ -191,7 +191,7 @@ function useFaults(work: QueryWork, problem: Problem | undefined, checked: Check
 function useDownload(work: QueryWork, label: string) {
   return (format: DownloadFormat) => {
     const stop = new AbortController();
-    notify('Running it into a file …');
+    notify('Downloading the rows …');
     download({
       queryId: work.queryId,
       context: work.sent.value.context,

@@ -1,4 +1,4 @@
-/** “Use it”: the same call from a shell, a program, a page. */
+/** The dialog “Use it”: the same call from a shell, a program and a page. */
 
 import { useState } from 'preact/hooks';
 import { may } from '../api/permissions.ts';
@@ -25,11 +25,14 @@ export function UseDialog({ work, onClose }: { work: QueryWork; onClose(): void 
         value={name}
         onChange={setName}
       />
-      {missing.length > 0 && <p class="banner">Without a fitting value yet: {missing.join(', ')}.</p>}
-      {work.dirty.value && <p class="banner">What you edited is not saved: this runs the stored text.</p>}
+      {missing.length > 0 && (
+        <p class="banner">These variables have no valid value yet: {missing.join(', ')}.</p>
+      )}
+      {work.dirty.value && <p class="banner">Your changes are not saved. These calls run the stored text.</p>}
       {shown !== undefined && <CopyBlock text={shown.text} label={`${shown.name} snippet`} />}
       <p class="hint">
-        With the values of the variables panel. Set <code>DATAHUB_KEY</code> to a key that may run this query
+        The calls use the values of the variables panel. Set <code>DATAHUB_KEY</code> to a key that may run
+        this query
         {may('keys:admin') && (
           <>
             ; for a web page,{' '}

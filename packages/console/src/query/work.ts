@@ -1,4 +1,4 @@
-/** One query being worked on: what is stored, what is edited, the values, the run and the runs before. */
+/** The state of an open query: its stored definition, the draft, the values, the current run and earlier runs. */
 
 import { batch, computed, signal } from '@preact/signals';
 import { call, callJson, part } from '../api/client.ts';
@@ -14,11 +14,11 @@ export interface Draft {
   sourceId: string;
   context: Variable[];
   cache: CachePolicy | null;
-  /** Columns that must have a value in each row. */
+  /** Columns that must not be null in any row. */
   notNull: string[];
 }
 
-/** Values and runs outlive the view: coming back to a query finds them again. */
+/** Open queries by id. Values and runs outlive the view, so that the user finds them again. */
 const works = new Map<string, QueryWork>();
 const worksMax = 30;
 
@@ -33,7 +33,7 @@ export function workOf(queryId: string): QueryWork {
   return known;
 }
 
-/** Whether it ran in this tab. */
+/** True if the query ran in this tab. */
 export const hasRun = (queryId: string): boolean =>
   works.get(queryId)?.runner.past.value.some(({ status }) => status === 'done') === true;
 
@@ -72,7 +72,7 @@ export class QueryWork {
   });
   readonly sent = computed(() => sentOf(this.fields.value, this.values.value));
 
-  /** Keeps what was edited and not saved. */
+  /** Reads the stored query. Keeps unsaved changes. */
   async load(stop?: AbortSignal): Promise<void> {
     const response = await call(`v1/queries/${part(this.queryId)}`, { signal: stop });
     const query = parseExact<Query>(await response.text());
@@ -82,7 +82,7 @@ export class QueryWork {
       this.stored.value = query;
       if (!keep) this.draft.value = draftOf(query);
     });
-    // The source may be slow to answer; the text need not wait for it.
+    // The source may answer slowly, so the text does not wait for it.
     void this.describe();
   }
 
@@ -110,7 +110,7 @@ export class QueryWork {
     const draft = this.draft.value;
     if (draft === undefined || !this.dirty.value) return;
     const { text, command, sourceId, context } = draft;
-    // Only a query that reads has these.
+    // Only queries that read have these settings.
     const cache = reads(command) ? draft.cache : null;
     const notNull = reads(command) ? draft.notNull : [];
     const body = {

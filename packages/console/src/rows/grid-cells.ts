@@ -1,4 +1,4 @@
-/** How one cell is drawn, and how wide its column is. */
+/** Draws cells and measures the width of columns. */
 
 import type { RowStore } from './row-store.ts';
 import { grouped, textOf, type Values } from './scan.ts';
@@ -10,11 +10,11 @@ const sampled = 60;
 export interface Cell {
   element: HTMLElement;
   text: Text;
-  /** What is drawn: to ask the page would be slower. */
+  /** The text that is drawn. Reading it from the page would be slower. */
   shown: string;
   kind: string;
   hidden: boolean;
-  /** Where it was placed, and by which widths. */
+  /** The column of the cell, and the widths that it was placed with. */
   column: number;
   layout: number[] | undefined;
 }
@@ -29,7 +29,7 @@ export function makeCell(row: HTMLElement): Cell {
   return { element, text, shown: '', kind: '', hidden: false, column: -1, layout: undefined };
 }
 
-/** `json` is the value's JSON text. It goes into a text node, whatever it contains. */
+/** `json` is the value's JSON text. It is always drawn as a text node, so it cannot become markup. */
 export function drawCell(cell: Cell, json: string | undefined, numeric: boolean): void {
   if (json === undefined) draw(cell, '', 'absent');
   else if (json === 'null') draw(cell, 'null', numeric ? 'null right' : 'null');
@@ -51,12 +51,12 @@ function draw(cell: Cell, text: string, kind: string): void {
   cell.element.className = kind === '' ? 'grid-cell' : `grid-cell ${kind}`;
 }
 
-/** The beginning of a long text, without an escape that was cut in half. */
+/** Returns the beginning of a long text, without a partial escape at its end. */
 function cut(json: string): string {
   return `${json.slice(0, 2_000).replace(/\\[^\\]*$/, '')}"`;
 }
 
-/** By the first rows, and by rows all over: numbers often grow with the rows. */
+/** Measures the first rows, and some rows of the whole result, because numbers often grow with the rows. */
 export function widthsOf(store: RowStore): number[] {
   const longest = store.columns.map(({ name, type }) => Math.max(name.length + 2, type.length * 0.9));
   const step = Math.max(1, Math.floor(store.length / sampled));
@@ -76,7 +76,7 @@ export function widthsOf(store: RowStore): number[] {
   );
 }
 
-/** Rows are as high as the style sheet says, which is more where a finger points. */
+/** Reads the row height from the style sheet, where it is larger for touch screens. */
 export function heightOf(element: HTMLElement): number {
   return Number.parseFloat(getComputedStyle(element).getPropertyValue('--row')) || 28;
 }

@@ -1,6 +1,6 @@
 /**
- * A table of any length: only the cells in sight exist, and scrolling changes their texts. It is plain DOM, because a
- * frame of scrolling rewrites some hundred cells and has no time for a diff.
+ * A table of any length. Only the visible cells exist, and scrolling changes their texts. It is plain DOM, because a
+ * frame of scrolling rewrites some hundred cells, and a virtual DOM would be too slow.
  */
 
 import { type Cell, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
@@ -13,18 +13,18 @@ const overscan = 3;
 export interface GridOptions {
   label: string;
   onSort(sort: Sort | undefined): void;
-  /** A cell was opened by Enter or a double click. */
+  /** Called when a cell was opened with Enter or a double click. */
   onOpen(row: number, column: number): void;
 }
 
-/** Cells and rows are made once and written over: what is thrown away while scrolling would have to be collected. */
+/** Rows and cells are created once and reused, because new ones for each frame would cause garbage collection. */
 interface DrawnRow {
   element: HTMLElement;
   number: HTMLElement;
   cells: Cell[];
   row: number;
   height: number;
-  /** What is drawn, so that an unchanged row is left alone. */
+  /** The state that is drawn, so that an unchanged row is not drawn again. */
   drawn: string;
   inSight: boolean;
   hidden: boolean;
@@ -41,13 +41,13 @@ export class Grid {
   sort: Sort | undefined;
   widths: number[] = [];
   lefts: number[] = [];
-  /** Read once a frame: to ask the style sheet between two writes would lay out the page each time. */
+  /** Read once per frame, because reading it between two writes would force a layout each time. */
   rowHeight = 28;
   readonly keys: GridKeys;
   readonly id = `grid-${++grids}`;
   readonly #head = document.createElement('div');
   readonly #body = document.createElement('div');
-  /** One element stays at the left for all rows: each would be a layer of its own. */
+  /** One sticky element has the numbers of all rows, because each sticky element would be a separate layer. */
   readonly #numbers = document.createElement('div');
   readonly #values: Values = [];
   #length = -1;
@@ -88,7 +88,7 @@ export class Grid {
     cancelAnimationFrame(this.#frame);
   }
 
-  /** Rows were added or put into another order. */
+  /** Call this when rows were added or reordered. */
   changed(): void {
     this.#version++;
     const { length, columns } = this.store;
@@ -109,7 +109,7 @@ export class Grid {
 
   #measure(): void {
     const before = this.widths;
-    // Rows still stream in: a column that is being read does not shrink.
+    // While rows are still arriving, columns do not shrink, so that the user can read them.
     this.widths = widthsOf(this.store).map((width, column) => Math.max(width, before[column] ?? 0));
     this.lefts = [];
     let left = numbersWidth;
@@ -153,7 +153,7 @@ export class Grid {
     this.#head.replaceChildren(corner, ...heads);
   }
 
-  /** Ascending, then descending, then as the rows came. */
+  /** Sorts ascending, then descending, then restores the order of arrival. */
   sortBy(column: number): void {
     const now = this.sort?.column === column ? this.sort : undefined;
     this.sort = now?.descending === true ? undefined : { column, descending: now !== undefined };
@@ -161,7 +161,7 @@ export class Grid {
     this.options.onSort(this.sort);
   }
 
-  /** The columns in sight, as a half-open range. */
+  /** The visible columns as a half-open range. */
   #columnsInSight(): [number, number] {
     const { scrollLeft, clientWidth } = this.element;
     const count = this.widths.length;
@@ -219,7 +219,7 @@ export class Grid {
     }
     const values = this.store.cells(row, this.#values);
     while (cells.length < to - from) cells.push(makeCell(element));
-    // A column keeps its cell while the row is scrolled sideways.
+    // A column keeps its cell while the table scrolls horizontally.
     for (let column = from; column < to; column++) {
       const cell = cells[column % cells.length] as Cell;
       this.#place(cell, column);

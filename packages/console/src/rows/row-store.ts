@@ -1,4 +1,7 @@
-/** Rows as the lines they came in. A line is split only when it is drawn, sorted by or searched, so 100,000 rows stay small. */
+/**
+ * Stores rows as lines of NDJSON. A line is parsed only to be drawn, sorted or searched, so that 100,000 rows need
+ * little memory.
+ */
 
 import { isNumberText, membersOf, readValues, textOf, type Values } from './scan.ts';
 
@@ -12,7 +15,7 @@ const numericType =
   /^(tiny|small|medium|big)?(int|integer|serial)\d*\b|^(bigint|number|numeric|decimal|real|float|double|money|long)/i;
 export const isNumericType = (type: string): boolean => numericType.test(type) && !type.includes('[]');
 
-/** How many rows are looked at for the columns of documents and the kind of untyped columns. */
+/** The number of rows that are sampled for the columns of documents and for numbers in untyped columns. */
 const sampledMax = 200;
 
 export interface Sort {
@@ -20,7 +23,7 @@ export interface Sort {
   descending: boolean;
 }
 
-/** Lets the page draw and answer keys between two slices of work. */
+/** Lets the page draw and handle keys between two slices of work. */
 const breathe = () => new Promise<void>((resolve) => setTimeout(resolve));
 const sliceMs = 12;
 
@@ -28,7 +31,7 @@ export class RowStore {
   readonly lines: string[] = [];
   readonly columns: GridColumn[];
   bytes = 0;
-  /** Positions of lines in the order shown; undefined while all are shown as they came. */
+  /** The indexes of the lines in display order; undefined while all lines are shown in the order of arrival. */
   order: Uint32Array | undefined;
   readonly #typed: boolean;
   readonly #places = new Map<string, number>();
@@ -57,7 +60,7 @@ export class RowStore {
     }
   }
 
-  /** Column names that no signature told, and numbers in columns whose type is unknown. */
+  /** Detects columns that are not in the signature, and numbers in columns whose type is unknown. */
   #sample(line: string): void {
     const { names, values } = membersOf(line);
     for (const [i, name] of names.entries()) {
@@ -78,13 +81,19 @@ export class RowStore {
     return this.order === undefined ? row : (this.order[row] as number);
   }
 
-  /** JSON texts by column, undefined where a document lacks the member. Whoever draws many rows passes one list for all. */
+  /**
+   * Returns JSON texts by column, undefined for a missing member. To draw many rows, pass the same list `into` each
+   * time.
+   */
   cells(row: number, into: Values = []): Values {
     readValues(this.lines[this.lineAt(row)] as string, this.#layout, into);
     return into;
   }
 
-  /** Shows the rows that contain `filter`, in the order of `sort`. Ends early, and changes nothing, where `isCurrent` turns false. */
+  /**
+   * Shows the rows that contain `filter`, in the order of `sort`. If `isCurrent` becomes false, stops and changes
+   * nothing.
+   */
   async arrange(
     { sort, filter }: { sort: Sort | undefined; filter: string },
     isCurrent: () => boolean,
@@ -123,7 +132,7 @@ function keyOf(cell: string | undefined, numeric: boolean): string | number | un
   return numeric ? Number(text) : text;
 }
 
-/** Nulls come last in both directions; equal rows stay in the order they came in. */
+/** Sorts nulls last in both directions, and keeps the order of equal rows. */
 function compareBy(keys: (string | number | undefined)[], { descending }: Sort) {
   const sign = descending ? -1 : 1;
   return (a: number, b: number): number => {
@@ -135,7 +144,7 @@ function compareBy(keys: (string | number | undefined)[], { descending }: Sort) 
   };
 }
 
-/** A merge sort that gives way to the page; undefined where it was overtaken. */
+/** A merge sort that pauses for the page. Resolves to undefined if a newer sort has started. */
 async function sortSliced(
   items: number[],
   compare: (a: number, b: number) => number,

@@ -1,15 +1,15 @@
-/** Splits one row of NDJSON into its members without parsing the values, so that their text stays exact. */
+/** Splits a row of NDJSON into its members without parsing the values, so that their texts stay exact. */
 
 export interface Members {
   names: string[];
-  /** JSON texts. */
+  /** The values as JSON texts. */
   values: string[];
 }
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** The index after the text that begins at `start`, which is a quote. */
+/** Returns the index after the string that begins with the quote at `start`. */
 function endOfText(line: string, start: number): number {
   for (let at = line.indexOf('"', start + 1); at >= 0; at = line.indexOf('"', at + 1)) {
     let slashes = 0;
@@ -19,7 +19,7 @@ function endOfText(line: string, start: number): number {
   return line.length;
 }
 
-/** The index after the object or array that begins at `start`. */
+/** Returns the index after the object or array that begins at `start`. */
 function endOfNested(line: string, start: number): number {
   let depth = 0;
   for (let at = start; at < line.length; at++) {
@@ -42,7 +42,7 @@ function endOfValue(line: string, start: number): number {
   return line.length;
 }
 
-/** `line` is a JSON object without spaces between its tokens, as the hub writes it. */
+/** `line` must be a JSON object without spaces between its tokens, as the hub writes it. */
 export function membersOf(line: string): Members {
   const names: string[] = [];
   const values: string[] = [];
@@ -60,12 +60,14 @@ export function membersOf(line: string): Members {
 export type Values = (string | undefined)[];
 
 interface Layout {
-  /** `"name":` of each column, as a row usually has them one after the other. */
+  /** `"name":` of each column. Rows usually have the columns in this order. */
   prefixes: readonly string[];
   placeOf(name: string): number | undefined;
 }
 
-/** Writes the JSON texts of a row into `into` by column, undefined for a missing member. Only the values are allocated. */
+/**
+ * Writes the JSON texts of a row into `into` by column, undefined for a missing member. Only the values are allocated.
+ */
 export function readValues(line: string, { prefixes, placeOf }: Layout, into: Values): void {
   into.length = prefixes.length;
   into.fill(undefined);
@@ -86,7 +88,7 @@ export function readValues(line: string, { prefixes, placeOf }: Layout, into: Va
   }
 }
 
-/** What a JSON text says: a text without its quotes, everything else as it is written. */
+/** Returns a JSON string without its quotes and escapes, and any other JSON unchanged. */
 export function textOf(json: string): string {
   if (json.charCodeAt(0) !== quote) return json;
   return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1);
@@ -95,7 +97,7 @@ export function textOf(json: string): string {
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 export const isNumberText = (text: string): boolean => number.test(text);
 
-/** With separators between thousands, for the eye alone. */
+/** Adds separators between thousands, for display only. */
 export function grouped(text: string): string {
   const first = text.charCodeAt(0) === 0x2d ? 1 : 0;
   let end = first;

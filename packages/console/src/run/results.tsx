@@ -1,4 +1,4 @@
-/** What a run gave: its figures, its rows as a table, a chart or JSON, and downloads. */
+/** The results of a run: its figures, its rows as a table, a chart or JSON, and downloads. */
 
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { count, counted, duration } from '../parts/format.ts';
@@ -13,10 +13,10 @@ import { type RunState, shownRowsMax } from './run.ts';
 interface ResultsProps {
   state: RunState;
   label: string;
-  /** Runs the query again into a file; undefined where that would write. */
+  /** Runs the query again and saves the rows in a file; undefined if the query writes. */
   onDownload: ((format: DownloadFormat) => void) | undefined;
   onSaveShown(): void;
-  /** Runs the query although the hub has kept a result. */
+  /** Runs the query even if the hub has a cached result. */
   onFresh?: () => void;
   hint: string;
 }
@@ -101,21 +101,19 @@ function Downloads({ onDownload, onSaveShown }: Pick<ResultsProps, 'onDownload' 
   );
 }
 
-/** What a run says beside its rows. */
+/** The messages of a run besides its rows. */
 function Outcome({ state, hint }: { state: RunState; hint: string }) {
   const { status, rows, affected } = state;
   return (
     <>
       {state.dryRun && status === 'done' && (
         <p class="banner">
-          <strong>Dry run.</strong> The statement ran and was rolled back: nothing was kept.
+          <strong>Dry run.</strong> The statement ran and was rolled back. Nothing was changed.
         </p>
       )}
       {state.problem !== undefined && <ProblemBox problem={state.problem} />}
       {status === 'idle' && <p class="empty">{hint}</p>}
-      {status === 'done' && rows === 0 && (
-        <p class="empty">No rows. It ran, and found none; other values may find some.</p>
-      )}
+      {status === 'done' && rows === 0 && <p class="empty">The query returned no rows.</p>}
       {affected !== undefined && (
         <p class="empty">
           <strong>{counted(Number(affected), 'row')}</strong>{' '}
@@ -146,11 +144,11 @@ function Figures({ state, filtered }: { state: RunState; filtered: number | unde
       {status === 'done' && affected === undefined && <b>{counted(rows, 'row')}</b>}
       {status === 'done' && affected !== undefined && <b>Done</b>}
       {status === 'failed' && <b class="bad-text">Failed</b>}
-      {status === 'cancelled' && <b>Cancelled: the statement was stopped at the database</b>}
+      {status === 'cancelled' && <b>Cancelled. The statement was stopped at the database.</b>}
       {filtered !== undefined && <span>{count(filtered)} match</span>}
       {status !== 'running' && <span class="times">{times.join(' · ')}</span>}
       {truncated && (
-        <span class="cut" title="A bound cut the answer: of this page, of the key, or of the hub.">
+        <span class="cut" title="A limit of this page, of the key or of the hub cut the rows.">
           <Icon name="warn" /> cut
           {rows >= shownRowsMax ? ` at ${count(shownRowsMax)}: a download has all` : ''}
         </span>

@@ -1,4 +1,4 @@
-/** For a key that may execute but not read: a query by its id, values as JSON. */
+/** Runs a query by its id, with values as JSON. For keys that may execute queries but not read them. */
 
 import { useState } from 'preact/hooks';
 import { isJson } from '../api/exact.ts';
@@ -26,7 +26,7 @@ export function RunById({
     event.preventDefault();
     if (!fits || id.trim() === '') return;
     goInstead('run', id.trim());
-    // Whether it writes is not known here, so nothing is said of rows that were affected.
+    // It is unknown here whether the query writes, so the number of affected rows is not shown.
     void runner.run({
       queryId: id.trim(),
       context: context.trim() || '{}',
@@ -40,8 +40,8 @@ export function RunById({
       <PageHead title="Run a query by its id" />
       {problem !== undefined && (
         <p class="banner">
-          This key cannot list or read queries ({problem.code ?? problem.status}), but it may run those it is
-          meant for.
+          This key cannot list or read queries ({problem.code ?? problem.status}), but it may run those that
+          it is meant for.
         </p>
       )}
       <form class="form page run-form" onSubmit={submit}>
@@ -70,7 +70,7 @@ export function RunById({
         label={id}
         onDownload={undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, 'rows')}
-        hint="Its rows appear here."
+        hint="The rows appear here."
       />
     </div>
   );

@@ -1,4 +1,4 @@
-/** Runs a stored query and keeps its rows as they stream in. */
+/** Runs a stored query and stores its rows as they arrive. */
 
 import { signal } from '@preact/signals';
 import { call, isAborted, problemOf } from '../api/client.ts';
@@ -7,7 +7,7 @@ import { RowStore } from '../rows/row-store.ts';
 import { readLines } from '../rows/stream.ts';
 import type { Values } from '../variables/variables.ts';
 
-/** The page keeps this much; a download has no such bound. */
+/** The most rows that the page stores. A download has no such limit. */
 export const shownRowsMax = 100_000;
 const shownBytesMax = 160 * 1_024 * 1_024;
 
@@ -17,18 +17,18 @@ export interface RunState {
   status: RunStatus;
   store?: RowStore;
   rows: number;
-  /** Since the run was asked for. */
+  /** The time from the start of the run to its first row. */
   firstRowMs?: number;
   totalMs?: number;
-  /** What the hub measured, where it says so. */
+  /** The time at the database as the hub measured it, if it reports it. */
   databaseMs?: number;
   problem?: Problem;
-  /** The answer was cut: by the bound of this page, of the key, or of the hub. */
+  /** True if a limit of this page, of the key or of the hub cut the rows. */
   truncated?: boolean;
   dryRun?: boolean;
-  /** How old the result is that the hub had kept, in seconds. */
+  /** The age of a cached result in seconds. */
   keptAgeS?: number;
-  /** Of a statement without rows. */
+  /** The number of affected rows of a statement without a row set. */
   affected?: string;
   startedAt?: number;
 }
@@ -47,14 +47,14 @@ export interface PastRun {
 
 export interface RunRequest {
   queryId: string;
-  /** JSON text. */
+  /** The values as JSON text. */
   context: string;
   values: Values;
   columns: Column[];
   writes: boolean;
   dryRun?: boolean;
   maxAffected?: number;
-  /** Not from the hub's cache. */
+  /** True to bypass the hub's cache. */
   fresh?: boolean;
 }
 
@@ -66,7 +66,7 @@ export class Runner {
   #stop: AbortController | undefined;
   #runs = 0;
 
-  /** Closes the request: the hub then stops the statement at the database. */
+  /** Closes the request. The hub then stops the statement at the database. */
   cancel(): void {
     this.#stop?.abort();
   }
@@ -106,7 +106,7 @@ export class Runner {
       body: bodyOf(request),
       accept: 'application/x-ndjson',
       signal: stop.signal,
-      // The hub may answer with a result that it has kept, as it does for callers.
+      // By default the hub may answer with a cached result, as it does for callers.
       cache: request.fresh ? 'no-store' : 'default',
     });
     const isKept = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
@@ -131,7 +131,9 @@ export class Runner {
     });
     await readWithin.catch((err) => {
       if (isAborted(err)) throw err;
-      throw new TypeError('The answer broke off: the connection to the database or to the hub was lost.');
+      throw new TypeError(
+        'The answer is incomplete, because the connection to the database or to the hub was lost.',
+      );
     });
     const affected = request.writes ? affectedIn(store) : undefined;
     set({ rows: store.lines.length, ...(affected === undefined ? {} : { affected }) });
@@ -154,7 +156,10 @@ export class Runner {
   }
 }
 
-/** `{"truncated":true}` at the end says that a bound cut the answer; a column of that name is told by the signature. */
+/**
+ * Removes the last line `{"truncated":true}`, which says that a limit cut the rows. The signature shows if it is a row
+ * instead.
+ */
 function takeCut(lines: string[], store: RowStore, { columns }: RunRequest): boolean {
   if (lines.at(-1) !== '{"truncated":true}') return false;
   if (columns.length === 1 && columns[0]?.name === 'truncated') return false;
@@ -173,7 +178,7 @@ function affectedIn(store: RowStore): string | undefined {
   return store.lines.length === 1 ? /^\{"affectedRows":(\d+)[,}]/.exec(store.lines[0] ?? '')?.[1] : undefined;
 }
 
-/** JSON text; `context` keeps its digits. */
+/** Returns the body as JSON text. `context` keeps its digits. */
 export function bodyOf({ queryId, context, writes, dryRun, maxAffected }: RunRequest): string {
   const options = {
     ...(writes ? {} : { maxRows: shownRowsMax }),

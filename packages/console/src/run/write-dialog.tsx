@@ -1,4 +1,4 @@
-/** Asks before a statement that writes is carried out. */
+/** Asks before a statement that writes is run. */
 
 import { useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
@@ -25,7 +25,7 @@ export function WriteDialog({ command, source, canDryRun, onRun, onClose }: Writ
         <p>
           This statement changes the database.
           {canDryRun
-            ? ' A dry run carries it out and rolls it back, to show how many rows it would affect.'
+            ? ' A dry run executes it and rolls it back, to show how many rows it would affect.'
             : ' It runs outside of a transaction, so a dry run is not possible.'}
         </p>
         {canDryRun && (
@@ -34,7 +34,7 @@ export function WriteDialog({ command, source, canDryRun, onRun, onClose }: Writ
             value={most}
             onInput={setMost}
             placeholder="no limit"
-            hint="More affected rows roll the statement back."
+            hint="If it affects more rows, it is rolled back."
           />
         )}
         <div class="actions">

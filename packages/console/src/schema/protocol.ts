@@ -1,4 +1,4 @@
-/** What the page and the worker with the index of tables say to each other. */
+/** The messages between the page and the worker that indexes tables. */
 
 export interface TableHit {
   sourceId: string;
@@ -20,10 +20,10 @@ export interface Completion {
 }
 
 export interface CompletionAnswer {
-  /** Where the word that is completed begins. */
+  /** The start of the word that is completed. */
   from: number;
   options: Completion[];
-  /** Some that match the word are left out, so a longer word must be asked for again. */
+  /** True if some matches are left out, so that a longer word needs a new request. */
   cut: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Keeps the schemas of sources away from the thread that draws: reading and searching them takes time. */
+/** A worker that stores the schemas of sources, because parsing and searching them would block the page. */
 
 import type { Answers, Asked } from './protocol.ts';
 import { TableIndex } from './table-index.ts';

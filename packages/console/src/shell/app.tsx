@@ -1,4 +1,4 @@
-/** The frame and the view that the address names. */
+/** The frame of the console, with the view that the address names. */
 
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

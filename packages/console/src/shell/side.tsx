@@ -1,4 +1,4 @@
-/** The left side: the hub, its tree, classifiers, access. */
+/** The side bar: the hub, its tree, classifiers and access. */
 
 import type { Scope } from '@datahub/contract/scopes';
 import { useSignal } from '@preact/signals';
@@ -20,7 +20,7 @@ export function Side() {
     asked.value = { action, node };
   };
   return (
-    <nav class="side" id="side" aria-label="What is in the hub">
+    <nav class="side" id="side" aria-label="Contents of the hub">
       <HubSwitcher />
       {treeProblem.value !== undefined && <ProblemBox problem={treeProblem.value} />}
       {hubId.value !== undefined && tree.value !== undefined && (
@@ -58,7 +58,7 @@ export function Side() {
   );
 }
 
-/** What belongs to the account, beside the tree of the hub. */
+/** The links to what belongs to the account, not to the hub. */
 function OtherLinks({ hub }: { hub: string }) {
   return (
     <>
@@ -152,7 +152,7 @@ function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
 
 const short = (label: string) => (label.length > 24 ? `${label.slice(0, 23)}…` : label);
 
-/** The folder that holds what is chosen, for a new folder beside it. */
+/** Returns the folder that contains the selected node, for a new folder beside the node. */
 function folderOf(chosen: TreeNode | undefined, inBranch: boolean): TreeNode | undefined {
   return inBranch ? findNode(chosen?.parentNodeId ?? '')?.node : undefined;
 }

@@ -1,4 +1,4 @@
-/** Changes of the tree: new folders, names, places, deletion. */
+/** Changes the tree: creates folders, renames, moves and deletes nodes. */
 
 import type { Scope } from '@datahub/contract/scopes';
 import { call, callJson, part } from '../api/client.ts';
@@ -34,7 +34,7 @@ export async function remove(node: TreeNode): Promise<void> {
   await loadTree();
 }
 
-/** A folder can't go below itself, and staying where it is is no move. */
+/** False if the target is below the folder itself, or already its parent. */
 export function canMove(node: TreeNode, target: TreeNode, pathOfTarget: TreeNode[]): boolean {
   if (node.nodeType === 'category' || target.nodeId === node.parentNodeId) return false;
   if (target.nodeType !== 'folder' && target.nodeType !== 'category') return false;

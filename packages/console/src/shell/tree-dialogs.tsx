@@ -93,7 +93,7 @@ function MoveDialog({ node, onClose }: NodeDialogProps) {
 
 const consequences: Partial<Record<string, string>> = {
   query: 'Programs that run it by its id get an error.',
-  source: 'Its queries stay, and fail with SOURCE_GONE until they have another source.',
+  source: 'Its queries remain and fail with SOURCE_GONE until they have another source.',
   folder: 'Only an empty folder can be deleted.',
 };
 

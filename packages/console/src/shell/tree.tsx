@@ -1,4 +1,4 @@
-/** One branch of the tree at the left: folders and what is in them, by pointer and by keys. */
+/** One branch of the tree: folders and their contents, for pointer and keyboard. */
 
 import { signal, useSignal } from '@preact/signals';
 import { problemOf } from '../api/client.ts';
@@ -13,7 +13,7 @@ import { canMove, move, scopeOf } from './tree-actions.ts';
 import { type Asked, TreeDialog } from './tree-dialogs.tsx';
 import { findNode, hubId, sources } from './workspace.ts';
 
-/** Folders that are closed, by id; all others are open. */
+/** The ids of closed folders. All others are open. */
 const closed = signal(new Set<string>());
 const dragged = signal<TreeNode | undefined>(undefined);
 
@@ -30,7 +30,7 @@ function linesOf(node: TreeNode, level: number): Line[] {
   ]);
 }
 
-/** Folders first; the rest stays as it was made. */
+/** Sorts folders first, and keeps the order of the rest. */
 const foldersFirst = (a: TreeNode, b: TreeNode) =>
   Number(b.nodeType === 'folder') - Number(a.nodeType === 'folder');
 
@@ -44,7 +44,7 @@ function toggle(node: TreeNode, open = closed.value.has(node.nodeId)): void {
 export const nodeLink = ({ nodeType, nodeId }: TreeNode): string =>
   linkTo('hub', hubId.value ?? '', nodeType, nodeId);
 
-/** Moves what is dragged to where it is dropped. */
+/** Moves a dragged node to the folder on which it is dropped. */
 function useDrop() {
   const over = useSignal<string | undefined>(undefined);
   const drop = async (target: TreeNode) => {
@@ -231,7 +231,7 @@ interface TreeKeyContext {
   ask(what: Asked): void;
 }
 
-/** True where the key did something. */
+/** Handles a key. Returns true if it had an effect. */
 function treeKey(event: KeyboardEvent, { lines, current, list, ask }: TreeKeyContext): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false;
   const at = lines.findIndex(({ node }) => node.nodeId === current);

@@ -1,4 +1,4 @@
-/** Connects a database: tested before it is kept. */
+/** The form of a new source. The hub tests the connection before it keeps the source. */
 
 import { useState } from 'preact/hooks';
 import { problemOf } from '../api/client.ts';
@@ -67,8 +67,8 @@ export function NewSource() {
         </SourceFields>
       </form>
       <p class="hint">
-        The password is encrypted before it is stored, and no answer ever contains it. Give the source a
-        database user that may do no more than its queries need.
+        The hub encrypts the password before it stores it, and no answer contains it. Give the source a
+        database user with only the permissions that its queries need.
       </p>
     </div>
   );

@@ -70,7 +70,7 @@ export function SchemaBrowser({
         <p class="empty">
           {tables === 0
             ? 'This database has no tables that the user may see.'
-            : 'No table or column has that in its name.'}
+            : 'No table or column name contains this text.'}
         </p>
       )}
       {found.tables.map((table) => (

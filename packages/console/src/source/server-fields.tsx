@@ -1,4 +1,4 @@
-/** The settings about a source's servers: which the hub selects, how it logs in, how a pooler shares connections. */
+/** The fields for a source's servers: how the hub selects one, how it logs in, and how a pooler shares connections. */
 
 import { isEngine } from '@datahub/contract/engines';
 import {
@@ -17,7 +17,7 @@ interface ServerFieldsProps {
   onChange(form: SourceForm): void;
 }
 
-/** The first value is the default, which is stored as no value. */
+/** Returns choices whose first value is the default, which is not stored. */
 const withDefault = (values: readonly string[]): [string, string][] =>
   values.map((value, i) => (i === 0 ? ['', `${value} (default)`] : [value, value]));
 
@@ -38,20 +38,17 @@ export function ServerFields({ form, onChange }: ServerFieldsProps) {
           onInput={set('hosts')}
           rows={2}
           placeholder={`db2.example.com:${isEngine(form.engine) ? defaultPorts[form.engine] : ''}`}
-          hint="One a line. The port is that of the first server unless it is given."
+          hint="One per line. The default port is that of the first server."
         />
       )}
       {has('targetSessionAttrs') && (
-        <Choice
-          label="Which server takes a connection"
-          {...choice('targetSessionAttrs', targetSessionAttrs)}
-        />
+        <Choice label="Server to connect to" {...choice('targetSessionAttrs', targetSessionAttrs)} />
       )}
       {has('pooling') && (
         <Choice
           label="Pooling"
           {...choice('pooling', poolings)}
-          hint="transaction: for a pooler such as PgBouncer that gives each transaction another session."
+          hint="transaction: for a pooler such as PgBouncer in transaction mode."
         />
       )}
       {has('replicaSet') && (
@@ -87,7 +84,7 @@ export function SrvTick({ form, onChange }: ServerFieldsProps) {
   if (!hasServerSetting(form.engine, 'srv')) return null;
   return (
     <Tick
-      label="The host is a mongodb+srv name: DNS lists the servers, and the port is unused"
+      label="The host is a mongodb+srv name: DNS lists the servers, and the port is ignored"
       checked={form.srv}
       onChange={(srv) => onChange({ ...form, srv, ...(srv ? { hosts: '' } : {}) })}
     />

@@ -1,4 +1,4 @@
-/** The form of a source and the settings that it stands for. */
+/** The form of a source, and its conversion to and from settings. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import {
@@ -11,7 +11,7 @@ import {
 import { call, callJson, part } from '../api/client.ts';
 import type { ConnectionSettings, Host, Source } from '../api/types.ts';
 
-/** `hosts` has a server in each line. */
+/** `hosts` has one server per line. */
 type ServerFields = {
   [S in ServerSetting]: (typeof serverSettings)[S]['kind'] extends 'flag' ? boolean : string;
 };
@@ -89,7 +89,7 @@ export function formOf({ label, engine, connectionSettings: settings }: Source):
 
 const hostText = ({ host, port }: Host): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** Servers, one in each line, as `name`, `name:port`, `[IPv6]:port` or an IPv6 address. */
+/** Parses servers, one per line, as `name`, `name:port`, `[IPv6]:port` or an IPv6 address. */
 export function hostsOf(
   text: string,
   defaultPort: number | string,
@@ -103,12 +103,12 @@ export function hostsOf(
     });
 }
 
-/** With two colons or more and no brackets, a line is an IPv6 address. */
+/** A line with two or more colons and without brackets is an IPv6 address. */
 const server = /^(?:\[([^\]]*)\]|([^:]*))(?::([^:]*))?$/;
 
 const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
 
-/** What is empty is left out, or taken away where the source exists. */
+/** Leaves out empty settings of a new source, and removes them from an existing one. */
 function settingsOf(
   form: SourceForm,
   { existing }: { existing: boolean },
@@ -132,7 +132,7 @@ function settingsOf(
   };
 }
 
-/** The settings that the engine has; the hub removes the others if the engine changes. */
+/** Returns the settings that the engine supports. If the engine changes, the hub removes the others. */
 function serverSettingsOf(form: SourceForm, empty: null | undefined): object {
   const hosts = hostsOf(form.hosts, whole(form.port) ?? form.port);
   const values: Record<ServerSetting, unknown> = {
@@ -152,7 +152,7 @@ function serverSettingsOf(form: SourceForm, empty: null | undefined): object {
 export interface Tested {
   latencyMs: number;
   serverVersion: string;
-  /** The setting `pooling` that would fit the server, if it is another one. */
+  /** The value of `pooling` that the server needs, if it is not the current one. */
   suggestedPooling?: string;
 }
 
@@ -166,7 +166,7 @@ export async function createSource(hubId: string, form: SourceForm): Promise<str
   return (await callJson<{ sourceId: string }>('v1/sources', { body })).sourceId;
 }
 
-/** The hub tests stored sources alone, so one that does not connect is removed again. */
+/** The hub only tests stored sources, so this deletes a source that does not connect. */
 export async function createTested(
   hubId: string,
   form: SourceForm,

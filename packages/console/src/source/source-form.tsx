@@ -1,4 +1,4 @@
-/** Where a database is and how to log in to it. */
+/** The fields for a database's address and log-in. */
 
 import { isEngine } from '@datahub/contract/engines';
 import type { ComponentChildren } from 'preact';
@@ -15,7 +15,7 @@ interface SourceFieldsProps {
 }
 
 const tlsModes = [
-  ['prefer', 'Prefer: TLS where the server has it'],
+  ['prefer', 'Prefer: TLS if the server supports it'],
   ['require', 'Require: TLS, certificate not checked'],
   ['verify-full', 'Verify: TLS with a checked certificate'],
   ['disable', 'Disable: clear text'],
@@ -51,7 +51,7 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
           onInput={set('host')}
           required
           placeholder="db.example.com"
-          hint="As the hub reaches it, not your browser."
+          hint="The address as seen from the hub, not from your browser."
         />
         <Field label="Port" value={form.port} onInput={set('port')} required />
       </div>
@@ -62,7 +62,11 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
           label="User"
           value={form.user}
           onInput={set('user')}
-          hint={existing ? 'The mask keeps what is stored.' : 'A user that may only what the queries need.'}
+          hint={
+            existing
+              ? 'The mask keeps the stored value.'
+              : 'A user with only the permissions that the queries need.'
+          }
         />
         <Field label="Password" type="password" value={form.password} onInput={set('password')} />
       </div>
@@ -98,7 +102,7 @@ function MoreSettings({
       )}
       <div class="columns-2">
         <Field
-          label="Connections at most"
+          label="Maximum connections"
           value={form.poolMax}
           onInput={set('poolMax')}
           placeholder="default of the hub"

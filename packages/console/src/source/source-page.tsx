@@ -1,4 +1,4 @@
-/** A source: whether it connects, what is in it, its settings. */
+/** The page of a source: the test of its connection, its tables, its settings. */
 
 import { useSignal } from '@preact/signals';
 import { useState } from 'preact/hooks';
@@ -105,8 +105,8 @@ function Connection({ sourceId, onChanged }: { sourceId: string; onChanged(): vo
 }
 
 const poolingFacts: Partial<Record<string, string>> = {
-  transaction: 'This server is a pooler that gives each transaction another session.',
-  session: 'This server gives each connection a session of its own.',
+  transaction: 'This server is a pooler in transaction mode.',
+  session: 'This server gives each connection its own session.',
 };
 
 function SuggestedPooling({
@@ -121,7 +121,7 @@ function SuggestedPooling({
   const use = () =>
     setPooling(sourceId, pooling).then(
       () => {
-        notify(`Pooling is “${pooling}” now.`);
+        notify(`Pooling was set to “${pooling}”.`);
         onChanged();
       },
       (err) => notify(problemOf(err).detail ?? 'It could not be changed.'),

@@ -1,4 +1,4 @@
-/** Declares a variable: its type, default, choices. Part of the query, and stored when that is saved. */
+/** Declares a variable: its type, default and choices. The declaration is stored when the query is saved. */
 
 import { variableTypes } from '@datahub/contract/variable-types';
 import { useState } from 'preact/hooks';
@@ -11,7 +11,7 @@ import { isNumberText } from '../rows/scan.ts';
 
 const isText = (type: string) => ['', 'string', 'date', 'timestamp', 'uuid'].includes(type);
 
-/** What was typed as the value of its type; `undefined` for nothing. */
+/** Converts typed text to a value of the type; `undefined` for an empty text. */
 function typedValue(text: string, type: string, list: boolean): unknown {
   if (text === '') return undefined;
   if (text === 'null') return null;
@@ -45,7 +45,7 @@ export function VariableDialog({ work, name, onClose }: { work: QueryWork; name:
       : [...context, next];
     work.edit({ context: others });
   };
-  const types = [['', 'Any: as it is sent'], ...variableTypes.map((one) => [one, one])] as [string, string][];
+  const types = [['', 'Any'], ...variableTypes.map((one) => [one, one])] as [string, string][];
   return (
     <FormDialog title={`Variable ${name}`} action="Apply" onClose={onClose} onSubmit={submit}>
       <Choice label="Type" value={type} options={types} onChange={setType} />
@@ -57,8 +57,8 @@ export function VariableDialog({ work, name, onClose }: { work: QueryWork; name:
         onInput={setFallback}
         hint={
           list
-            ? 'JSON: [1, 2]. Empty for none.'
-            : 'Used when no value is sent. Empty for none; null for NULL.'
+            ? 'JSON, such as [1, 2]. Empty: no default.'
+            : 'The value if a call sends none. Empty: no default. null: NULL.'
         }
       />
       <Field
@@ -66,7 +66,7 @@ export function VariableDialog({ work, name, onClose }: { work: QueryWork; name:
         value={choices}
         onInput={setChoices}
         rows={3}
-        hint="One a line. Only these are accepted then."
+        hint="One per line. Only these values are accepted."
       />
       <Field label="Description" value={description} onInput={setDescription} />
     </FormDialog>

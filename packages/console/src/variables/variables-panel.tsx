@@ -17,8 +17,8 @@ export function VariablesPanel({ work, shown }: { work: QueryWork; shown: boolea
       <h2>Variables</h2>
       {work.fields.value.length === 0 && (
         <p class="hint">
-          None yet. Write <code>:name</code> where a value belongs; it is bound by the driver and never
-          becomes part of the text.
+          No variables yet. Write <code>:name</code> in place of a value. The driver binds the value, so it
+          never becomes part of the text.
         </p>
       )}
       <VariableInputs work={work} shown={shown} onEdit={may('queries:write') ? setEdited : undefined} />
@@ -152,7 +152,7 @@ function VariableControl({ field, value, fault, onChange, id }: InputProps & { i
         <Chips
           label={field.key}
           values={value?.kind === 'list' ? value.items : []}
-          placeholder={fallback ?? 'Type a value, Enter adds it'}
+          placeholder={fallback ?? 'Type a value and press Enter'}
           onChange={(items) => onChange({ kind: 'list', items })}
         />
       </div>

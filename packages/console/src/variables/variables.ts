@@ -1,4 +1,4 @@
-/** The variables of a query, and how what a person typed becomes the JSON that is sent. */
+/** The variables of a query, and the conversion of typed values to JSON. */
 
 import { isJson, objectOf, toText } from '../api/exact.ts';
 import type { Signature, Variable } from '../api/types.ts';
@@ -6,13 +6,13 @@ import { isNumericType } from '../rows/row-store.ts';
 import { isNumberText } from '../rows/scan.ts';
 
 export interface VariableField extends Variable {
-  /** The declared type, else the one that the source told. */
+  /** The declared type, else the one that the source reported. */
   shownType: string;
   list: boolean;
   nullable: boolean;
 }
 
-/** Undefined: not sent, so that the default counts. */
+/** The value of a field. A field without a value is not sent, so that its default applies. */
 export type Value = { kind: 'null' } | { kind: 'text'; text: string } | { kind: 'list'; items: string[] };
 export type Values = Record<string, Value | undefined>;
 
@@ -21,7 +21,7 @@ const quoted = /'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`/g;
 const placeholder = /(?<![:\w]):([A-Za-z_]\w*)|\{\{\s*(\w+)\s*\}\}/g;
 const inJson = /"::?([A-Za-z_]\w*)"|"\{\{\s*(\w+)\s*\}\}"/g;
 
-/** Names of variables in a text that is being edited; the hub decides when it is saved. */
+/** Finds the names of variables in an edited text. When it is saved, the hub's own parser decides. */
 export function namesIn(text: string, engine: string): string[] {
   const plain = engine === 'mongodb' ? text : text.replaceAll(comments, ' ').replaceAll(quoted, ' ');
   const found = [...plain.matchAll(engine === 'mongodb' ? inJson : placeholder)];
@@ -50,7 +50,7 @@ export function fieldsOf({ text, engine, context, signature }: Described): Varia
   });
 }
 
-/** `IN (:name)` takes a list. */
+/** True if the text uses the variable in `IN (:name)`, so that it can be a list. */
 const inList = (text: string, key: string): boolean =>
   new RegExp(`\\bin\\s*\\(\\s*(:${key}\\b|\\{\\{\\s*${key}\\s*\\}\\})\\s*\\)`, 'i').test(text);
 
@@ -64,7 +64,7 @@ const forms: [RegExp, RegExp, string][] = [
   [/^(tiny|small|medium|big)?(int|integer)\d*$/, /^-?\d+$/, 'a whole number'],
 ];
 
-/** The JSON of one value, or what is wrong with it. */
+/** Returns the JSON of one value, or its fault. */
 function jsonOf(text: string, type: string): { json: string } | { fault: string } {
   const form = forms.find(([types]) => types.test(type));
   if (form !== undefined && !form[1].test(text.trim())) return { fault: `Write ${form[2]}.` };
@@ -81,11 +81,11 @@ function jsonOf(text: string, type: string): { json: string } | { fault: string 
   return { json: JSON.stringify(text) };
 }
 
-/** JSON allows no zeros in front. */
+/** Removes leading zeros, which JSON does not allow. */
 const numberJson = (text: string): string => text.replace(/^(-?)0+(?=\d)/, '$1');
 
 export interface Sent {
-  /** The `context` of an execution, digit by digit. */
+  /** The `context` of an execution with all digits. */
   context: string;
   members: [string, string][];
   faults: Record<string, string>;
@@ -122,9 +122,9 @@ function oneOf(
   return { json: `[${items.map((item) => ('json' in item ? item.json : '')).join(',')}]` };
 }
 
-/** Of a list without a type: numbers where all are numbers. */
+/** The element type of a list without a type: number if all elements are numbers. */
 const guessed = (items: string[]): string => (items.length > 0 && items.every(isNumberText) ? 'number' : '');
 
-/** A default as a person reads it. */
+/** Returns a default value for display. */
 export const defaultText = ({ value }: Variable): string | undefined =>
   value === undefined ? undefined : toText(value);
