@@ -1,4 +1,7 @@
-/** A million short rows, classified as they stream: rows per second of CPU, memory, and the time until a cancelled statement ends. */
+/**
+ * A million short rows, classified as they stream: rows per second of CPU, memory, and the time until a cancelled
+ * statement ends.
+ */
 
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -57,7 +60,7 @@ async function measure(server: Server, body: string) {
   return { seconds: ms / 1_000, cpuSeconds, grown: most - before };
 }
 
-/** How long the statement keeps running at the database after its client disconnected. */
+/** Measures how long the statement keeps running at the database after its client disconnected. */
 async function cancelMs(server: Server, { body, url }: { body: string; url: string }): Promise<number> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

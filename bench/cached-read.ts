@@ -1,4 +1,4 @@
-/** A small read that the cache answers, against the same read at PostgreSQL: CPU of all own processes for one request. */
+/** Compares a cached small read with the same read at PostgreSQL: CPU time of all the hub's processes per request. */
 
 import { fileURLToPath } from 'node:url';
 import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
@@ -14,7 +14,7 @@ const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
 const url = process.env.POSTGRES_URL;
 
-printHead(`One small read, ${inFlight} in flight, kept against executed`);
+printHead(`One small read, ${inFlight} in flight, cached against executed`);
 if (url === undefined) {
   process.stdout.write('cached-read: skipped, because POSTGRES_URL is not in the environment.\n');
 } else {

@@ -18,7 +18,7 @@ const inFlight = 32;
 const everyMs = 2;
 const path = (name: string) => fileURLToPath(new URL(`support/${name}.ts`, import.meta.url));
 
-/** Response times of an open-loop load: requests are sent every other millisecond, whether earlier ones were answered or not. */
+/** Response times of an open-loop load: requests are sent at a fixed rate, even if earlier ones are not answered. */
 async function timesAt(server: Server, perSecond: number): Promise<{ times: number[]; failed: number }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
   const times: number[] = [];

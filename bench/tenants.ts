@@ -76,7 +76,7 @@ async function steady(api: Api, queryId: string, pid: number): Promise<Steady> {
   return { times, failed, waited };
 }
 
-/** Of a hundred. */
+/** The 99th percentile. */
 const slowest = (times: number[]) => quantile(times, 0.99);
 
 /** Read from Linux; NaN on other systems. */

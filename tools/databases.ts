@@ -1,8 +1,8 @@
 /**
- * Real servers for the tests. For each: the URL in the environment; else what is installed here; else Debian's package,
- * installed where this machine lets us, and MySQL's and PostgreSQL 18's unpacked; else Docker; else a line that says
- * what is missing. Run as a program, it starts them, prints their URLs as shell exports, and stays until it is
- * interrupted.
+ * Starts real servers for the tests. For each it uses, in this order: the URL in the environment; an installed server;
+ * Debian's package, installed if this machine permits it (MySQL and PostgreSQL 18 are only unpacked); Docker. If
+ * nothing works, it prints a line that says what is missing. As a program, it starts the servers, prints their URLs as
+ * shell exports, and runs until it is interrupted.
  */
 
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -29,15 +29,15 @@ import { findCommand } from './databases/process.ts';
 
 export interface Databases {
   /**
-   * What the tests read: POSTGRES_URL, POSTGRES18_URL, MARIADB_URL, MYSQL_URL and MONGODB_URL, those there are,
-   * PGBOUNCER_URL, PGBOUNCER_TRANSACTION_URL and PGPOOL_URL for poolers in front of POSTGRES_URL, and TEST_CA, the path
-   * of a PEM file.
-   * TEST_CA is there only when every SQL server of this run has a certificate from it.
+   * The variables that the tests read, for the servers that were found: POSTGRES_URL, POSTGRES18_URL, MARIADB_URL,
+   * MYSQL_URL and MONGODB_URL; PGBOUNCER_URL, PGBOUNCER_TRANSACTION_URL and PGPOOL_URL for poolers in front of
+   * POSTGRES_URL; and TEST_CA, the path of a PEM file. TEST_CA is set only if every SQL server of this run has a
+   * certificate from it.
    */
   env: Record<string, string>;
-  /** A sentence for each server that could not be had. */
+  /** A message for each server that could not be started. */
   missing: string[];
-  /** Stops what was started here, nothing else, and removes its data. */
+  /** Stops only the servers that were started here, and removes their data. */
   close(): Promise<void>;
 }
 
@@ -48,23 +48,23 @@ interface Context {
   say: (line: string) => void;
 }
 
-/** Starts a server from what is on this machine; undefined when that cannot be. */
+/** Starts a server with the software of this machine. Resolves to undefined if that is impossible. */
 type Start = (context: Context) => Promise<StartedDatabase | undefined>;
 
 const cacheDir = fileURLToPath(new URL('../.cache/', import.meta.url));
 
 const starts: Record<string, { start: Start; hint: string }> = {
   POSTGRES_URL: { start: postgresHere, hint: 'install PostgreSQL (Debian: postgresql)' },
-  POSTGRES18_URL: { start: postgres18Here, hint: 'run on Linux x64, for which a package of npm has it' },
+  POSTGRES18_URL: { start: postgres18Here, hint: 'run on Linux x64, for which an npm package exists' },
   MARIADB_URL: { start: mariadbHere, hint: 'install MariaDB (Debian: mariadb-server)' },
   MYSQL_URL: { start: mysqlHere, hint: 'install MySQL' },
-  MONGODB_URL: { start: ferretdbHere, hint: 'install Go 1.24 or newer, from which FerretDB is built' },
+  MONGODB_URL: { start: ferretdbHere, hint: 'install Go 1.24 or newer, which builds FerretDB' },
 };
 
 const sqlVariables = ['POSTGRES_URL', 'POSTGRES18_URL', 'MARIADB_URL', 'MYSQL_URL'];
 
 interface Pooler {
-  /** The variable that says one is there already. */
+  /** The variable that is set if a pooler already exists. */
   variable: string;
   packageName: string;
   find: () => string | undefined;
@@ -78,7 +78,7 @@ const poolers: Pooler[] = [
 
 export async function startDatabases(options: { say: (line: string) => void }): Promise<Databases> {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-servers-'));
-  // Servers that refuse to run as root must be able to reach their files in it.
+  // Servers that refuse to run as root must be able to access their files in the directory.
   await chmod(dir, 0o755);
   const installer = createInstaller();
   const certificates = makeCertificates(join(dir, 'certificates'), installer);
@@ -139,7 +139,7 @@ async function makeCertificates(dir: string, installer: Installer): Promise<Cert
 
 async function startOne(variable: string, start: Start, context: Context): Promise<StartedDatabase> {
   const began = performance.now();
-  let problem = 'nothing is installed here and Docker does not answer.';
+  let problem = 'no server is installed here and Docker does not answer.';
   let server = await start(context).catch((err: Error) => {
     problem = err.message;
     return undefined;
@@ -150,7 +150,7 @@ async function startOne(variable: string, start: Start, context: Context): Promi
   return server;
 }
 
-/** Finds it here, else installs the package and looks again. */
+/** Finds a program. If it is missing, installs its package and tries again. */
 async function findOrInstall<T>(
   find: () => Promise<T | undefined> | T | undefined,
   packageName: string,
@@ -194,7 +194,7 @@ async function mariadbHere(context: Context): Promise<StartedDatabase | undefine
   });
 }
 
-/** MariaDB and MySQL cannot be installed beside each other, so MySQL is unpacked where it is missing. */
+/** Unpacks MySQL if it is missing, because MariaDB and MySQL cannot be installed together. */
 async function mysqlHere({ dir, certificates, say }: Context): Promise<StartedDatabase | undefined> {
   if ((await findMysql(cacheDir)) === undefined && (await canUnpackMysql())) {
     say('unpacking MySQL from Debian unstable (about a minute) …');
@@ -211,7 +211,7 @@ async function ferretdbHere({ dir, say }: Context): Promise<StartedDatabase | un
   return startFerretdb(await buildFerretdb(cacheDir), { dir, port: await freePort() });
 }
 
-/** Undefined if one is given already, or if there is no PostgreSQL to put it in front of. */
+/** Resolves to undefined if a pooler is already configured, or if there is no PostgreSQL for it. */
 async function startPooler(
   { variable, packageName, find, start }: Pooler,
   postgresUrl: string | undefined,
@@ -227,7 +227,7 @@ async function startPooler(
 async function runAsProgram(): Promise<void> {
   const say = (line: string) => process.stderr.write(`${line}\n`);
   const starting = startDatabases({ say });
-  // From the start on, so that an early Ctrl-C leaves no server behind.
+  // Handles signals from the start, so that an early Ctrl-C leaves no server running.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => starting.then((databases) => databases.close()).then(() => process.exit(0)));
   }

@@ -1,6 +1,6 @@
 /**
- * Runs every check of the matrix on every server, and draws its table in docs/databases.md again. Fails without
- * drawing if a server is missing or a check fails that has no reason.
+ * Runs every check of the matrix on every server, and redraws the table in docs/databases.md. Fails without redrawing
+ * if a server is missing, or if a check without a reason fails.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -30,12 +30,12 @@ try {
 }
 
 function problemsOf(name: string, result: TargetResult | undefined): string[] {
-  if (result === undefined) return [`${name} was not there.`];
+  if (result === undefined) return [`${name} is missing.`];
   const { lacks } = targets.find((target) => target.name === name) as (typeof targets)[number];
   return [...result.failures].flatMap(([check, failure]) => {
     if (failure !== undefined && lacks[check] === undefined) return [`${name}: ${check}: ${failure}`];
     if (failure === undefined && lacks[check] !== undefined)
-      return [`${name}: ${check} passes, remove its reason`];
+      return [`${name}: ${check} passes, so remove its reason`];
     return [];
   });
 }

@@ -2,10 +2,10 @@
  * Renders the Helm chart for kubectl.
  *
  *     node tools/render-manifests.ts           writes deploy/k8s/manifests
- *     node tools/render-manifests.ts --check   says whether it is fresh
- *     node tools/render-manifests.ts --tools   first brings Helm and kubernetes-validate into .cache for the tests
+ *     node tools/render-manifests.ts --check   fails if they are stale
+ *     node tools/render-manifests.ts --tools   first installs Helm and kubernetes-validate in .cache for the tests
  *
- * Helm is taken from the path, from Go's folder of programs, or built once into .cache by Go.
+ * Helm is found in the PATH or in Go's folder of programs, or built once into .cache with Go.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -50,7 +50,7 @@ export interface RenderOptions {
   helm: string;
   /** Files of values, later ones over earlier ones. */
   values?: string[];
-  /** `path=value`, over the files. */
+  /** `path=value`, which override the files. */
   set?: string[];
 }
 
@@ -102,7 +102,9 @@ export function validate(file: string, version: string, env: NodeJS.ProcessEnv):
   if (status !== 0) throw new Error(`${stdout}${stderr}`);
 }
 
-/** The expected content of deploy/k8s/manifests: without Helm's own labels and comments, which kubectl does not need. */
+/**
+ * The expected content of deploy/k8s/manifests: without Helm's own labels and comments, which kubectl does not need.
+ */
 export function renderManifests(helm: string): string {
   const text = renderChart({ helm, values: [manifestsValues] })
     .split('\n')
@@ -117,7 +119,7 @@ export function renderManifests(helm: string): string {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const helm = findHelm(process.env) ?? buildHelm(process.env);
   if (helm === undefined) {
-    process.stderr.write('There is no Helm, and no Go to build it with: install one of them.\n');
+    process.stderr.write('Neither Helm nor Go, which can build it, is installed. Install one of them.\n');
     process.exit(1);
   }
   if (process.argv.includes('--tools') && !canValidate(process.env)) installValidator(process.env);
@@ -125,9 +127,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (!process.argv.includes('--check')) {
     writeFileSync(manifestsFile, rendered);
   } else if (!existsSync(manifestsFile) || readFileSync(manifestsFile, 'utf8') !== rendered) {
-    process.stderr.write('deploy/k8s/manifests is stale: run node tools/render-manifests.ts.\n');
+    process.stderr.write('deploy/k8s/manifests is stale. Run node tools/render-manifests.ts.\n');
     process.exit(1);
   }
   const version = execFileSync(helm, ['version', '--short'], { encoding: 'utf8' }).trim();
-  process.stdout.write(`deploy/k8s/manifests is what Helm ${version} renders.\n`);
+  process.stdout.write(`deploy/k8s/manifests matches the chart as Helm ${version} renders it.\n`);
 }

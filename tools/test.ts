@@ -19,7 +19,7 @@ interface Counts {
   failures: string[];
 }
 
-/** The part of vitest's JSON report that is read here. */
+/** The part of vitest's JSON report that this file reads. */
 interface Report {
   numPassedTests?: number;
   numFailedTests?: number;
@@ -70,13 +70,13 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Co
   await rm(dir, { recursive: true, force: true });
   const result: Report = JSON.parse(text);
   const { numPassedTests = 0, numFailedTests = 0, numPendingTests = 0, numTodoTests = 0 } = result;
-  // A file that cannot even be loaded, or a broken set-up, fails no test but the run.
+  // A file that cannot be loaded, or a broken set-up, fails the run without a failed test.
   const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
   const skipped = numPendingTests + numTodoTests;
   return { passed: numPassedTests, failed, skipped, failures: failuresOf(result) };
 }
 
-/** The failed tests, and the files that failed as a whole. */
+/** Lists the failed tests, and the files that failed as a whole. */
 function failuresOf({ testResults = [] }: Report): string[] {
   const firstLine = (message: string | undefined) => message?.split('\n', 1)[0] ?? '';
   return testResults.flatMap(({ name, status, message, assertionResults }) => {
@@ -111,9 +111,12 @@ function projectsFor(env: Record<string, string>, everything: boolean): string[]
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }
 
-/** Installs Helm and the manifest validator for the chart's tests. This comes last, because building Helm takes all cores. */
+/**
+ * Installs Helm and the manifest validator for the chart's tests. This comes last, because building Helm takes all
+ * cores.
+ */
 async function bringChartTools(interrupted: AbortSignal): Promise<void> {
-  say('bringing Helm and kubernetes-validate, unless they were brought before (one to two minutes) …');
+  say('installing Helm and kubernetes-validate if they are missing (one to two minutes) …');
   const args = [renderer, '--tools', '--check'];
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   const stop = () => child.kill('SIGTERM');

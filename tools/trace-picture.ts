@@ -89,7 +89,7 @@ function draw(spans: CollectedSpan[]): string {
 const databases = process.env.POSTGRES_URL ? undefined : await startDatabases({ say });
 const url = process.env.POSTGRES_URL ?? databases?.env.POSTGRES_URL;
 if (url === undefined) {
-  say('there is no PostgreSQL to trace: set POSTGRES_URL.');
+  say('tracing needs a PostgreSQL: set POSTGRES_URL.');
   process.exitCode = 1;
 } else {
   const spans = await trace(url);

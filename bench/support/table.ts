@@ -1,4 +1,6 @@
-/** The output of every bench: the hub's figure, the baseline of the same run, the ratio of each pair, and its spread. */
+/**
+ * The output of every bench: the hub's figure, the baseline of the same run, the ratio of each pair, and its spread.
+ */
 
 export interface Pair {
   ours: number;
@@ -9,7 +11,7 @@ export interface Row {
   name: string;
   unit: string;
   pairs: Pair[];
-  /** `higher` is better, or `lower`; the ratio is ours / baseline either way. */
+  /** Whether higher or lower figures are better. The ratio is ours / baseline in both cases. */
   better: 'higher' | 'lower';
   goal: number;
 }
@@ -45,7 +47,7 @@ export function printTogether(times: { ours: number[]; baseline: number[] }, dis
 
 export function printLeftOut(disturbed: number): void {
   process.stdout.write(
-    `${''.padEnd(44)}${disturbed} more rounds were left out, because others took over 2 % of the machine\n`,
+    `${''.padEnd(44)}${disturbed} more rounds were left out, because other programs used more than 2 % of the CPU\n`,
   );
 }
 

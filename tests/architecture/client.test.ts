@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { emitGatewayRoutes } from '../../packages/client/bundle.ts';
 
-it('the client knows every route as the gateway describes it: npm run build -w packages/client', () => {
+it('the generated client matches the routes of the gateway (npm run build -w packages/client)', () => {
   const path = new URL('../../packages/client/src/gen/routes.ts', import.meta.url);
   expect(readFileSync(path, 'utf8')).toBe(emitGatewayRoutes());
 });

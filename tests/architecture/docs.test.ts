@@ -21,7 +21,7 @@ describe('docs/api.md', () => {
     'names %s and %s',
     (route, scope) => {
       const line = api.split('\n').find((one) => one.includes(`\`${route}\``));
-      expect(line, `${route} stands in no line of the table`).toBeDefined();
+      expect(line, `${route} is in no line of the table`).toBeDefined();
       expect(line).toContain(scope === 'any key' ? scope : `\`${scope}\``);
     },
   );
@@ -53,7 +53,7 @@ describe('docs/dependencies.md', () => {
     ),
   );
 
-  it.each(manifests)('names what %s needs at run time, in ten lines at most', (path) => {
+  it.each(manifests)('names the runtime dependencies of %s, at most ten', (path) => {
     const { dependencies = {} } = JSON.parse(read(path)) as { dependencies?: Record<string, string> };
     const foreign = Object.keys(dependencies).filter((name) => !name.startsWith('@datahub/'));
     expect(foreign.filter((name) => !listed.includes(`\`${name}\``))).toEqual([]);

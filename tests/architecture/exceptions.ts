@@ -1,6 +1,6 @@
 /**
- * Where a rule of tests/architecture/rules.test.ts does not hold, and why. A function is named `path#name`. An entry that
- * no code needs any more fails the test, so this list only shrinks.
+ * The exceptions to the rules of tests/architecture/rules.test.ts, with their reasons. A function is named `path#name`.
+ * An entry that no code needs fails the test.
  */
 
 export type Rule =
@@ -27,7 +27,7 @@ export const exceptions: Record<Rule, Record<string, string>> = {
   },
   parameters: {
     'services/executor/test/cases/value-case.ts#row':
-      'A row of a table of values: its cells are the arguments.',
+      'One row of a table of values, with one argument per cell.',
     'services/gateway/src/edge/edge.ts#anonymous':
       'Express recognizes an error handler by its four parameters.',
     'services/gateway/src/answers/compression.ts#onSend': 'Fastify gives an onSend hook four arguments.',

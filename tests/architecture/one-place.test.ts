@@ -1,6 +1,6 @@
 /**
- * Facts that are stated once in packages/contract. Something is added to each in a copy, and the compiler must name every
- * place that has to follow.
+ * Tests that each fact of packages/contract is stated once. The tests add a value to each fact in a copy of the tree,
+ * and the compiler must report every place that has to change.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -79,28 +79,28 @@ function compile(name: string, base: string, include: string[]): { file: string;
   );
 }
 
-/** Files with an error that names the addition; the first name of an error is the one that it is about. */
+/** Matches the added names. The first name in an error is the one that the error is about. */
 const additionsNamed = /reports:read|shards|oracle|regions/;
 const filesNaming = (name: string) =>
   [
     ...new Set(errors.filter(({ text }) => additionsNamed.exec(text)?.[0] === name).map(({ file }) => file)),
   ].sort();
 
-it('a scope is named where nothing asks for it', () => {
+it('a new scope is reported where no route or service checks it', () => {
   expect(filesNaming('reports:read')).toEqual([
     'packages/console/src/key/key-form.ts',
     'services/gateway/src/routes/table.ts',
   ]);
 });
 
-it('each scope that routes ask for is the scope of a route', () => {
+it('a scope that routes should check is reported if no route has it', () => {
   const table = readFileSync(join(root, 'services/gateway/src/routes/table.ts'), 'utf8');
   const scopes = [...table.matchAll(/^ {2}'([\w:]+)': 'route',$/gm)].map(([, scope]) => scope);
   expect(scopes.length).toBeGreaterThan(10);
   for (const scope of scopes) expect(table).toContain(`scope: '${scope}'`);
 });
 
-it('an engine is named where it has no adapter, no syntax, no bounds', () => {
+it('a new engine is reported where it lacks an adapter, a syntax or bounds', () => {
   expect(filesNaming('oracle')).toEqual([
     'packages/console/src/parts/format.ts',
     'packages/console/src/source/settings.ts',
@@ -111,7 +111,7 @@ it('an engine is named where it has no adapter, no syntax, no bounds', () => {
   ]);
 });
 
-it('a limit of keys is named where it has no field, no schema, no enforcement', () => {
+it('a new limit of keys is reported where it lacks a field, a schema or its enforcement', () => {
   const files = filesNaming('regions');
   expect(files).toEqual([
     'services/catalog/src/key-limits.ts',
@@ -122,7 +122,7 @@ it('a limit of keys is named where it has no field, no schema, no enforcement', 
   ]);
 });
 
-it('a setting of servers is named where it has no document, no schema, no field of the form', () => {
+it('a new server setting is reported where it lacks a document, a schema or a field of the form', () => {
   expect(filesNaming('shards')).toEqual([
     'packages/console/src/source/settings.ts',
     'services/catalog/src/source-servers.ts',
@@ -131,7 +131,7 @@ it('a setting of servers is named where it has no document, no schema, no field 
   ]);
 });
 
-it('nothing else is named', () => {
+it('nothing else is reported', () => {
   expect(
     errors.filter(
       ({ text }) => !/reports:read|oracle|regions|shards|'never'|Type 'N' cannot be used to index/.test(text),

@@ -1,4 +1,4 @@
-/** The rules of CONTRIBUTING.md that a machine can check. Where one does not hold, exceptions.ts gives the reason. */
+/** The rules of CONTRIBUTING.md that a test can check. exceptions.ts lists the exceptions with their reasons. */
 
 import { readFileSync } from 'node:fs';
 import { dirname, join, matchesGlob } from 'node:path';
@@ -15,7 +15,7 @@ const isTestCode = ({ path }: SourceFile) => isTest({ path } as SourceFile) || /
 const isProduct = ({ path }: SourceFile) => /^(services|packages)\/[^/]+\/src\//.test(path);
 const fileOf = (name: string) => tree.get(name.split('#')[0] ?? '');
 
-/** Programs that are started. */
+/** The entry points of programs. */
 const programs = [
   ...['gateway', 'catalog', 'executor', 'ml'].map((name) => `services/${name}/src/main.ts`),
   ...['main', 'cli', 'distributed', 'demo-database', 'health-check'].map(
@@ -23,7 +23,7 @@ const programs = [
   ),
 ];
 
-/** What a browser runs: bundled, so an image holds the bundle and not these. */
+/** The programs that a browser runs. Images contain their bundles instead of these files. */
 const browserPrograms = [
   'main.tsx',
   'texts.ts',
@@ -33,10 +33,10 @@ const browserPrograms = [
   'docs/docs.ts',
 ].map((name) => `packages/console/src/${name}`);
 
-/** What other programs import, and the tool that builds it. */
+/** The library that other programs import, and the tool that builds it. */
 const libraries = ['src/index.ts', 'build.ts'].map((name) => `packages/client/${name}`);
 
-/** Violations and exceptions must be the same set: what is new is refused, and so is an entry that nothing needs. */
+/** Requires that violations and exceptions are equal, so that new violations and unused exceptions fail. */
 function expectOnlyExceptions(rule: Rule, violations: string[]): void {
   const named = Object.keys(exceptions[rule]);
   const found = [...new Set(violations)].sort();
@@ -77,10 +77,10 @@ describe('the size', () => {
     );
   });
 
-  // The encoders of values take (out, bytes, start, end): an object of options would be allocated for each value.
+  // The encoders of values have (out, bytes, start, end), because an options object would be allocated for each value.
   const perValue = /^services\/executor\/src\/(engines|result)\//;
 
-  it('of a list of parameters is at most three, or four where the executor encodes values', () => {
+  it('of a parameter list is at most three, or four for the encoders of values', () => {
     expectOnlyExceptions(
       'parameters',
       functionsWhere(({ parameters }, path) => parameters > (perValue.test(path) ? 4 : 3)),
@@ -89,10 +89,10 @@ describe('the size', () => {
 });
 
 describe('state', () => {
-  // The console is a program: it lives as long as its tab, and its state is that of the tab.
+  // The console may have module state, because it is a program whose state is that of its tab.
   const isTab = ({ path }: SourceFile) => path.startsWith('packages/console/');
 
-  it('is kept by no module of the product', () => {
+  it('is not in modules of the product', () => {
     expectOnlyExceptions(
       'moduleState',
       all
@@ -103,7 +103,7 @@ describe('state', () => {
 });
 
 describe('imports', () => {
-  it('form no circle, none over types either', () => {
+  it('form no circle, not even of types', () => {
     expectOnlyExceptions(
       'importCircle',
       importCircles(tree).map((circle) => circle.join(' ↔ ')),
@@ -121,7 +121,7 @@ describe('imports', () => {
 });
 
 describe('src', () => {
-  it('holds no test, and imports nothing that is for tests', () => {
+  it('contains no test, and imports no test tools', () => {
     const wrong = all.filter(isProduct).flatMap((file) => {
       const targets = file.imports.filter((target) => isTestCode({ path: target } as SourceFile));
       const packages = file.packages.filter((name) => /^(vitest|fast-check|playwright-core)/.test(name));
@@ -131,7 +131,7 @@ describe('src', () => {
     expect(all.filter((file) => isProduct(file) && isTestCode(file))).toEqual([]);
   });
 
-  it('holds nothing that only tests use: a program reaches every file', () => {
+  it('contains nothing that only tests use: every file is reachable from a program', () => {
     const reached = reachableFrom(tree, [...programs, ...browserPrograms, ...libraries]);
     const unused = all.filter((file) => isProduct(file) && !reached.has(file.path));
     expect(unused.map(({ path }) => path)).toEqual([]);
@@ -141,7 +141,7 @@ describe('src', () => {
 describe('images', () => {
   const kept = readIgnore(readFileSync(join(root, '.dockerignore'), 'utf8'), matchesGlob);
 
-  it('hold no test code, and everything that their programs import', () => {
+  it('contain no test code, and everything that their programs import', () => {
     expect(all.filter((file) => kept(file.path) && isTestCode(file)).map(({ path }) => path)).toEqual([]);
     const reached = reachableFrom(tree, programs);
     expect([...reached].filter((path) => !kept(path))).toEqual([]);
@@ -179,13 +179,13 @@ describe('the reader of sources', () => {
     ['a member that is assigned', 'const a = { b: 1 }; export const c = () => { a.b++; };', ['a']],
     ['a static field', 'class A { static b = 1; static readonly c = 2; }', ['A.b']],
     ['a variable of a function', 'export function a() { let b = 1; b++; }', []],
-  ])('knows the state that is %s', (_name, text, state) => expect(read(text).mutableState).toEqual(state));
+  ])('finds the state in %s', (_name, text, state) => expect(read(text).mutableState).toEqual(state));
 
   it.each([
     ['a type', "import type { A } from './a.ts';"],
-    ['a type in place', "export type B = import('./a.ts').A;"],
-    ['something passed on', "export { A } from './a.ts';"],
-    ['something loaded later', "export const b = () => import('./a.ts');"],
+    ['an inline type', "export type B = import('./a.ts').A;"],
+    ['a re-export', "export { A } from './a.ts';"],
+    ['a dynamic import', "export const b = () => import('./a.ts');"],
     ['a worker', "new Worker(new URL('./a.ts', import.meta.url));"],
     ['a package of the repository', "import { a } from '@datahub/contract/a';"],
   ])('follows the import of %s', (_name, text) => {

@@ -45,7 +45,7 @@ describe('a backup', () => {
     ['four processes', () => startDistributed(env(), 'ignore')],
   ];
   it.each(forms)(
-    'under writes has what was answered before, and a hub starts from it: %s',
+    'taken during writes has all earlier changes, and a hub starts from it: %s',
     async (_, start) => {
       const hub = await start();
       const api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
@@ -87,7 +87,7 @@ describe('a backup', () => {
     60_000,
   );
 
-  it('is taken of a hub that does not run, and replaces one only when told to', async () => {
+  it('can be taken from a stopped hub, and replaces a backup only with --overwrite', async () => {
     const hub = await openHub(env());
     const api = createApi({ url: hub.url, key });
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'ours' }));
@@ -99,14 +99,14 @@ describe('a backup', () => {
     const restored = await openHub(env(copy));
     const again = createApi({ url: restored.url, key });
     expect(await again.ok(again.get('/v1/hubs'))).toMatchObject([{ hubId }]);
-    // Not over a store that is in use, whatever is said.
+    // A store that is in use is never replaced, not even with --overwrite.
     await expect(backup(copy, ['--overwrite'])).rejects.toMatchObject(
       saying('a hub uses or used this directory'),
     );
     await restored.close();
   }, 30_000);
 
-  it('says what is in its way', async () => {
+  it('reports why it cannot be taken', async () => {
     await expect(backup(join(dir, 'copy'))).rejects.toMatchObject(saying('DATAHUB_DATA_DIR or'));
     await (await openHub(env())).close();
     await expect(backup(join(dir, 'not', 'there'))).rejects.toMatchObject(saying('does not exist'));

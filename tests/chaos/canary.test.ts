@@ -23,7 +23,7 @@ const canary = createCanary();
 const noPem = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
 type Settings = Record<string, unknown>;
 
-it('a canary is found in every form', () => {
+it('a canary is found in every encoding', () => {
   const { user, password } = canary;
   for (const text of [user, password]) {
     for (const form of [
@@ -42,13 +42,13 @@ it('a canary is found in every form', () => {
   expect(canary.find('us******** p********')).toEqual([]);
 });
 
-/** A server that sends back whatever it is sent. */
+/** Starts a server that echoes all data. */
 function startEcho(): Promise<Server> {
   const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-/** Users of these names are known to the databases, so that a log-in can get as far as it gets. */
+/** Runs statements at the databases. They create users with these names, so that log-ins get as far as possible. */
 async function inDatabases(postgres: string[], mysqlAndMariadb: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: POSTGRES_URL as string });
   await client.connect();
@@ -85,7 +85,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const serviceToken = randomBytes(32).toString('hex');
   const hits = new Map<string, string[]>();
-  /** Everything that was looked through, so that a look at nothing is seen. */
+  /** The sizes of everything that was searched, so that an empty search fails the test. */
   const looked = new Map<string, number>();
 
   const look = (where: string, text: string | Buffer) => {
@@ -144,11 +144,11 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
         'a wrong password': { user: 'nobody-known' },
         'a wrong user': { user: `${canary.user}x` },
         'a wrong database': { database: 'no_such_database' },
-        'a certificate of nobody we know': { tls: { mode: 'verify-full' } },
-        'a CA that is none': { tls: { mode: 'verify-full', ca: noPem } },
-        'a key that is none': { tls: { mode: 'require', cert: noPem, key: canary.tlsKey } },
+        'a certificate of an unknown authority': { tls: { mode: 'verify-full' } },
+        'an invalid CA': { tls: { mode: 'verify-full', ca: noPem } },
+        'an invalid key': { tls: { mode: 'require', cert: noPem, key: canary.tlsKey } },
         nothing: {},
-        // Where nobody speaks first, each try takes as long as a try may.
+        // If neither side sends first, each attempt takes the whole time limit.
         ...scaled<Record<string, Settings>>(engine === 'postgres' ? { 'an echo': { port: echoPort } } : {}, {
           'an echo': { port: echoPort },
           'a host that never answers': { host: '192.0.2.1' },
@@ -167,7 +167,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     return ids;
   }
 
-  it('are told by no failing connection, over HTTP or between the services', async () => {
+  it('are not in errors of failing connections, over HTTP or between the services', async () => {
     const executor = createRawCaller(hub.addresses.executor, serviceToken);
     const catalog = createRawCaller(hub.addresses.catalog, serviceToken);
     const { body: audit } = await api.get('/v1/audit?limit=1');
@@ -225,7 +225,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     return body.accountId;
   }
 
-  it('are told by no answer to what is wrong about a request', async () => {
+  it('are not in answers to invalid requests', async () => {
     const count = scaled(500, 5_000);
     const statuses = new Map<number, number>();
     const [sourceId] = Object.values(sources) as [string];
@@ -244,7 +244,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     expect([...hits]).toEqual([]);
   }, 300_000);
 
-  it('are in no log, figure, trace, process list or file of the hub', async () => {
+  it('are not in logs, metrics, traces, the process list or files of the hub', async () => {
     const ports = [hub.metricsPort, ...hub.executorMetricsPorts, ...hub.catalogMetricsPorts];
     for (const port of ports.filter(Boolean)) {
       look('metrics', await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());

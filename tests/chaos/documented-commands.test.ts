@@ -1,6 +1,6 @@
 /**
- * What a newcomer types: the commands of README.md and docs/*.md as they are written, in a shell, from the first start
- * over a restart to a restored backup. The last test fails on a command that nothing runs.
+ * Runs the commands of README.md and docs/*.md in a shell, exactly as written, from the first start to a restored
+ * backup. The last test fails if no test runs a command.
  */
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Block, blocksOf, pages, root } from './support/documented.ts';
 import { openShell, type Shell } from './support/shell.ts';
 
-/** Blocks that this file types: all of a page, or by their place in it. */
+/** The blocks that this file runs: all of a page, or by their index in it. */
 const typedHere: Record<string, 'all' | number[]> = {
   'README.md': [0, 1, 2],
   'docs/api.md': 'all',
@@ -28,7 +28,7 @@ const typedHere: Record<string, 'all' | number[]> = {
 const isTypedHere = ({ page, at }: Block) =>
   typedHere[page] === 'all' || typedHere[page]?.includes(at) === true;
 
-/** Commands of the other blocks, with a file that runs the same, and words that stand in it. */
+/** The commands of the other blocks, with a file that runs the same command and words that the file contains. */
 const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npm test$/, '.ci/run', 'npm test'],
   [/^npm run sbom$/, 'tests/architecture/supply-chain.test.ts', 'tools/sbom.ts'],
@@ -40,7 +40,7 @@ const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npx vitest run --project unit tests\/architecture$/, 'vitest.config.ts', 'tests/architecture'],
 ];
 
-/** These need a cluster, a container engine or Go; a test checks the files that they use. */
+/** Commands that need a cluster, a container engine or Go. A test checks the files that they use. */
 const needsMore: [RegExp, file: string, words: string][] = [
   [/^(export POSTGRES_PASSWORD|docker compose) ?/, 'tests/architecture/images.test.ts', 'compose.yaml'],
   [
@@ -57,7 +57,7 @@ const needsMore: [RegExp, file: string, words: string][] = [
   [/^(go install|grpcurl)/, 'packages/service-kit/test/grpc/reflection.test.ts', 'grpcurl'],
 ];
 
-/** Own folders, programs and ports instead of those of the machine. Nothing is installed, and no cluster is asked. */
+/** Replaces folders, programs and ports of the machine. Nothing is installed, and no cluster is used. */
 const prepare = `
 set -m; shopt -s expand_aliases
 npm() {
@@ -81,7 +81,7 @@ const printed: string[] = [];
 
 beforeAll(async () => {
   await mkdir(join(root, '.cache'), { recursive: true });
-  // Below the project, so that a program typed there finds its modules.
+  // The folder is below the project, so that programs in it find the project's modules.
   place = await mkdtemp(join(root, '.cache', 'newcomer-'));
   const { PATH, HOME, POSTGRES_URL } = process.env;
   const env = { PATH, HOME, POSTGRES_URL, PORT: String(await freePort()), PROJECT: root, PLACE: place };
@@ -93,14 +93,14 @@ afterAll(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-/** The last id of a kind that was printed. */
+/** Returns the last printed id of a kind. */
 const lastOf = (kind: string) =>
   printed
     .join('\n')
     .match(new RegExp(`dh\\.${kind}\\.[a-z0-9]+`, 'g'))
     ?.at(-1) ?? '';
 
-/** What a reader puts in the place of an example. */
+/** Replaces the placeholders of an example, as a reader would. */
 const fillIn = (command: string) =>
   command
     .replaceAll(/dh\.(key|clfr)\.(?:06d)?…/g, (_, kind) => lastOf(kind))
@@ -113,7 +113,7 @@ async function type(command: string, changed = fillIn(command)): Promise<string>
   return text;
 }
 
-/** Types a block, and compares what it prints with what the page says that it prints. A problem must be announced. */
+/** Runs a block, and compares its output with the output on the page. The page must announce problem answers. */
 async function typeBlock(page: string, at: number): Promise<void> {
   for (const { command, prints } of (blocksOf(page)[at] as Block).steps) {
     const text = await type(command);
@@ -123,7 +123,7 @@ async function typeBlock(page: string, at: number): Promise<void> {
   }
 }
 
-/** An ellipsis stands for the rest of an id, of a number, or of a list. */
+/** Returns a pattern of the expected output, in which an ellipsis stands for the rest of an id, a number or a list. */
 function patternOf(words: string): RegExp {
   const literal = words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(/(?:06d|06e)…/g, '…');
   return new RegExp(`^${literal.replaceAll('\\[…\\]', '\\[.*\\]').replaceAll('…', '[^",}]*')}`);
@@ -132,8 +132,8 @@ function patternOf(words: string): RegExp {
 const stepsOf = (page: string, at: number) =>
   (blocksOf(page)[at] as Block).steps.map(({ command }) => command);
 
-describe('what a newcomer types', () => {
-  it('starts the hub with the demo, creates a key and takes a backup', async () => {
+describe('the documented commands', () => {
+  it('start the hub with the demo, create a key and take a backup', async () => {
     const [start = '', curl = '', create = '', backup = ''] = stepsOf('docs/operations.md', 0);
     expect(start).toContain(blocksOf('README.md')[0]?.steps[0]?.command.split('#')[0]?.trim());
     await type(start);
@@ -144,16 +144,16 @@ describe('what a newcomer types', () => {
     await shell.type('welcomed');
   }, 60_000);
 
-  it('runs the example of README.md', () => typeBlock('README.md', 1));
+  it('run the example of README.md', () => typeBlock('README.md', 1));
 
-  it.each(['docs/api.md', 'docs/browser.md', 'docs/security.md'])('runs the examples of %s', async (page) => {
+  it.each(['docs/api.md', 'docs/browser.md', 'docs/security.md'])('run the examples of %s', async (page) => {
     for (const { at } of blocksOf(page)) await typeBlock(page, at);
     if (page !== 'docs/browser.md') return;
     const north = `call /v1/queries/execute '{"queryId": "'$QUERY'", "context": {"region": "north"}}'`;
     expect(printed.at(-1)).toBe(await shell.type(north));
   });
 
-  it('registers a database of their own', async () => {
+  it('register a database of the reader', async () => {
     const [command = ''] = stepsOf('README.md', 2);
     const { hostname, port, pathname, username, password } = new URL(
       process.env.POSTGRES_URL ?? 'postgres://a:b@127.0.0.1:1/c',
@@ -172,7 +172,7 @@ describe('what a newcomer types', () => {
     expect(await type(pooled)).toContain('dh.src.');
   });
 
-  it('trains a classifier by hand and with a file', async () => {
+  it('train a classifier with single examples and with a file', async () => {
     await typeBlock('docs/classifiers.md', 0);
     const lines = Array.from({ length: 2_000 }, (_, i) => `delivery,"where is parcel ${i}"`);
     lines[15] = 'delivery,';
@@ -181,7 +181,7 @@ describe('what a newcomer types', () => {
     await typeBlock('docs/classifiers.md', 1);
   });
 
-  it('installs the client, and writes the types of a hub', async () => {
+  it('install the client, and write the types of a hub', async () => {
     await typeBlock('docs/client.md', 0);
     const program = "import { createClient } from '@datahub/client'; console.log(typeof createClient)";
     expect(await shell.type(`(cd yours && node --input-type=module -e "${program}")`)).toBe('function\n');
@@ -189,7 +189,7 @@ describe('what a newcomer types', () => {
     expect(await shell.type('cat hub.ts')).toContain('export const');
   });
 
-  it('makes, lists, rotates and revokes keys from the command line', async () => {
+  it('create, list, rotate and revoke keys on the command line', async () => {
     const [
       create = '',
       whoami = '',
@@ -218,7 +218,7 @@ describe('what a newcomer types', () => {
     expect(await type(backup)).toContain('ml.db');
   }, 60_000);
 
-  it('restarts, and restores a backup as the page says', async () => {
+  it('restart the hub, and restore a backup', async () => {
     const [backup = ''] = stepsOf('docs/operations.md', 4);
     const copy = fillIn(backup).replace(/.* backup (\S+).*/, '$1');
     await type(backup);
@@ -235,7 +235,7 @@ describe('what a newcomer types', () => {
     await shell.type(`${stop}\nwait`);
   }, 60_000);
 
-  it('starts with settings', async () => {
+  it('start the hub with settings', async () => {
     const [command = ''] = stepsOf('docs/configuration.md', 0);
     const own = command.replace('/tmp/hub', join(place, 'other')).replace('PORT=8090', '');
     await type(command, `${own} &`);
@@ -244,9 +244,9 @@ describe('what a newcomer types', () => {
     expect(existsSync(join(place, 'other', 'catalog.db'))).toBe(true);
   }, 60_000);
 
-  it('makes the secrets of a cluster', () => typeBlock('docs/kubernetes.md', 2));
+  it('create the secrets of a cluster', () => typeBlock('docs/kubernetes.md', 2));
 
-  it('prints the files on the way of a request', async () => {
+  it('print the files that a request runs through', async () => {
     const [start = '', files = ''] = stepsOf('docs/architecture.md', 0);
     expect(start).toMatch(/^npm ci && npm start /);
     expect(await type(files)).toContain('A list of hubs: ');
@@ -274,7 +274,7 @@ describe('each command of the pages', () => {
     expect(unused.map(([pattern]) => String(pattern))).toEqual([]);
   });
 
-  it('stands in the blocks that are typed here', () => {
+  it('is in a block that this file runs', () => {
     const missing = Object.entries(typedHere).flatMap(([page, places]) =>
       (places === 'all' ? [0] : places)
         .filter((at) => blocksOf(page)[at] === undefined)

@@ -1,4 +1,4 @@
-/** A person's first ten minutes, in a browser alone: from `npm start` to a page with rows of their own database. */
+/** A user's first ten minutes, only in a browser: from `npm start` to a web page with rows of their own database. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -56,7 +56,7 @@ describe.skipIf(executablePath === undefined)(
 
     const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
-    /** A web page of theirs: its origin, and the rows that a snippet in it prints. */
+    /** The user's web page: its origin, and the rows that the snippet in it prints. */
     async function servePage() {
       let snippet = '';
       const server = createServer((_, response) =>
@@ -75,11 +75,11 @@ describe.skipIf(executablePath === undefined)(
       return { origin, rowsOf };
     }
 
-    it('lead from the sign-in link over an own database and query to a web page with a browser key', async () => {
+    it('lead from the sign-in link to a source, a query and a web page with a browser key', async () => {
       await expect.poll(() => welcome, { timeout: 50_000 }).toContain('Try it:');
       const link = /Sign in: +(\S+)/.exec(welcome)?.[1] as string;
       await page.goto(link);
-      // The demo is there to try.
+      // The user tries the demo first.
       await page.getByRole('treeitem', { name: 'Newest orders' }).click();
       await page.getByLabel('count', { exact: true }).fill('5');
       await button(/^Run/).click();

@@ -35,7 +35,7 @@ const ours = principalOf('dh.acct.ours');
 const theirs = principalOf('dh.acct.theirs');
 const status = { ok: '0', notFound: '5', unauthenticated: '16' };
 
-/** What a request's ids are taken from, by the member. */
+/** The members of a request that have ids, with the resource of each. */
 const positionsOf = (ids: string) =>
   ids.split(' ').map((position) => {
     const [member = '', name = member] = position.split('=');
@@ -48,7 +48,7 @@ const requestOf = (positions: string, rest: object, ids: Ids) => ({
   ...Object.fromEntries(positionsOf(positions).map(({ member, name }) => [member, ids[name]])),
 });
 
-/** An id of the caller's own that stands for something else. */
+/** For each member, an id of the caller's own resource of another kind. */
 const otherKind: Ids = {
   hubId: 'sourceId',
   nodeId: 'queryId',
@@ -73,7 +73,7 @@ const matrix = operations.flatMap(([service, method, ids, rest = {}]) =>
 const unary = Object.entries(services).flatMap(([service, methods]) =>
   Object.keys(methods).map((method) => ({ service: service as ServiceName, method })),
 );
-/** For executors or gateways alone, on behalf of no account; and what finds the principal itself. */
+/** Methods that executors or gateways call on behalf of no account, and the one that finds the principal. */
 const withoutPrincipal = ['authenticate', 'takeJob', 'watch', 'listSealed', 'reseal', 'session'];
 
 describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)', () => {
@@ -159,7 +159,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     await rm(dir, { recursive: true, force: true });
   }, 60_000);
 
-  it.each(unary)('take no $service: $method without the hub’s own token', async ({ service, method }) => {
+  it.each(unary)('refuse $service: $method without the hub’s own token', async ({ service, method }) => {
     const stranger = createRawCaller(hub.addresses[service], 'another-token');
     const answer = await stranger.call(services[service][method] as Method, Buffer.alloc(0), theirs);
     stranger.close();
@@ -167,11 +167,11 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
   });
 
   it.each(unary.filter(({ method }) => !withoutPrincipal.includes(method)))(
-    'take no $service: $method without a principal, or with one that is none',
+    'refuse $service: $method without a principal, or with an invalid one',
     async ({ service, method }) => {
       const [, , ids = '', rest = {}] = operations.find(([, name]) => name === method) ?? [];
       const request = ids === '' ? Buffer.alloc(0) : requestOf(ids, rest, mine);
-      // Not base 64; base 64 of what is no message; a message without an account.
+      // Invalid base64; base64 of an invalid message; a message without an account.
       const odd = ['!', Buffer.from([0x0a, 0xff]).toString('base64'), 'EgFr', ''];
       for (const principal of [undefined, principalOf(''), ...odd]) {
         const answer = await callers[service].call(services[service][method] as Method, request, principal);
@@ -180,7 +180,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     },
   );
 
-  it.each(matrix)('$service: $method takes for $member ($name) what is the caller’s alone', async (cell) => {
+  it.each(matrix)('$service: $method accepts for $member ($name) only the caller’s own', async (cell) => {
     const { service, method, ids, rest, name } = cell;
     const askWith = (id: string | undefined): Promise<Status> =>
       ask(service, method, requestOf(ids, rest, { ...own, [name]: id as string }), theirs);
@@ -192,7 +192,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     expect(await askWith(mine[otherKind[name] as string])).toEqual(unknown);
   });
 
-  it('tell and end nothing of another account where an unknown id is no fault', async () => {
+  it('neither show nor change another account’s resources if an unknown id is no error', async () => {
     const begin: BeginOperationRequest = {
       idempotencyKey: 'k',
       operation: 'POST /v1/hubs',
@@ -219,7 +219,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     }
   });
 
-  it('store envelopes for a source by its own account and id alone, wherever in a lot it stands', async () => {
+  it('store envelopes only under the account and id of their source, at any position of a batch', async () => {
     const resolve = async (sourceId: string | undefined, principal: Principal) =>
       (await ask('internal', 'resolveSource', { sourceId }, principal)).responses[0].source;
     const before = await resolve(mine.sourceId, ours);
@@ -235,7 +235,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     expect(await resolve(mine.sourceId, ours)).toEqual(before);
   });
 
-  it('sessions run nothing for nobody and nothing of another account', async () => {
+  it('sessions run nothing without a principal, and nothing of another account', async () => {
     const address = hub.addresses.executor;
     const executor = await openRemoteExecutor({ addresses: [address], serviceToken, onDown: () => {} });
     const answers: string[] = [];
@@ -251,7 +251,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     expect(answers).toEqual(['KEY_MISSING', 'KEY_MISSING', 'NOT_FOUND', '{"data":[{"one":1}]}']);
   });
 
-  it('left everything of ours as it was: every call with our own ids succeeds', async () => {
+  it('have changed nothing: every call with our own ids succeeds', async () => {
     expect(await run(ours, mine, () => true)).toEqual([]);
   });
 });

@@ -69,7 +69,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
     return { status, code: body.code, retryable: body.retryable };
   };
 
-  it('because its executor was killed is of unknown outcome if it writes, and can be repeated if it reads', async () => {
+  it('because its executor was killed has an unknown outcome if it writes, and is retryable if it reads', async () => {
     const answers = Promise.all([execute(queries.read), execute(queries.write)]);
     await expect.poll(() => watcher.running(mark), { timeout: 8_000, interval: 50 }).toBe(2);
     const restarted = hub.restart('executor', 0, 'SIGKILL');
@@ -83,7 +83,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
     await expect.poll(serves, { timeout: 10_000, interval: 100 }).toBe(200);
   });
 
-  it('within the time of a request is of unknown outcome if it writes', async () => {
+  it('before the deadline has an unknown outcome if it writes', async () => {
     const answers = await Promise.all([execute(queries.read), execute(queries.write)]);
     expect(answers).toEqual([
       { status: 504, code: 'STATEMENT_TIMEOUT', retryable: false },

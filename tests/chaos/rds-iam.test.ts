@@ -1,4 +1,4 @@
-/** Sources whose password is a token of AWS RDS IAM, at a PostgreSQL that has each token checked as RDS does. */
+/** Sources whose password is a token of AWS RDS IAM, at a PostgreSQL that checks each token as RDS does. */
 
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -112,7 +112,7 @@ describe.skipIf(bin === undefined)('a source that logs in by AWS RDS IAM (needs 
     expect(tokens).toEqual([]);
   });
 
-  it('runs, and signs one token for many connections', async () => {
+  it('runs queries, and signs one token for many connections', async () => {
     await start(allowed(`${accountId}/${user}@127.0.0.1`));
     const { sourceId } = await api.ok(make());
     const query = {
@@ -132,13 +132,13 @@ describe.skipIf(bin === undefined)('a source that logs in by AWS RDS IAM (needs 
     );
   });
 
-  it('is told as a refused log-in, without the token', async () => {
+  it('reports a refused log-in without the token', async () => {
     const { status, body, text } = await test({ passwordFrom: { ...passwordFrom, region: 'eu-west-1' } });
     expect([status, body.code]).toEqual([502, 'SOURCE_AUTH']);
     for (const secret of ['canary', 'X-Amz', aws.accessKeyId]) expect(text).not.toContain(secret);
   });
 
-  it('needs verified TLS, one host, and no password beside it', async () => {
+  it('needs verified TLS, a single host, and no password', async () => {
     const faultsOf = async (change: object) => {
       const { status, body } = await make(change);
       return [status, body.errors?.[0].pointer];
@@ -167,7 +167,7 @@ describe.skipIf(bin === undefined)('a source that logs in by AWS RDS IAM (needs 
     ]);
   });
 
-  it('is shown, and changed only with its user again', async () => {
+  it('shows passwordFrom, and needs the user again to change it', async () => {
     const { sourceId } = await api.ok(make());
     const path = `/v1/sources/${sourceId}`;
     const put = (connectionSettings: object) => api.put(path, { connectionSettings });

@@ -31,8 +31,9 @@ export const connectionSettings = {
 export const source = { label, engine: 'postgres', connectionSettings };
 
 /**
- * Every call that takes ids, in an order in which each finds what it needs: the members that are ids (of the things
- * of that name, or of the one behind `=`), and the rest of a request that every check but that of ownership passes.
+ * Every call with ids, in an order in which each finds the resources that it needs. `ids` are the members with ids: of
+ * the resource with that name, or with the name after `=`. `rest` completes a request that passes all checks except
+ * ownership.
  */
 export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['catalog', 'getHub', 'hubId'],

@@ -12,7 +12,7 @@ const { POSTGRES_URL, MONGODB_URL } = process.env;
 const isPossible = POSTGRES_URL !== undefined && MONGODB_URL !== undefined;
 const rows = scaled(1_600, 100_000);
 const kills = scaled(2, 20);
-/** The rows take a while, so that the kills come in between. */
+/** Slows down the rows, so that processes are killed during the job. */
 const pauseSeconds = scaled(0.3, 0);
 const timeoutMs = scaled(60_000, 1_800_000);
 
@@ -71,7 +71,7 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
     await rm(dir, { recursive: true, force: true });
   }, 60_000);
 
-  /** From a gateway that answers. */
+  /** Calls a gateway that answers. */
   const ask = async (call: (api: Api) => Promise<any>): Promise<any> => {
     const deadline = performance.now() + 30_000;
     for (let i = 0; ; i++) {
@@ -107,7 +107,7 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
   };
 
   it(
-    'counts each row once and makes the same model, though processes are killed',
+    'counts each row once and gives the same model, although processes are killed',
     async () => {
       const killed = await start();
       let seen = 0;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { api } from '../support/hub.ts';
 
 describe('browsers', () => {
-  it('may ask first, without a key', async () => {
+  it('can send preflight requests without a key', async () => {
     const { status, headers } = await api.call('OPTIONS', '/v1/queries/execute', {
       key: null,
       headers: {
@@ -18,7 +18,7 @@ describe('browsers', () => {
     expect(headers.get('x-request-id')).toBeTruthy();
   });
 
-  it('may read answers and problems alike', async () => {
+  it('can read answers and problems', async () => {
     for (const key of [undefined, null]) {
       const { headers } = await api.get('/v1/hubs', {
         headers: { origin: 'https://app.example' },
@@ -31,14 +31,14 @@ describe('browsers', () => {
 });
 
 describe('every answer', () => {
-  it('carries the request id that was sent, if it is sane', async () => {
+  it('has the request id of the request, if that is valid', async () => {
     const sane = await api.get('/v1/hubs', { headers: { 'x-request-id': 'my-id.1' } });
     expect(sane.headers.get('x-request-id')).toBe('my-id.1');
     const odd = await api.get('/v1/hubs', { headers: { 'x-request-id': 'a b{}' } });
     expect(odd.headers.get('x-request-id')).not.toBe('a b{}');
   });
 
-  it('are answered with what no cache keeps and no browser takes for something else', async () => {
+  it('forbids caching and content sniffing', async () => {
     for (const path of ['/v1/hubs', '/v1/keys', '/v1/hubs/none', '/v1/none', '/v1/hubs?limit=x']) {
       const { headers } = await api.get(path);
       expect([path, headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual([
@@ -51,7 +51,7 @@ describe('every answer', () => {
 });
 
 describe('without a key', () => {
-  it('health, readiness and the contract are open', async () => {
+  it('health, readiness and the contract can be read', async () => {
     const open = (path: string) => api.get(path, { key: null });
     expect((await open('/healthz')).body).toEqual({ status: 'ok' });
     expect((await open('/readyz')).body).toEqual({ status: 'ready' });
@@ -63,7 +63,7 @@ describe('without a key', () => {
 });
 
 describe('the contract', () => {
-  it('names the headers that operations look at, and no others', async () => {
+  it('lists exactly the request headers that each operation uses', async () => {
     const { paths } = (await api.get('/openapi.json')).body as {
       paths: Record<string, Record<string, { parameters: { name: string; in: string }[] }>>;
     };
@@ -83,7 +83,7 @@ describe('the contract', () => {
     }
   });
 
-  it('names the headers of answers', async () => {
+  it('lists the headers of answers', async () => {
     const { paths } = (await api.get('/openapi.json')).body as {
       paths: Record<string, Record<string, { responses: Record<string, { headers: object }> }>>;
     };
@@ -105,7 +105,7 @@ describe('the contract', () => {
   });
 });
 
-/** A valid body of a change, by the beginning of its path. */
+/** Valid bodies of changes, by the start of the path. */
 const bodies: [string, object][] = [
   ['/v1/queries', { meta: { label: 'x' } }],
   ['/v1/classifiers/{classifierId}/examples', { context: 'x' }],
@@ -113,7 +113,7 @@ const bodies: [string, object][] = [
   ['', { label: 'x' }],
 ];
 
-/** What browsers are let see, which is what clients are to read. */
+/** The headers that CORS exposes, which are those for clients. */
 const ours = new Set([
   'etag',
   'link',

@@ -27,7 +27,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     api.get(`/v1/queries/${queryId}/data${search}`, { headers: { ...ordinary, ...headers } });
   const status = ({ headers }: { headers: Headers }) => headers.get('cache-status');
 
-  it('answers with what it kept, to GET, HEAD and POST alike', async () => {
+  it('answers GET, HEAD and POST from the cache', async () => {
     const queryId = await store();
     const first = await read(queryId);
     expect(status(first)).toBe('data-hub; fwd=miss; stored; ttl=600');
@@ -52,7 +52,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     ]);
   });
 
-  it('keeps answers by value, format, options and pinned variables', async () => {
+  it('caches answers by value, format, options and pinned variables', async () => {
     const queryId = await store();
     const keyOf = async (n: number) =>
       (await api.ok(api.post('/v1/keys', { name: 'pinned', limits: { context: { n } } }))).key;
@@ -72,7 +72,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect(meta.map(status)).toEqual(['data-hub; fwd=miss', 'data-hub; fwd=miss']);
   });
 
-  it('answers 304 to its tags, one for each coding', async () => {
+  it('answers 304 to its ETags, one for each coding', async () => {
     const queryId = await store();
     const tags: string[] = [];
     for (const coding of ['identity', 'gzip', 'br', 'zstd']) {
@@ -100,7 +100,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect(head.status).toBe(304);
   });
 
-  it('checks the key before it looks', async () => {
+  it('checks the key before the cache', async () => {
     const queryId = await store();
     const { headers } = await read(queryId);
     const etag = { 'if-none-match': headers.get('etag') as string };
@@ -124,7 +124,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     }
   });
 
-  it('goes around it for no-cache, and HEAD runs nothing', async () => {
+  it('bypasses the cache for no-cache, and HEAD runs nothing', async () => {
     const queryId = await store();
     const path = `/v1/queries/${queryId}/data`;
     const empty = await api.call('HEAD', path);
@@ -142,7 +142,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect((await read(queryId)).text).toBe(kept.text);
   });
 
-  it('follows a change of the query and of its policy at once', async () => {
+  it('applies a change of the query or of its policy at once', async () => {
     const queryId = await store();
     const kept = await read(queryId);
     await api.ok(api.put(`/v1/queries/${queryId}`, { config: { cache: { maxAgeS: 300, staleS: 60 } } }));
@@ -163,7 +163,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect((await api.ok(api.get(`/v1/queries/${queryId}`))).config).not.toHaveProperty('cache');
   });
 
-  it('follows a change of the source at once', async () => {
+  it('applies a change of the source at once', async () => {
     const source = await createSource(hubId, engine);
     const queryId = await store({ sourceId: source });
     const kept = await read(queryId);
@@ -177,7 +177,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect((await read(queryId, { 'if-none-match': '*' })).status).toBe(409);
   });
 
-  it('runs once for many calls at the same time', async () => {
+  it('runs once for concurrent calls', async () => {
     const queries: Record<string, string> = {
       postgres: 'SELECT CAST(clock_timestamp() AS text) AS at FROM (SELECT pg_sleep(0.3)) AS s',
       mariadb: 'SELECT CAST(sysdate(6) AS CHAR) AS at, sleep(0.3) AS s',
@@ -208,7 +208,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     await write('INSERT', `INSERT INTO ${table} VALUES (2)`);
     const first = await reading;
     expect(status(first)).toContain('fwd=miss');
-    // The row came after the value was read, so the answer must not have it.
+    // The row was added after the value was read, so the answer must not have it.
     expect(first.body.data[0].n).toBe(1);
     const second = await read(queryId);
     expect([status(second)?.includes('fwd=miss'), second.body.data[0].n]).toEqual([true, 2]);
@@ -231,7 +231,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect(one.text).not.toBe(two.text);
   });
 
-  it('streams an answer that is too large to keep', async () => {
+  it('streams an answer that is too large to cache', async () => {
     const query =
       engine === 'postgres'
         ? "SELECT repeat('x', 1000000) AS x FROM generate_series(1, 12)"
@@ -248,7 +248,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     }
   });
 
-  it('keeps no failure', async () => {
+  it('caches no failure', async () => {
     const queryId = await store({ query: 'SELECT * FROM no_such_table_yet', context: [] });
     for (let turn = 0; turn < 2; turn++) {
       const failed = await read(queryId);
@@ -285,7 +285,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect([changed.status, changed.body.errors?.[0]?.pointer]).toEqual([400, `/config${pointer}`]);
   });
 
-  it('is there for queries that are created with one', async () => {
+  it('can be set when a query is created', async () => {
     const { config } = await api.ok(
       api.post('/v1/queries', {
         hubId,

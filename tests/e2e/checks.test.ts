@@ -20,7 +20,7 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     return { key } as { key: string };
   };
 
-  it('answers the signature that the saved query would have', async () => {
+  it('returns the signature that the saved query would have', async () => {
     const query = 'SELECT id, note FROM sales WHERE id IN (:ids)';
     const context = [{ key: 'ids', type: 'bigint[]' }];
     const { signature, problems, ...rest } = await api.ok(check(query, { context }));
@@ -31,7 +31,7 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     expect(columns.map((one: { nullable: boolean }) => one.nullable)).toEqual([false, true]);
   });
 
-  it('names what is wrong, and where', async () => {
+  it('reports faults with their positions', async () => {
     const answers = await Promise.all([
       api.ok(check('SELECT id FROM sales WHERE\n  SELECT')),
       api.ok(check("SELECT 'open")),
@@ -60,7 +60,7 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     expect((await api.post('/v1/queries/execute', run)).body.sql).toMatchObject(sql);
   });
 
-  it('warns of uses of variables that do not do what was meant', async () => {
+  it('warns of uses of variables that are probably mistakes', async () => {
     const query = "SELECT id FROM sales WHERE region = ':region'\nORDER BY :by";
     const warnings = [
       { code: 'QUOTED_VARIABLE', sql: { line: 1, column: 38 } },
@@ -98,7 +98,7 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     ]);
   });
 
-  it('names the changes against a stored query', async () => {
+  it('lists the changes compared with a stored query', async () => {
     const compareTo = await store('SELECT id, region FROM sales WHERE id = :id');
     expect(
       (await api.ok(check('SELECT id, region FROM sales WHERE id = :id', { compareTo }))).changes,
@@ -124,7 +124,7 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     expect((await execute({ hubId, sourceId, query: 'SELECT id FROM scratch' })).data).toEqual([]);
   });
 
-  it('is refused to keys whose limits a new text could evade, as saving is', async () => {
+  it('is refused to keys that could evade their limits with a new text, as saving is', async () => {
     const queryId = await store('SELECT 1 AS one');
     const scopes = ['queries:write', 'queries:read'];
     for (const limits of [{ queryIds: [queryId] }, { context: { tenant: '7' } }]) {

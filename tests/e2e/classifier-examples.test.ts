@@ -106,7 +106,7 @@ describe('the examples of a classifier', () => {
     }
   });
 
-  it('are changed only in the version of If-Match, and not to what cannot be trained', async () => {
+  it('are changed only at the version in If-Match, and only to valid examples', async () => {
     const [first] = await list();
     const at = `${path}/examples/${first.exampleId}`;
     const stale = { headers: { 'if-match': '"1"' } };
@@ -138,7 +138,7 @@ describe('a classifier', () => {
     const renamed = await api.put(path, { ...(await api.get(path)).body, name: ' after ' });
     const read = await api.get(path);
     expect([read.body.name, read.headers.get('etag')]).toEqual(['after', renamed.headers.get('etag')]);
-    // The version counts renames and training alike.
+    // The version counts both renames and training.
     const current = { headers: { 'if-match': read.headers.get('etag') ?? '' } };
     const [{ classId }] = read.body.classes;
     expect((await api.delete(`${path}/classes/${classId}`, stale)).status).toBe(412);

@@ -71,7 +71,7 @@ describe('an import of examples', () => {
     expect(await observations()).toEqual({ a: 2 });
   });
 
-  it('takes more bytes than a JSON body may have, and skips a line that is too long', async () => {
+  it('accepts more bytes than a JSON body may have, and skips a line that is too long', async () => {
     const lines = Array.from({ length: 2_000 }, (_, i) =>
       JSON.stringify({ label: `label ${i % 3}`, context: `word${i % 7} ${' '.repeat(5_000)}` }),
     );

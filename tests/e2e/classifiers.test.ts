@@ -35,7 +35,7 @@ describe('a classifier', () => {
     expect(name).toMatch(/^classifier-[0-9a-z]{6}$/);
   });
 
-  it('changes its ETag with what it learns and forgets, and goes only at the version that was seen', async () => {
+  it('changes its ETag when it learns or forgets, and is deleted only at the version in If-Match', async () => {
     const etagOf = async () => (await api.get(path)).headers.get('etag') as string;
     const first = await etagOf();
     expect(first).toBe('"1"');
@@ -54,7 +54,7 @@ describe('a classifier', () => {
     expect((await api.delete(path, at('"4"'))).status).toBe(200);
   });
 
-  it('learns from each example as it comes', async () => {
+  it('learns from each example at once', async () => {
     const refused = await api.post(`${path}/predict`, { context: 'x' });
     expect([refused.status, refused.body.code]).toEqual([409, 'NOT_TRAINED']);
 
@@ -87,7 +87,7 @@ describe('a classifier', () => {
     ]);
   });
 
-  it('answers the best classes and the sum of the rest', async () => {
+  it('returns the best classes and the sum of the rest', async () => {
     const examples = Array.from({ length: 30 }, (_, i) => ({ label: `label ${i}`, context: `word${i}` }));
     await api.ok(api.post(`${path}/train`, { examples }));
     const best = await predict('word7');
@@ -114,7 +114,7 @@ describe('a classifier', () => {
     expect(body.detail).toContain('Send at most 9900 contexts at a time.');
   });
 
-  it('takes batches of examples and of texts', async () => {
+  it('accepts batches of examples and of texts', async () => {
     const examples = [
       { label: 'a', context: 'apple apricot' },
       { label: 'b', context: 'banana blueberry' },
@@ -200,7 +200,7 @@ describe('a classifier', () => {
     }
   });
 
-  it('loses a class for good', async () => {
+  it('forgets a deleted class', async () => {
     const { classId } = await train('gone', 'some text');
     await train('stays', 'other words');
     expect(await api.ok(api.delete(`${path}/classes/${classId}`))).toEqual({});
@@ -215,7 +215,7 @@ describe('a classifier', () => {
     expect(withBody.status).toBe(200);
   });
 
-  it('is deleted with all it knew', async () => {
+  it('is deleted with its examples', async () => {
     await train('a', 'b');
     expect(await api.ok(api.delete(path))).toEqual({});
     for (const answer of [api.get(path), api.post(`${path}/predict`, { context: 'b' }), api.delete(path)]) {
@@ -223,19 +223,19 @@ describe('a classifier', () => {
     }
   });
 
-  it('counts every example of many callers at once', async () => {
+  it('counts every example of concurrent callers', async () => {
     await Promise.all(Array.from({ length: 60 }, (_, i) => train(`label ${i % 3}`, `text ${i}`)));
     const { classes } = await api.ok(api.get(path));
     expect(classes.map(({ observations }: { observations: number }) => observations)).toEqual([20, 20, 20]);
   });
 
-  it.each(['__proto__', 'constructor', '😀', 'א'.repeat(200)])('takes the label %j', async (label) => {
+  it.each(['__proto__', 'constructor', '😀', 'א'.repeat(200)])('accepts the label %j', async (label) => {
     await train(label, `${label} words`);
     await train('other', 'something else');
     expect((await predict(`${label} words`)).label).toBe(label);
   });
 
-  it('refuses what is no example', async () => {
+  it('refuses invalid examples', async () => {
     const refused = async (body: object) => {
       const { status, body: problem } = await api.post(`${path}/train`, body);
       expect(status).toBe(400);

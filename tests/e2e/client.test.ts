@@ -50,7 +50,7 @@ describe('@datahub/client', () => {
     await expect(again).rejects.toMatchObject({ status: 412, code: 'VERSION_MISMATCH' });
   });
 
-  it('runs a write once, however often its Idempotency-Key comes', async () => {
+  it('runs a write with an Idempotency-Key once, also if it is repeated', async () => {
     const insert = await store('INSERT INTO scratch (id, label) VALUES (:id, :label)', { command: 'INSERT' });
     const run = () => client.execute(insert, { id: 7_001, label: 'once' }, { idempotencyKey: `k-${insert}` });
     expect(await run()).toEqual(await run());
@@ -58,7 +58,7 @@ describe('@datahub/client', () => {
     expect((await client.execute(count)).data).toEqual([{ n: 1 }]);
   });
 
-  it('raises an error for rows that break off', async () => {
+  it('throws an error if the rows are interrupted', async () => {
     const text = isPostgres
       ? 'SELECT n, 1 / (n - 30000) AS x, repeat($$x$$, 100) AS text FROM generate_series(1, 40000) n'
       : "WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 900) SELECT n, IF(n = 800, (SELECT 1 UNION SELECT 2), 1) AS x, repeat('x', 2000) AS text FROM s";
@@ -75,7 +75,7 @@ describe('@datahub/client', () => {
 });
 
 it.runIf(isPostgres)(
-  'the client reads a million rows in a heap that does not hold them',
+  'the client reads a million rows in a heap that is too small to store them',
   async () => {
     const count = scaled(200_000, 1_000_000);
     const body = sourceBody(hubId);
@@ -87,7 +87,8 @@ it.runIf(isPostgres)(
     });
     const program = fileURLToPath(new URL('../../packages/client/test/read-rows.mjs', import.meta.url));
     const { url, key } = inject('hub');
-    // The rows have at least 12 MB of text, and twice as much as objects: if they were kept, the process would run out of memory.
+    // The rows need at least 12 MB as text, and twice as much as objects. If the client stored them, the heap would
+    // overflow.
     const { stdout } = await promisify(execFile)(process.execPath, ['--max-old-space-size=16', program], {
       env: { ...process.env, HUB_URL: url, HUB_KEY: key, QUERY_ID: queryId, COUNT: String(count) },
     });

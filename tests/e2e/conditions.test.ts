@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { api, createSource } from '../support/hub.ts';
 
-/** Everything that has an ETag, how it is changed or deleted, and that every form of If-Match counts there. */
+/** Changes and deletes every resource that has an ETag with all forms of If-Match. */
 describe('If-Match', () => {
   let hubId: string;
   let sourceId: string;
@@ -34,7 +34,7 @@ describe('If-Match', () => {
     ],
   ];
 
-  it.each(kinds)('of %s takes a list and *, and no weak tag', async (_name, make, change) => {
+  it.each(kinds)('of %s accepts a list and *, but no weak ETag', async (_name, make, change) => {
     const path = await make();
     const at = (tags: string) => ({ headers: { 'if-match': tags } });
     const statusOf = async (tags: string) => (await api.put(path, change, at(tags))).status;

@@ -6,10 +6,10 @@ import { api, createSource } from '../support/hub.ts';
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** Violations of WCAG 2.2 A and AA and of good practice that axe calls serious or critical. */
+/** Returns serious and critical violations of WCAG 2.2 A and AA and of best practices, found by axe. */
 async function violations(page: Page): Promise<string[]> {
   const { readFile } = await import('node:fs/promises');
-  // Through the debugger, which the content security policy does not bind.
+  // Runs through the debugger, to which the content security policy does not apply.
   await page.evaluate(await readFile(axePath, 'utf8'));
   const found = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
     violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
@@ -23,7 +23,7 @@ async function violations(page: Page): Promise<string[]> {
 
 const themes = ['light', 'dark'] as const;
 
-describe.skipIf(executablePath === undefined)('who cannot see or point (needs Chromium)', () => {
+describe.skipIf(executablePath === undefined)('the accessibility of the console (needs Chromium)', () => {
   const { shared, goTo, button } = useConsole();
 
   const prepare = async () => {
@@ -44,7 +44,7 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
   };
 
   it.each(themes)(
-    'finds nothing serious in any view: %s',
+    'has no serious violations in any view: %s',
     async (theme) => {
       const { page } = shared;
       const { sourceId, queryId, classifierId } = await prepare();
@@ -89,7 +89,7 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
         audit: ['audit'],
       };
       for (const [name, path] of Object.entries(views)) {
-        // In the second theme only colours differ, and these views have all of them.
+        // The second theme differs only in its colours, and these views have all of them.
         if (
           theme === 'dark' &&
           !['hub', 'settings', 'new key', 'predict', 'evaluation', 'audit'].includes(name)
@@ -151,7 +151,7 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
   it('works by the keyboard alone: from the tree to rows, to the exact value', async () => {
     const { page } = shared;
     const { queryId } = await prepare();
-    // Other tests have hubs of their own in this account.
+    // Other tests have hubs in this account, so this test selects its own.
     await goTo();
     await page.reload();
     await page.getByRole('treeitem', { name: 'by region' }).first().waitFor();
@@ -161,12 +161,12 @@ describe.skipIf(executablePath === undefined)('who cannot see or point (needs Ch
         const one = document.activeElement.shadowRoot?.activeElement ?? document.activeElement;
         return one.getAttribute('aria-label') ?? one.getAttribute('role') ?? one.textContent;
       })()`);
-    /** Presses Tab until something has the focus, as a person would. */
+    /** Presses Tab until the wanted element has the focus, as a user would. */
     const tabTo = async (wanted: RegExp) => {
       for (let i = 1; i <= 240; i++) {
         await key('Tab');
         if (wanted.test(String(await focused()))) return;
-        // What has the wanted name may still be loading.
+        // The wanted element may still be loading.
         if (i % 60 === 0) await page.waitForTimeout(500);
       }
       throw new Error(`Tab does not lead to ${wanted}.`);

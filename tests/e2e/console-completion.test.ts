@@ -19,7 +19,7 @@ const words = [
   'stock_items_9',
 ];
 
-/** Runs in the page: how long after a key the popup begins with a name that contains what was typed. */
+/** Runs in the page: measures the time from a key to the popup whose first name contains the typed text. */
 const watchPopup = `(() => {
   globalThis.popups = [];
   const root = document.querySelector('.editor-host').shadowRoot;
@@ -37,12 +37,12 @@ const watchPopup = `(() => {
 describe.skipIf(executablePath === undefined)('completion in the console (needs Chromium)', () => {
   const { shared, goTo } = useConsole();
 
-  it('follows the keys with 20,000 tables, and finds each of them', async () => {
+  it('keeps up with typing in a schema with 20,000 tables, and finds each of them', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const body = { hubId, sourceId, label: 'many tables', query: 'SELECT 1 AS one' };
     const { config } = await api.ok(api.post('/v1/queries', body));
-    // It would take a database half a minute to create them.
+    // A database would take half a minute to create the tables.
     await page.route('**/v1/sources/*/schema', (route) => route.fulfill({ json: { tables } }));
     await goTo('query', config.query.queryId);
     await page.locator('.code').click();
@@ -59,7 +59,7 @@ describe.skipIf(executablePath === undefined)('completion in the console (needs 
     expect(times.length).toBeGreaterThan(40);
     const p95 = times[Math.floor(times.length * 0.95)] as number;
     console.log(`popup after a key: p50 ${times[times.length >> 1]?.toFixed()} ms, p95 ${p95.toFixed()} ms`);
-    // 50 ms on a machine of its own.
+    // It is 50 ms on a machine without other load.
     expect(p95).toBeLessThan(500);
   });
 });

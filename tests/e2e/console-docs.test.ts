@@ -40,7 +40,7 @@ describe.skipIf(executablePath === undefined)(
     }, 60_000);
     afterAll(() => browser?.close());
 
-    it('shows all routes without a key, and takes no document from its address', async () => {
+    it('shows all routes without a key, and ignores a document in its address', async () => {
       const elsewhere = encodeURIComponent('http://127.0.0.1:9/evil.json');
       await page.goto(`${url}/docs?url=${elsewhere}&configUrl=${elsewhere}`);
       await page.locator('.opblock').first().waitFor();
@@ -63,7 +63,7 @@ describe.skipIf(executablePath === undefined)(
       expect(await page.content()).not.toContain(key);
     }, 60_000);
 
-    it('violates no policy, asks no other host, and stores nothing', async () => {
+    it('violates no policy, calls no other host, and stores nothing', async () => {
       expect([complaints, strays]).toEqual([[], []]);
       expect(await page.evaluate('localStorage.length + sessionStorage.length')).toBe(0);
     });

@@ -29,7 +29,7 @@ describe.skipIf(executablePath === undefined)('100,000 rows of 20 columns in the
     await page.locator('.figures', { hasText: '100,000 rows' }).waitFor();
     const session = await page.context().newCDPSession(page);
     const longestMs = await longestTask(session, () => page.evaluate(scrollThrough));
-    // 31 ms when it was measured, garbage collection included. A layer for each row, or a list for each, takes 46.
+    // It was 31 ms when measured, with garbage collection. With a layer or a list for each row it was 46 ms.
     expect(longestMs).toBeGreaterThan(1);
     expect(longestMs).toBeLessThan(100);
     await session.send('Performance.enable');
@@ -46,7 +46,7 @@ describe.skipIf(executablePath === undefined)('100,000 rows of 20 columns in the
   });
 });
 
-/** The processor time of the longest task of the page during `work`, so that other programs on the machine do not count. */
+/** Returns the CPU time of the page's longest task during `work`. CPU time does not depend on other programs. */
 async function longestTask(session: CDPSession, work: () => Promise<unknown>): Promise<number> {
   const events: { name: string; pid: number; tid: number; tdur?: number }[] = [];
   session.on('Tracing.dataCollected', ({ value }) => events.push(...(value as unknown as typeof events)));
@@ -65,7 +65,7 @@ async function longestTask(session: CDPSession, work: () => Promise<unknown>): P
 }
 
 const frames = 120;
-/** Runs in the page: scrolls to the end in steps, one a frame. */
+/** Runs in the page: scrolls to the end, one step per frame. */
 const scrollThrough = `(async () => {
   const grid = document.querySelector('.grid');
   const frames = ${frames};

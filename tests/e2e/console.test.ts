@@ -86,7 +86,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     [200, '{"status":"ready","missing":["ml"]}', 'The hub is ready, without ml.'],
     [503, '{"status":"not ready","missing":["catalog","ml"]}', 'is not ready: it waits for catalog, ml.'],
     [502, '<html>', 'The hub does not answer.'],
-  ])('says whether the hub is ready: %i %s', async (status, body, words) => {
+  ])('shows whether the hub is ready: %i %s', async (status, body, words) => {
     await page.route('**/readyz', (route) => route.fulfill({ status, body }));
     await page.reload();
     await page.getByText(words).waitFor();
@@ -99,7 +99,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     expect(await page.locator('.frame').count()).toBe(0);
   });
 
-  it('shows rows as they are stored, and hostile texts as texts', async () => {
+  it('shows rows exactly as stored, and hostile texts as text', async () => {
     await open('rows');
     expect(await page.locator('h1').textContent()).toBe(`rows ${hostile}`);
     await page.getByLabel('region', { exact: true }).fill("o'hara");
@@ -113,14 +113,14 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await run();
     await page.locator('.grid-cell', { hasText: 'north' }).first().waitFor();
     expect(await page.locator('.grid-cell.null').allTextContents()).toEqual(['null', 'empty text']);
-    // Separators between thousands are drawn, not copied.
+    // Separators between thousands are displayed, but not copied.
     await page.locator('.grid').focus();
     for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Enter');
     expect(await page.locator('.cell-text').textContent()).toBe('12345678901234567890');
   });
 
-  it('sends what is typed as its type, digit by digit', async () => {
+  it('sends typed values with their type and all digits', async () => {
     await open('typed');
     await run();
     await page.getByText('A value is required.').waitFor();
@@ -143,7 +143,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await page.locator('.copy-block pre', { hasText: '"flag":null' }).waitFor();
   });
 
-  it('survives reload and Back, and keeps the key for the tab alone', async () => {
+  it('survives reload and Back, and stores the key only for the tab', async () => {
     await open('rows');
     await choose(page, `many ${hostile}`);
     await page.locator('h1', { hasText: 'many' }).waitFor();
@@ -159,7 +159,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
   });
 
-  it('keeps the key in memory alone where that is wanted', async () => {
+  it('keeps the key only in memory if the user chooses so', async () => {
     await page.getByLabel('Keep it in this tab').uncheck();
     await signIn(page, key);
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
@@ -167,7 +167,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await page.getByLabel('API key').waitFor();
   });
 
-  it('words a problem, and marks its place', async () => {
+  it('explains a problem, and marks its position', async () => {
     await open('wrong');
     await run();
     await ended(page, 'failed');
@@ -181,7 +181,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     }
   });
 
-  it('cancels, and stops the statement at the database', async () => {
+  it('cancels a run, and stops the statement at the database', async () => {
     await open('slow');
     await run();
     await page.getByRole('button', { name: 'Cancel' }).click();
@@ -197,7 +197,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await expect.poll(runningSleeps, { timeout: 1_500, interval: 100 }).toBe(0);
   });
 
-  it('shows many rows, sorts and filters them, and hands all over as a file', async () => {
+  it('shows many rows, sorts and filters them, and downloads all as a file', async () => {
     await open('many');
     await run();
     await page.locator('.figures', { hasText: '10,000 rows' }).waitFor();
@@ -217,7 +217,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     expect([lines[0], lines.length]).toEqual(['n', 10_001]);
   });
 
-  it('helps a key that may only execute', async () => {
+  it('runs a query by id with a key that may only execute', async () => {
     await signIn(page, await makeKey(['queries:execute'], { queryIds: [ids.rows] }));
     await page.getByText('SCOPE_DENIED').waitFor();
     await page.getByLabel('Query id').fill(ids.rows as string);
@@ -237,7 +237,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
   });
 });
 
-/** Statements of the slow query that still run. */
+/** Returns the number of running statements of the slow query. */
 async function runningSleeps(): Promise<number> {
   const { host, port, user, password, database: name } = database(engine);
   if (isPostgres) {

@@ -28,7 +28,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
   const executed = (body: object, headers = {}) =>
     api.post('/v1/queries/execute', { queryId, ...body }, { headers });
 
-  it('answers the same bytes as POST, in every format', async () => {
+  it('returns the same bytes as POST, in every format', async () => {
     for (const accept of ['application/json', 'application/x-ndjson', 'text/csv']) {
       const headers = { accept };
       const got = await read('?region=n%26o+r%C3%A4&ids=9007199254740993&ids=2&price=0.50&open=false', {
@@ -48,7 +48,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     }
   });
 
-  it('takes one value of a list, and options', async () => {
+  it('accepts a list with one value, and options', async () => {
     expect((await read('?region=x&ids=9007199254740993')).body.data).toHaveLength(1);
     expect((await read('?region=x&ids=1')).body.data).toHaveLength(0);
     const { body } = await read('?region=x&options.maxRows=0&options.meta=1&options.numbers=string');
@@ -67,14 +67,14 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     expect(headers.get('referrer-policy')).toBe('no-referrer');
   });
 
-  it('takes every number of rows up to the largest', async () => {
+  it('accepts every maxRows up to the largest', async () => {
     for (const maxRows of [2_147_483_646, 2_147_483_647, 2_147_483_648, 4_294_967_295]) {
       const { status, body } = await read(`?region=x&options.maxRows=${maxRows}`);
       expect([status, body.data?.length]).toEqual([200, 1]);
     }
   });
 
-  it('names the variables that the query takes', async () => {
+  it('lists the variables of the query', async () => {
     expect((await read('?region=x&nope=y')).body.detail).toContain(
       'The query takes region, price, open, ids.',
     );
@@ -140,7 +140,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     await expect.poll(count, { timeout: 12_000, interval: 250 }).toBe(2);
   });
 
-  it('takes a key of the hub’s own pages from their GETs, which have no Origin', async () => {
+  it('accepts a key for the hub’s own origin in same-origin GETs, which have no Origin', async () => {
     const keyFor = async (origin: string) =>
       (await api.ok(api.post('/v1/keys', { name: 'page', limits: { origins: [origin] } }))).key;
     const [own, other] = [await keyFor('https://hub.example'), await keyFor('https://shop.example')];
@@ -156,7 +156,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     expect(posted.status).toBe(403);
   });
 
-  it('says how long it took', async () => {
+  it('reports its times', async () => {
     const shape = /^queue;dur=[\d.e-]+, connect;dur=[\d.e-]+, db;dur=[\d.e-]+, total;dur=[\d.e-]+$/;
     expect((await read('?region=x')).headers.get('server-timing')).toMatch(shape);
     expect((await executed({ context: { region: 'x' } })).headers.get('server-timing')).toMatch(shape);

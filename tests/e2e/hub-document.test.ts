@@ -65,7 +65,7 @@ describe('GET /v1/hubs/:hubId/openapi.json', () => {
     expect(new Set(operationIds).size).toBe(operationIds.length);
   });
 
-  it('has variables with their declared types, and marks what a call must have', async () => {
+  it('has variables with their declared types, and marks required ones', async () => {
     const document = await read();
     const operations = Object.values<any>(document.paths);
     const { parameters } = operations.find(({ get }) => get?.operationId === 'byRegion').get;
@@ -84,14 +84,14 @@ describe('GET /v1/hubs/:hubId/openapi.json', () => {
     expect(resolve(document, listed(document, 'add').row).required).toEqual(['affectedRows']);
   });
 
-  it('has what the declarations say of a query that its source rejects', async () => {
+  it('uses the declarations of a query that its source rejects', async () => {
     const document = await read();
     expect(listed(document, 'broken')).toMatchObject({ knowsVariables: false });
     expect(resolve(document, listed(document, 'broken').row)).toEqual({ type: 'object' });
     expect(document.paths[`/v1/queries/${ids.broken}/data`].get.description).toContain('SQL_REJECTED');
   });
 
-  it('describes answers as they are', async () => {
+  it('describes real answers', async () => {
     const document = await read();
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
     ajv.addSchema({ $id: 'hub', components: document.components });
@@ -137,7 +137,7 @@ describe('GET /v1/hubs/:hubId/openapi.json', () => {
     }
   });
 
-  it('leaves out what the key pins, and queries that the key may not use', async () => {
+  it('leaves out pinned variables, and queries that the key may not use', async () => {
     const limits = { queryIds: [ids.add], context: { label: 'pinned' } };
     const scopes = ['queries:read', 'queries:execute', 'queries:execute:write'];
     const { key } = await api.ok(api.post('/v1/keys', { name: 'narrow', scopes, limits }));
@@ -147,7 +147,7 @@ describe('GET /v1/hubs/:hubId/openapi.json', () => {
     expect(Object.keys(resolve(document, listed(document, 'add').context).properties)).toEqual(['id']);
   });
 
-  it('is for keys that may read the queries of the hub', async () => {
+  it('needs a key that may read the queries of the hub', async () => {
     const path = `/v1/hubs/${hubId}/openapi.json`;
     const { key } = await api.ok(api.post('/v1/keys', { name: 'runs', scopes: ['queries:execute'] }));
     expect((await api.get(path, { key })).status).toBe(403);

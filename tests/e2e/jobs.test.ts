@@ -58,7 +58,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
   };
   const keyWith = async (body: object) => api.ok(api.post('/v1/keys', { name: 'k', ...body }));
 
-  it('trains each row once, whatever is started again, and corrects what changed', async () => {
+  it('trains each row once, also in repeated jobs, and corrects changed rows', async () => {
     const classifier = await newClassifier();
     expect(await train(classifier)).toMatchObject({
       classifierId: classifier,
@@ -83,7 +83,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     expect((await train(await newClassifier())).trained).toBe(600);
   });
 
-  it('reports rows that are no examples', async () => {
+  it('reports rows that are not valid examples', async () => {
     const rows = [
       "('1', 'a', 'apple')",
       "(NULL, 'a', 'apple')",
@@ -107,7 +107,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     });
   });
 
-  it('passes the context on, and obeys the rows that the key may read', async () => {
+  it('uses the context, and applies the row limit of the key', async () => {
     const filtered = await store(`SELECT id, topic, body FROM ${table} WHERE topic = :topic`);
     const { trained } = await train(await newClassifier(), {
       queryId: filtered,
@@ -122,7 +122,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     expect(await ended(jobId)).toMatchObject({ rows: 7, trained: 7, truncated: true });
   });
 
-  it('refuses what it may not or cannot do at its start', async () => {
+  it('is refused at its start if it is invalid or forbidden', async () => {
     const classifier = await newClassifier();
     const codeOf = async (body: object, key?: string) => (await start(classifier, body, key)).body.code;
     expect(await codeOf({ text: undefined })).toBe('VALIDATION');
@@ -143,7 +143,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     await ended(jobId);
   });
 
-  it('fails where the query fails, and keeps what was trained', async () => {
+  it('fails if the query fails, and keeps the trained rows', async () => {
     const failing = await store(
       `SELECT id, topic, CASE WHEN length(id) > 2 THEN (1 / (id::int - id::int))::text ELSE body END AS body FROM ${table} ORDER BY length(id), id`,
     );
@@ -175,7 +175,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     const { state, error, trained } = await ended(orphan);
     expect([state, error.code]).toEqual(['failed', 'KEY_INVALID']);
     expect((await observations(classifier)).topic).toBe(trained);
-    // The job that was deleted has stopped long ago.
+    // The deleted job has stopped by now.
     const after = Number(Object.values(await observations(stopped))[0]);
     expect(after - Number(before)).toBeLessThanOrEqual(2_000);
   }, 90_000);

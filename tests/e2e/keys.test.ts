@@ -4,7 +4,7 @@ import { api, createSource } from '../support/hub.ts';
 const newKey = async (body: object, key?: string) =>
   api.ok(api.post('/v1/keys', { name: 'test', ...body }, key === undefined ? {} : { key }));
 
-describe('a key that is made without scopes', () => {
+describe('a key that is created without scopes', () => {
   it('may execute queries and nothing else', async () => {
     const { key, scopes } = await newKey({});
     expect(scopes).toEqual(['queries:execute']);
@@ -15,7 +15,7 @@ describe('a key that is made without scopes', () => {
 });
 
 describe('the key of a request', () => {
-  it('has its id and scopes, and not what it pins', async () => {
+  it('is shown with its id and scopes, without its pinned values', async () => {
     const limits = { context: { tenant: 7 } };
     const { key, keyId } = await newKey({ scopes: ['queries:read', 'ai:summarize'], limits });
     const { status, body } = await api.get('/v1/keys/current', { key });
@@ -31,12 +31,12 @@ describe('limits that could never match', () => {
     'https://Shop.example',
     'https://bücher.example',
     'https://user@shop.example',
-  ])('are refused: the origin %s', async (origin) => {
+  ])('are refused: origin %s', async (origin) => {
     const { status, body } = await api.post('/v1/keys', { name: 'page', limits: { origins: [origin] } });
     expect([status, body.code, body.errors[0].pointer]).toEqual([400, 'VALIDATION', '/limits/origins/0']);
   });
 
-  it('are refused: ids of no query and no hub', async () => {
+  it('are refused: unknown ids of queries and hubs', async () => {
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'limits' }));
     const sourceId = await createSource(hubId);
     const stored = await api.ok(
@@ -52,13 +52,13 @@ describe('limits that could never match', () => {
       400,
       ['/limits/hubIds/1', '/limits/queryIds/0', '/limits/queryIds/2'],
     ]);
-    // An id of another account is as unknown.
+    // An id of another account is refused in the same way.
     const foreign = await api.post('/v1/keys', { name: 'x', limits: own }, { key: inject('hub').otherKey });
     expect(foreign.body.errors).toHaveLength(2);
   });
 });
 
-describe('a rated key', () => {
+describe('a key with a rate limit', () => {
   const admitted = async (keys: string[], count: number) => {
     const statuses: number[] = [];
     for (let i = 0; i < count; i++)
@@ -69,7 +69,7 @@ describe('a rated key', () => {
   // Each gateway may take a share of a minute's budget and not use it, and a minute may end meanwhile.
   const slack = 2 + 2 * inject('hub').replicas;
 
-  it('shares its budget with the keys that it makes, and theirs with the keys that they make', async () => {
+  it('shares its budget with the keys that it creates, directly and indirectly', async () => {
     const limits = { ratePerMinute: 30 };
     const parent = await newKey({ scopes, limits });
     const children = [

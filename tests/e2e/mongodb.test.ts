@@ -45,7 +45,7 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
 
   const byRegion = { find: 'sales', filter: { region: ':region' }, projection: { amount: 1 } };
 
-  it('answers its test and tells its schema', async () => {
+  it('can be tested, and returns its schema', async () => {
     expect(await api.ok(api.post(`/v1/sources/${sourceId}/test`))).toMatchObject({
       ok: true,
       serverVersion: expect.stringMatching(/^MongoDB \d/),
@@ -73,7 +73,7 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
   });
 
   it.each([{ $ne: null }, { $gt: '' }, [{ $where: 'true' }], { $regex: '.' }])(
-    'takes no operator for a value: %j',
+    'refuses an operator as a value: %j',
     async (region) => {
       const { status, body } = await execute(await stored(byRegion), { context: { region } });
       expect([status, body.code]).toEqual([422, 'CONTEXT_INVALID']);
@@ -81,7 +81,7 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     },
   );
 
-  it('takes what looks like the path of a field for a text', async () => {
+  it('binds a value that looks like a field path as text', async () => {
     expect(await run(byRegion, { region: '$secret' })).toEqual([{ _id: 3, amount: 30 }]);
   });
 
@@ -95,7 +95,7 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     expect([status, body.code]).toEqual([422, 'SQL_REJECTED']);
   });
 
-  it('writes by the command that the text says, with a key that may', async () => {
+  it('runs a write with the command in its text, if the key may write', async () => {
     const insert = await stored({
       insert: 'scratch',
       documents: [{ label: ':label', at: { $date: ':at' } }],
@@ -155,7 +155,7 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     expect(await signature({ find: 'sales', projection: { amount: { $slice: 1 } } })).toBeNull();
   });
 
-  it('keeps its settings, the users’ database among them', async () => {
+  it('stores its settings, including authSource', async () => {
     const body = {
       connectionSettings: { ...connectionSettings(), user: 'reader', password: 'p', authSource: 'users' },
     };
@@ -181,7 +181,7 @@ describe('the servers of a mongodb source', () => {
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'servers' })));
   });
 
-  it('are kept, changed, and taken away by null', async () => {
+  it('are stored, changed, and removed with null', async () => {
     const { sourceId } = await api.ok(make(servers));
     const path = `/v1/sources/${sourceId}`;
     const shown = async () => (await api.ok(api.get(path))).connectionSettings;
@@ -207,13 +207,13 @@ describe('the servers of a mongodb source', () => {
     ['authMechanism', { authMechanism: 'PLAIN', tls: { mode: 'require' } }, 'mongodb'],
     ['authMechanism', { authMechanism: 'MONGODB-AWS' }, 'mongodb'],
     ['replicaSet', { replicaSet: 'rs' }, 'postgres'],
-  ])('are refused at %s where they cannot be: %j', async (name, settings, engine) => {
+  ])('are refused at %s if they do not fit: %j', async (name, settings, engine) => {
     const { status, body } = await make(settings, engine);
     expect([status, body.errors[0].pointer]).toEqual([400, `/connectionSettings/${name}`]);
   });
 });
 
-it('a user may be missing at mongodb alone', async () => {
+it('only a mongodb source may have no user', async () => {
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'users' }));
   const connectionSettings = { host: '127.0.0.1', port: 1, database: 'd', user: '', password: '' };
   const { status, body } = await api.post('/v1/sources', {

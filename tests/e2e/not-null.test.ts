@@ -30,12 +30,12 @@ describe.each(engines)('columns that a query on %s asserts to be not null', (eng
     expect((await api.ok(run(others))).data).toHaveLength(2);
     const missing = await store('SELECT id FROM sales', ['total']);
     expect(await run(missing)).toMatchObject(broken);
-    // The connection goes on.
+    // The connections stay usable.
     for (let i = 0; i < 12; i++) expect((await run(queryId)).status).toBe(502);
     expect((await api.ok(run(others))).data).toHaveLength(2);
   });
 
-  it('cut the answer after its first bytes', async () => {
+  it('cut the connection after the first bytes', async () => {
     const numbers =
       engine === 'postgres'
         ? 'SELECT generate_series(1, 300000) AS n'

@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-it.runIf(hasRequests)('the page’s usage runs as it is written', async () => {
+it.runIf(hasRequests)('the example of the page runs as written', async () => {
   const values = usage.replaceAll('"north"', '"south"').replaceAll('[4, 8]', '[1, 2]');
   const [first = '', second = ''] = values.split('\n\nfor ');
   const code = `${first.replaceAll('dh.q.…', ids.byRegion)}\n\nfor ${second.replaceAll('dh.q.…', ids.decimals)}`;
@@ -55,7 +55,7 @@ it.runIf(hasRequests)('the page’s usage runs as it is written', async () => {
   ]);
 });
 
-it.runIf(hasRequests)('rows that break off raise an error', async () => {
+it.runIf(hasRequests)('interrupted rows raise an error', async () => {
   const code = `
 import requests
 from hub import rows

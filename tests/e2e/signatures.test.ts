@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, engines, execute, sourceBody } from '../support/hub.ts';
 
-/** Takes connections and says nothing. */
+/** A server that accepts connections and never sends anything. */
 async function listenInSilence(): Promise<{ port: number; tried: () => number; close(): void }> {
   const sockets: Socket[] = [];
   const server: Server = createServer((socket) => sockets.push(socket.on('error', () => {})));
@@ -35,7 +35,7 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     (await api.ok(api.get(`/v1/queries/${queryId}?signature=1`))).signature;
   const run = (query: string, command: string) => execute({ hubId, sourceId, query, command });
 
-  it('tells columns and variables', async () => {
+  it('has columns and variables', async () => {
     const queryId = await store('SELECT id, region, amount FROM sales WHERE id = :id AND region = :region', {
       context: [{ key: 'region', type: 'string', required: true }],
     });
@@ -55,7 +55,7 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
           jsonType: 'number|string',
         },
       ],
-      // MariaDB and MySQL do not tell the types of variables.
+      // MariaDB and MySQL do not report the types of variables.
       variables: [
         { key: 'id', ...(isPostgres ? { type: 'integer' } : {}), list: false, nullable: true },
         { key: 'region', type: 'string', list: false, nullable: false },
@@ -85,7 +85,7 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     const body = { hubId, sourceId, label: 'saved', query: 'SELECT id FROM sales' };
     const created = await api.ok(api.post('/v1/queries?signature=1', body));
     const path = `/v1/queries/${created.config.query.queryId}`;
-    // A busy source may take longer than a save waits.
+    // A busy source may answer after the save's time limit.
     const saved = async () => await api.ok(api.put(`${path}?signature=1`, { meta: { label: 'again' } }));
     let answer = created;
     for (let i = 0; i < 20 && answer.signature === undefined; i++) answer = await saved();
@@ -98,14 +98,14 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     expect(answer.signature).toMatchObject({ columns: [], problem: { code: 'SQL_REJECTED' } });
   });
 
-  it('has the names that answers have', async () => {
+  it('has the same column names as answers', async () => {
     const query = 'SELECT 1 AS id, 2 AS id, 3 AS id_2';
     const { columns } = await signature(await store(query));
     const { data } = await execute({ hubId, sourceId, query });
     expect(columns.map(({ name }: { name: string }) => name)).toEqual(Object.keys(data[0]));
   });
 
-  it('is made when the query is saved, and kept', async () => {
+  it('is created when the query is saved, and stored', async () => {
     await run('CREATE TABLE signed (a INT)', 'CREATE');
     const queryId = await store('SELECT a FROM signed');
     await sleep(700);
@@ -113,7 +113,7 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     expect(await signature(queryId)).toMatchObject({ columns: [{ name: 'a' }], variables: [] });
   });
 
-  it('is of the query and the source as they are now', async () => {
+  it('follows changes of the query and the source', async () => {
     const ownId = await createSource(hubId, engine);
     const queryId = await store('SELECT id FROM sales', { sourceId: ownId });
     const path = `/v1/queries/${queryId}`;
@@ -130,7 +130,7 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     expect(await api.ok(api.put(path, whole))).toEqual({});
   });
 
-  it('tells what the source refuses, and where', async () => {
+  it('reports why the source rejects the query, with the position', async () => {
     const answer = await signature(await store('SELECT id\nFROM no_such_table'));
     expect(answer).toMatchObject({
       columns: [],
@@ -139,7 +139,7 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     expect(answer.problem.sql).toMatchObject({ line: 2, column: 6 });
   });
 
-  it.runIf(isPostgres)('advises to declare the type that the statement does not tell', async () => {
+  it.runIf(isPostgres)('advises to declare a type that the statement does not imply', async () => {
     const text = 'SELECT id FROM sales WHERE :least IS NULL OR id > :least';
     const { problem } = await signature(await store(text));
     expect(problem.detail).toMatch(/type of :least .*\. Declare it/);
@@ -161,13 +161,13 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     expect((await execute({ hubId, sourceId, query: 'SELECT id FROM scratch' })).data).toEqual([]);
   });
 
-  it('never holds up a save, and may be missing', async () => {
+  it('never delays a save, and may be missing', async () => {
     const silent = await listenInSilence();
     try {
       const body = sourceBody(hubId, engine);
       Object.assign(body.connectionSettings, { host: '127.0.0.1', port: silent.port });
       const away = (await api.ok(api.post('/v1/sources', body))).sourceId;
-      // With several catalogs a change is answered after the leases.
+      // With several catalogs, a change is answered after the leases have expired.
       const leasesMs = inject('hub').replicas > 1 ? 1_000 : 0;
       const round = async () => {
         const startedAt = performance.now();

@@ -18,7 +18,7 @@ const article = [
 ];
 
 describe('POST /v1/ai/summarize', () => {
-  it('answers sentences of the text, in their order, fewer than there were', async () => {
+  it('returns fewer sentences than the text has, in their order', async () => {
     const { status, body } = await summarize([article]);
     expect(status).toBe(200);
     const chosen = article.filter((sentence) => body.generated.includes(sentence));
@@ -28,19 +28,19 @@ describe('POST /v1/ai/summarize', () => {
     expect((await summarize([article])).body).toEqual(body);
   });
 
-  it('takes a flat array, and one text of many sentences', async () => {
+  it('accepts a flat array, and one text of many sentences', async () => {
     const flat = await summarize([article.join(' ')]);
     expect(flat.status).toBe(200);
     for (const sentence of flat.body.generated.split(/(?<=\.) /)) expect(article).toContain(sentence);
   });
 
-  it('does not say twice what two documents say alike', async () => {
+  it('contains a sentence once if two documents have it', async () => {
     const { body } = await summarize([article, article]);
     const sentences = body.generated.split(/(?<=\.) /);
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  it('honours the length that is asked for', async () => {
+  it('respects the requested length', async () => {
     const one = await summarize([article], { sentences: 1 });
     expect(article).toContain(one.body.generated);
     const short = await summarize([article], { maxWords: 30 });
@@ -48,13 +48,13 @@ describe('POST /v1/ai/summarize', () => {
   });
 
   it.each(['Only one sentence.', 'no full stop', '你好，世界。', 'สวัสดีชาวโลก'])(
-    'gives %j back as it is',
+    'returns %j unchanged',
     async (text) => {
       expect((await summarize([[text]])).body.generated).toBe(text);
     },
   );
 
-  it('refuses an unknown language and fewer words than a sentence has, and says what is possible', async () => {
+  it('refuses an unknown language and too few words, and reports the allowed values', async () => {
     for (const [options, pointer, detail] of [
       [{ language: 'xx' }, '/options/language', /^must be one of ar, .*, en, .*zh, also with a region/],
       [{ maxWords: 3 }, '/options/maxWords', /^must be at least 11: the shortest sentence has 11 words/],
@@ -67,13 +67,13 @@ describe('POST /v1/ai/summarize', () => {
     expect(article).toContain(body.generated);
   });
 
-  it('gives something of both of two short texts', async () => {
+  it('includes a sentence of each of two short texts', async () => {
     const { body } = await summarize([article.slice(0, 3).join(' '), article.slice(5, 8).join(' ')]);
     expect(article.slice(0, 3).some((sentence) => body.generated.includes(sentence))).toBe(true);
     expect(article.slice(5, 8).some((sentence) => body.generated.includes(sentence))).toBe(true);
   });
 
-  it('refuses more passages than it takes', async () => {
+  it('refuses too many passages', async () => {
     const { status, body } = await summarize([Array.from({ length: 100_001 }, () => 'Word.')]);
     expect([status, body.code]).toEqual([413, 'TOO_LARGE']);
   });
@@ -120,7 +120,7 @@ describe('POST /v1/ai/summarize of a column', () => {
     );
   });
 
-  it('refuses what has no text, too many, or is no column', async () => {
+  it('refuses columns that are unknown, have no text or too much of it', async () => {
     const answered = async (body: object) => {
       const { status, body: problem } = await summarizeColumn(body);
       return [status, problem.code, problem.errors?.[0]?.pointer];

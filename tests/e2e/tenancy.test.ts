@@ -2,13 +2,15 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { listRoutes, type Route } from '../../services/gateway/src/routes/table.ts';
 import { api, sourceBody } from '../support/hub.ts';
 
-/** Things by the name under which a path or a body takes their id: of the first account, of the other one, and gone ones of both. */
+/**
+ * Ids by the parameter or member that accepts them: of the first account, of the other one, and deleted ones of both.
+ */
 const mine: Record<string, string> = {};
 const theirs: Record<string, string> = {};
 const deleted: Record<string, string> = {};
 const theirDeleted: Record<string, string> = {};
 const other = { key: inject('hub').otherKey };
-/** An id of something else. */
+/** For each name, an id of a resource of another kind. */
 const otherKind = (ids: Record<string, string>) => ({
   hubId: ids.sourceId as string,
   nodeId: ids.queryId as string,
@@ -44,7 +46,7 @@ async function make(ids: Record<string, string>, key?: typeof other): Promise<vo
   ids.classId = (
     await post(`/v1/classifiers/${ids.classifierId}/train`, { label: 'l', context: 'c' })
   ).classId;
-  // No row has an id, so nothing is trained.
+  // The id of every row is missing, so nothing is trained.
   const columns = { text: 'one', label: 'one', id: 'none' };
   const job = { queryId: ids.queryId, ...columns };
   ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
@@ -76,7 +78,7 @@ beforeAll(async () => {
   await end(theirDeleted, other);
 });
 
-/** A body that every check but that of ownership lets pass. */
+/** Returns a body that passes all checks except ownership. */
 function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url === '/v1/hubs/:hubId' || url.endsWith('/folders')) return { label: 'x' };
   if (url === '/v1/folders/:nodeId' || url === '/v1/sources/:sourceId') return { label: 'x' };
@@ -94,7 +96,7 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   return undefined;
 }
 
-/** Every position of an id in a request. */
+/** Returns the name of every id in a request. */
 function idsOf({ method, url, query }: Pick<Route, 'method' | 'url' | 'query'>): string[] {
   const inPath = [...url.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
   const inBody = method === 'GET' || method === 'DELETE' ? {} : bodyFor(url, mine);
@@ -119,7 +121,7 @@ describe('another account', () => {
       .filter(({ method, url }) => !collections.has(`${method} ${url}`))
       .map((route) => [`${route.method} ${route.url}`, route] as const),
   )(
-    'finds nothing of ours with %s, exactly as if it had never been',
+    'gets the same answer for our resources as for unknown ones with %s',
     async (_name, { method, url, query }) => {
       const ask = async (ids: Record<string, string>) => {
         const path = url.replace(/:(\w+)/g, (_, name) => ids[name] as string);
@@ -134,7 +136,7 @@ describe('another account', () => {
       for (const ids of [mine, deleted, theirDeleted, otherKind(mine), otherKind(theirs)]) {
         expect(await ask(ids)).toEqual(unknown);
       }
-      // Each position by itself, where all the rest is the caller's own.
+      // Replaces one id at a time. All other ids are the caller's own.
       for (const name of idsOf({ url, query, method })) {
         const askWith = (id: string | undefined) => ask({ ...theirs, [name]: id as string });
         const alone = await askWith(random[name]);
@@ -153,7 +155,7 @@ describe('another account', () => {
     }
   });
 
-  it('binds nothing of ours to what is its own', async () => {
+  it('cannot bind our resources to its own', async () => {
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'theirs' }, other));
     const sourceId = (await api.ok(api.post('/v1/sources', sourceBody(hubId), other))).sourceId;
     const query = { hubId, sourceId, label: 'theirs', query: 'SELECT 1 AS one' };
@@ -175,7 +177,7 @@ describe('another account', () => {
     expect((await api.post('/v1/queries/execute', { queryId }, other)).body).toEqual({ data: [{ one: 1 }] });
   });
 
-  it('left everything of ours as it was', async () => {
+  it('has changed nothing of ours', async () => {
     expect((await api.ok(api.get(`/v1/hubs/${mine.hubId}`))).label).toBe('mine');
     expect((await api.ok(api.post('/v1/queries/execute', { queryId: mine.queryId }))).data).toEqual([
       { one: 1 },

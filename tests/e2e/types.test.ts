@@ -83,13 +83,13 @@ export async function wrong() {
   await client.execute(byRegion);
   // @ts-expect-error a wrong name
   await client.execute(inRegion, { region: 'north', regions: 'north' });
-  // @ts-expect-error a wrong name, where there are no variables
+  // @ts-expect-error a wrong name in a query without variables
   await client.execute(all, { region: 'north' });
   // @ts-expect-error a wrong type
   await client.execute(byRegion, { region: 7 });
   // @ts-expect-error a wrong type in a list
   await client.rows(byRegion, { region: 'north', ids: [true] });
-  // @ts-expect-error null, where it is refused
+  // @ts-expect-error null for a variable that does not accept it
   await client.data(byRegion, { region: null });
   // @ts-expect-error a value that the query does not allow
   await client.execute(throw1, { id: 3 });

@@ -1,4 +1,4 @@
-/** Long answers, their formats and caps; statements that end early; many callers; what is left in a session. */
+/** Checks of long answers, their formats and limits, of cancelled statements, of many callers, and of session state. */
 
 import { strict as assert } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,9 +8,9 @@ import type { Bench } from './bench.ts';
 import type { Check } from './check.ts';
 
 const callers = 240;
-/** What a statement has to end at its server once it is not wanted any more. */
+/** The time for a cancelled statement to end at its server. */
 const endMs = 5_000;
-/** The first rows are there after this time, or they wait for the last. */
+/** The first rows must arrive within this time. Otherwise they probably wait for the last row. */
 const beginMs = 3_000;
 
 const long = (bench: Bench, rows: number) => {
@@ -34,7 +34,7 @@ async function idOf(bench: Bench, text: string | object, sourceId?: string): Pro
   return (await bench.api.ok(bench.store(text, asked))).config.query.queryId;
 }
 
-/** `leave` leaves something in its session; what `see` answers must be the same before and after. */
+/** Runs `leave`, which changes its session. The answer of `see` must be the same before and after. */
 async function leavesNothing(bench: Bench, leave: string, see: string): Promise<void> {
   const sourceId = await bench.source({ pool: { max: 1 } });
   const clean = await bench.rows(see, { sourceId });
@@ -78,7 +78,7 @@ export const answers: Check[] = [
       const running = begun ? await bench.operator.running(mark) : 0;
       reader.leave();
       assert.ok(begun, `There was no row after ${beginMs} ms.`);
-      assert.ok(running > 0, 'The statement was over too soon.');
+      assert.ok(running > 0, 'The statement ended too early.');
       await ends(bench, mark);
     },
   },
@@ -101,10 +101,10 @@ export const answers: Check[] = [
       const sql = bench.pick<string | object>({
         postgres: 'SELECT :v::int AS v',
         mysql: 'SELECT CAST(:v AS SIGNED) AS v',
-        // FerretDB reads a whole collection to find one document, so this is one of two.
+        // FerretDB reads a whole collection to find one document, so the collection has only two.
         mongodb: { find: bench.items, filter: { _id: ':v' }, projection: { _id: 1 } },
       });
-      // One of its own: the hub expects waits by what a source has done before.
+      // A new source, because the hub estimates waits from a source's earlier executions.
       const queryId = await idOf(bench, sql, await bench.source());
       const own = (i: number) => (bench.target.dialect === 'mongodb' ? 1 + (i % 2) : i + 1);
       const call = async (_: unknown, i: number) => {

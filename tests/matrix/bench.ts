@@ -1,4 +1,4 @@
-/** What a check works with: a source of the running hub at one server, and ways to run statements there. */
+/** The tools of a check: a source of the running hub at one server, and functions that run statements there. */
 
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
@@ -15,7 +15,7 @@ export interface RunningHub {
 
 export interface Asked {
   context?: Record<string, unknown>;
-  /** Types of variables, by their name. */
+  /** The types of variables by name. */
   types?: Record<string, string>;
   command?: string;
   options?: object;
@@ -33,15 +33,15 @@ export interface Bench extends Names {
   readonly operator: Operator;
   /** A key for locks that no other run uses. */
   readonly lock: number;
-  /** The text of this server's dialect. */
+  /** Returns the text for this server's dialect. */
   pick<T>(texts: Partial<Record<Target['dialect'], T>>): T;
-  /** A further source at the same server with other settings. */
+  /** Creates another source at the same server, with other settings. */
   source(change?: object): Promise<string>;
   test(sourceId?: string): Promise<Answer>;
   store(text: Text, asked?: Asked): Promise<Answer>;
   /** Stores a query and runs it. */
   ask(text: Text, asked?: Asked): Promise<Answer>;
-  /** The rows of a success. */
+  /** Resolves to the rows of a successful execution. */
   rows(text: Text, asked?: Asked): Promise<any[]>;
   /** Fails unless the answer has this status and code. */
   refused(answer: Promise<Answer>, status: number, code: string): Promise<Answer>;
@@ -50,7 +50,7 @@ export interface Bench extends Names {
 
 export interface OpenOptions {
   hub: RunningHub;
-  /** Has the URLs. */
+  /** The environment with the URLs. */
   env: Record<string, string | undefined>;
 }
 
@@ -103,7 +103,7 @@ export async function openBench(target: Target, { hub, env }: OpenOptions): Prom
     lock: Number.parseInt(mark, 16) >>> 1,
     pick: (texts) => {
       const text = texts[target.dialect];
-      if (text === undefined) throw new Error(`There is no form of this check for ${target.dialect}.`);
+      if (text === undefined) throw new Error(`This check has no text for ${target.dialect}.`);
       return text;
     },
     source,
@@ -132,7 +132,7 @@ function settingsOf(target: Target, url: URL, ca: string | undefined): object {
   };
 }
 
-/** The server's version, as it told it to the hub, behind that of a pooler, as it tells its own clients. */
+/** Returns the version that the server reports to the hub, after the version of a pooler in front of it. */
 export async function versionOf(bench: Bench, env: OpenOptions['env']): Promise<string> {
   const { serverVersion } = await bench.api.ok(bench.test());
   const { poolerVersion, variable } = bench.target;

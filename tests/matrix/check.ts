@@ -1,7 +1,7 @@
 import type { Bench } from './bench.ts';
 
 export interface Check {
-  /** As the table calls it. */
+  /** The name in the table. */
   name: string;
   run(bench: Bench): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Log-ins, TLS, and what a source tells of itself. */
+/** Checks of log-ins, TLS, and the version, schema and signatures of a source. */
 
 import { strict as assert } from 'node:assert';
 import type { Bench } from './bench.ts';

@@ -1,4 +1,4 @@
-/** Every check on every server that is there. A check that a server cannot pass must fail, and has its reason. */
+/** Runs every check on every available server. A check that a server cannot pass has a reason, and must fail. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
@@ -20,7 +20,7 @@ describe.each(targets)('$name', ({ name: target, variable, lacks }) => {
       const reason = lacks[name];
       const failure = results.get(target)?.failures.get(name);
       if (reason === undefined) expect(failure).toBeUndefined();
-      else expect(failure, `It passes, so this is no reason any more: ${reason}`).toBeDefined();
+      else expect(failure, `The check passes, so remove its reason: ${reason}`).toBeDefined();
     });
   });
 });

@@ -1,4 +1,4 @@
-/** Past the hub: the tables that the checks use, and what a server runs at this moment. */
+/** Direct access to the servers: creates the tables of the checks, and lists running statements. */
 
 import { MongoClient, UUID } from 'mongodb';
 import mysql from 'mysql2/promise';
@@ -9,19 +9,19 @@ import type { Dialect } from './targets.ts';
 export interface Names {
   /** Two rows: one with a value in each column, one with nulls. */
   items: string;
-  /** Where checks write. */
+  /** The table that checks write to. */
   scratch: string;
   /** Has a column `n` with the numbers 1 to 1,000. */
   numbers: string;
-  /** A function that writes, where functions can be created. */
+  /** A function that writes, if the server has functions. */
   writer: string;
 }
 
 export interface Operator {
-  /** The statements that a server runs and whose text has this mark. */
+  /** Returns the number of running statements whose text contains this mark. */
   running(mark: string): Promise<number>;
   emptyScratch(): Promise<void>;
-  /** Removes what was created and closes. */
+  /** Removes the created objects and closes the connection. */
   close(): Promise<void>;
 }
 

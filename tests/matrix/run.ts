@@ -1,4 +1,4 @@
-/** Runs the checks on every server whose URL is known. */
+/** Runs the checks on every server that has a URL. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answers } from './answers.ts';
@@ -13,14 +13,14 @@ export const checks: readonly Check[] = [...connecting, ...values, ...statements
 
 export interface TargetResult {
   version: string;
-  /** By the name of a check: undefined if it passed, else what was wrong. */
+  /** The error of each check by name; undefined if it passed. */
   failures: Map<string, string | undefined>;
 }
 
-/** At so many servers at a time. */
+/** The number of servers that are checked at the same time. */
 const concurrency = 4;
 
-/** By the name of a server; those whose URL is not known are left out. */
+/** Returns the results by server name. Leaves out servers without a URL. */
 export async function runMatrix(options: OpenOptions): Promise<Map<string, TargetResult>> {
   const results = new Map<string, TargetResult>();
   const waiting = targets.filter(({ variable }) => options.env[variable] !== undefined);
@@ -42,7 +42,7 @@ async function runTarget(target: Target, options: OpenOptions): Promise<TargetRe
     const failures = new Map<string, string | undefined>();
     for (const check of checks) {
       const first = await runCheck(check, bench);
-      // A busy machine may miss a deadline once.
+      // A check is repeated once, because a busy machine may miss a deadline.
       const isFinal = first === undefined || check.name in target.lacks;
       failures.set(check.name, isFinal ? first : await runCheck(check, bench));
     }

@@ -1,4 +1,4 @@
-/** Writes and what undoes them, reads that try to write, and errors. */
+/** Checks of writes and their rollbacks, of reads that try to write, and of errors. */
 
 import { strict as assert } from 'node:assert';
 import type { Bench } from './bench.ts';

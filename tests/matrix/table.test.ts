@@ -6,13 +6,13 @@ import { targets } from './targets.ts';
 
 const docs = readFileSync(new URL('../../docs/databases.md', import.meta.url), 'utf8');
 
-it('names each check once, and gives reasons only for checks that there are', () => {
+it('has each check once, and reasons only for existing checks', () => {
   const names = checks.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   for (const { lacks } of targets) expect(names).toEqual(expect.arrayContaining(Object.keys(lacks)));
 });
 
-it('is in the documentation as the checks and reasons are (npm run matrix draws it again)', () => {
+it('matches the table in the documentation (npm run matrix redraws it)', () => {
   const versions = versionsIn(docs);
   expect(versions).toHaveLength(targets.length);
   const columns = targets.map((target, i) => ({ target, version: versions[i] as string }));

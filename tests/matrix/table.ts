@@ -7,11 +7,11 @@ const [begin, end] = ['<!-- matrix: begin -->', '<!-- matrix: end -->'];
 
 export interface Column {
   target: Target;
-  /** As the server tells it. */
+  /** The version that the server reports. */
   version: string;
 }
 
-/** A row for each check, a column for each server; numbers refer to the reasons below the table. */
+/** Returns a table with a row for each check and a column for each server. Numbers refer to the reasons below it. */
 export function drawTable(checks: readonly Check[], columns: readonly Column[]): string {
   const reasons = [...new Set(columns.flatMap(({ target }) => Object.values(target.lacks)))];
   const cell = ({ target }: Column, name: string) => {
@@ -43,7 +43,7 @@ export function drawTable(checks: readonly Check[], columns: readonly Column[]):
   ].join('\n');
 }
 
-/** The text with another table between its marks. */
+/** Replaces the table between the marks of a text. */
 export function replaceTable(text: string, table: string): string {
   const [before, rest] = text.split(begin);
   const after = rest?.split(end)[1];
@@ -51,7 +51,7 @@ export function replaceTable(text: string, table: string): string {
   return `${before}${begin}\n\n${table}\n\n${end}${after}`;
 }
 
-/** The versions that the table in a text has. */
+/** Returns the versions in the table of a text. */
 export function versionsIn(text: string): string[] {
   const line =
     text

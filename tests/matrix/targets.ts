@@ -1,25 +1,25 @@
-/** The servers of the matrix, and what each of them lacks. */
+/** The servers of the matrix, and the checks that each cannot pass. */
 
 import type { EngineName } from '@datahub/contract/engines';
 
 export type Dialect = 'postgres' | 'mysql' | 'mongodb';
 
 export interface Target {
-  /** As the table calls it. */
+  /** The name in the table. */
   name: string;
   engine: EngineName;
   dialect: Dialect;
-  /** The environment's variable that holds its URL. */
+  /** The environment variable with its URL. */
   variable: string;
-  /** The same for the server behind a pooler, where tables are made and statements are looked for. */
+  /** The environment variable with the URL of the server behind a pooler, for direct access. */
   serverVariable?: string;
-  /** Settings of the source beside address and log-in. */
+  /** Settings of the source besides address and log-in. */
   settings?: object;
-  /** Asks a pooler for its version, in the given database. */
+  /** The command that returns the version of a pooler, and its database. */
   poolerVersion?: { database?: string; command: string };
-  /** Its certificate is from TEST_CA. */
+  /** True if its certificate is from TEST_CA. */
   tls: boolean;
-  /** By the name of a check: why it fails here. */
+  /** The reason for each check that fails here, by name. */
   lacks: Readonly<Record<string, string>>;
 }
 

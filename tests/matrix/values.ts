@@ -1,4 +1,4 @@
-/** Variables of each type on their way in, and values of each type on their way out. */
+/** Checks of variables and of result values of each type. */
 
 import { strict as assert } from 'node:assert';
 import type { Bench } from './bench.ts';
@@ -8,12 +8,12 @@ import { exactAmount, moment, uuid } from './operator.ts';
 interface Variable {
   type: string;
   value: unknown;
-  /** The expression whose value comes back. */
+  /** The expression that returns the variable. */
   postgres: string;
   mysql: string;
-  /** Finds the document whose field has this value. */
+  /** The field by which a document with this value is found. */
   mongodb?: { field: string; value?: unknown };
-  /** If it is not the value itself: by dialect. */
+  /** The expected value by dialect, if it differs from the sent value. */
   answered?: { postgres?: unknown; mysql?: unknown };
 }
 
@@ -111,7 +111,7 @@ function checkOf({ type, value, mongodb, answered = {}, ...sql }: Variable): Che
   };
 }
 
-/** One column of the first row, and null in the second. */
+/** Returns a column of the first row, after checking that it is null in the second. */
 async function column(bench: Bench, name: string): Promise<unknown> {
   const sql = `SELECT ${name} FROM ${bench.items} ORDER BY id`;
   const find = { find: bench.items, sort: { _id: 1 }, projection: { _id: 0, [name]: 1 } };

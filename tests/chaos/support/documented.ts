@@ -8,14 +8,14 @@ export const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 export interface Block {
   page: string;
-  /** Its place among the shell blocks of the page, from 0. */
+  /** The index among the shell blocks of the page, starting at 0. */
   at: number;
   steps: Step[];
 }
 
 export interface Step {
   command: string;
-  /** The comment lines that follow: what the command prints. */
+  /** The comment lines after the command, which are its output. */
   prints: string[];
 }
 
@@ -32,7 +32,7 @@ export function blocksOf(page: string): Block[] {
   }));
 }
 
-/** A command ends with a line outside of quotes and loops that does not end with a backslash. */
+/** Splits a block. A command ends at a line outside of quotes and loops that does not end with a backslash. */
 function stepsOf(block: string): Step[] {
   const steps: Step[] = [];
   let command = '';

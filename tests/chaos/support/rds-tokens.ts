@@ -1,6 +1,6 @@
 /**
- * What AWS does with a token of RDS IAM: checks its signature and its time, without the library that signs. PostgreSQL
- * asks this stand-in for an LDAP server whether a password is right, as RDS asks IAM.
+ * Checks the signature and the time of an RDS IAM token as AWS does, without the library that signs. PostgreSQL sends
+ * each password to this fake LDAP server, as RDS sends it to IAM.
  */
 
 import { createHash, createHmac } from 'node:crypto';
@@ -17,7 +17,7 @@ export interface TokenRules {
   user: string;
 }
 
-/** Why AWS refuses the token; undefined if it takes it. */
+/** Returns the reason why AWS would refuse the token; undefined if it would accept it. */
 export function faultOfToken(token: string, rules: TokenRules, nowMs: number): string | undefined {
   const [address = '', text = ''] = token.split('/?');
   const pairs = text.split('&').map((pair) => pair.split('=').map(decodeURIComponent) as [string, string]);
@@ -114,7 +114,7 @@ interface Element {
   end: number;
 }
 
-/** An element of BER with a definite length; undefined if it has not arrived whole. */
+/** Reads a BER element with a definite length; undefined if it is incomplete. */
 function elementAt(bytes: Buffer, start: number): Element | undefined {
   const first = bytes[start + 1];
   if (first === undefined) return undefined;

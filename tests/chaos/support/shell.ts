@@ -1,4 +1,4 @@
-/** A bash in which a test types what a page says, line by line. */
+/** A bash in which a test runs commands one after the other. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,12 +6,12 @@ import { once } from 'node:events';
 export interface ShellOptions {
   cwd: string;
   env: Record<string, string | undefined>;
-  /** Typed first. */
+  /** Commands to run first. */
   prepare: string;
 }
 
 export interface Shell {
-  /** What the command printed; rejects if it fails or takes too long. */
+  /** Runs a command and resolves to its output. Rejects if it fails or takes too long. */
   type(command: string): Promise<string>;
   close(): Promise<void>;
 }
