@@ -201,7 +201,7 @@ function toError(err: unknown, { signal }: CallContext, { forOthers }: GrpcClien
   const error = fromStatus(err);
   if (forOthers && error.code === 'KEY_MISSING') {
     const message =
-      'A service rejected the token of another service. The operator must configure the same token for both.';
+      'A service rejected the service token of another service. The operator must configure the same token for both.';
     return new HubError('UNAVAILABLE', message, { cause: err, retryable: true });
   }
   const left = signal.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError';

@@ -38,8 +38,7 @@ export function registerHealth(
     }
     // All gateways share the services. If one service failed and all gateways reported that they are not ready, a load
     // balancer would remove them all, although most requests work without that service. So a gateway is not ready only
-    // if
-    // it has never reached all services, or reaches none.
+    // if it has never reached all services, or reaches none.
     const reachesSome = missing.length < readiness.parts.length;
     if (wasReady && reachesSome && !readiness.draining?.()) return { status: 'ready', missing };
     return reply.code(503).header('retry-after', '1').send({ status: 'not ready', missing });

@@ -262,8 +262,7 @@ export class ClassifierLog {
       if (state !== old) return;
       await catchUp(old);
       // If another class was deleted meanwhile, the rebuilt state still has it. If an example was changed meanwhile,
-      // the
-      // rebuilt state may have learnt its old form. In both cases the rebuild starts again.
+      // the rebuilt state may have learnt its old form. In both cases the rebuild starts again.
       if ([...rebuilt.classes.keys()].some((classId) => !old.classes.has(classId))) return;
       if (rebuilt.needsRebuild) return;
       rebuilt.endRebuild();

@@ -185,8 +185,7 @@ export class PostgresConnection implements Connection {
       throw toHubError(result.error, statement.text);
     }
     // A proxy, or the SQL itself, has changed the transaction. The outcome of a write is unknown, and a read may not
-    // have
-    // been read-only.
+    // have been read-only.
     if (result.status !== (held ? 'T' : 'I') || run.reader.tagsMissing > 0) {
       this.close();
       throw brokenError(new Error(`The session is in the state ${result.status}.`));

@@ -63,8 +63,7 @@ export const sessionBlocks: Record<BlockKind, Block> = {
   read: {
     before: Buffer.concat(once('BEGIN READ ONLY')),
     // Session-level advisory locks outlive a transaction, and a function can take them without a trace in the text.
-    // They
-    // are released within the transaction, so that the release needs no transaction of its own.
+    // They are released within the transaction, so that the release needs no transaction of its own.
     after: Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]),
     commandsBefore: 1,
     tags: { [-1]: 'BEGIN', 2: 'ROLLBACK' },
@@ -146,8 +145,7 @@ export async function prepareSession(
   const kept = style === sessionSettings.IntervalStyle;
   if (!kept) await statements.rows(settings.join(';'));
   // PostgreSQL 14 and later have this setting on some platforms. Without it, the statement of an executor that died
-  // runs
-  // until its timeout.
+  // runs until its timeout.
   const { error } = await wire.exchange(protocol.query(watchClient), () => {});
   const reset = [...resetCommands, ...(kept ? [] : settings), ...(error === undefined ? [watchClient] : [])];
   const isDirect = Number(process) === processId && Number(port) === wire.localPort;

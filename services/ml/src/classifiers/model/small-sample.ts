@@ -178,8 +178,7 @@ export class SmallSampleModel {
       seen++;
       words += kept.words;
       // If a class has one example, leaving it out leaves none. So such an example is skipped, and its class is left
-      // out of
-      // calibration. Otherwise every example would favour the larger classes.
+      // out of calibration. Otherwise every example would favour the larger classes.
       if ((model.classes[kept.classIndex] as ClassNumbers).examples < 2) continue;
       const bayes = new Float64Array(model.classes.length);
       scoreBayesWithout(model, kept, bayes);
