@@ -56,7 +56,7 @@ describe('POST /v1/ai/summarize', () => {
 
   it('refuses an unknown language and too few words, and reports the allowed values', async () => {
     for (const [options, pointer, detail] of [
-      [{ language: 'xx' }, '/options/language', /^must be one of ar, .*, en, .*zh, also with a region/],
+      [{ language: 'xx' }, '/options/language', /^must be one of ar, .*, en, .*zh, optionally with a region/],
       [{ maxWords: 3 }, '/options/maxWords', /^must be at least 11: the shortest sentence has 11 words/],
     ] as const) {
       const { status, body } = await summarize([article], options);
