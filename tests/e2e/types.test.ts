@@ -177,7 +177,7 @@ it.runIf(hasPython)('datahub types --python writes a module that Python runs', a
   ]);
 });
 
-it('datahub types finds a hub by its label, and says what is wrong', async () => {
+it('datahub types finds a hub by its label, and explains failures', async () => {
   const { label } = await api.ok(api.get(`/v1/hubs/${hubId}`));
   const failure = (...args: string[]) =>
     datahub(...args).then(

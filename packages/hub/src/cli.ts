@@ -212,7 +212,7 @@ async function backUp(command: BackupCommand): Promise<unknown> {
   return takeBackup(process.env, { ...command, print, signal: cancelling.signal });
 }
 
-/** The text of a module, with what is not known of its queries on standard error. */
+/** Returns the text of a module. Prints queries with unknown columns to standard error. */
 async function writeTypes({ hub, python }: TypesCommand): Promise<string> {
   const { access } = await locateHub();
   const { url, key } = access;

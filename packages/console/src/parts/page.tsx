@@ -93,7 +93,7 @@ export const TableHead = ({ names, numbers = [], children }: TableHeadProps) => 
   </thead>
 );
 
-/** A wide table that scrolls by itself, by pointer and by keys. */
+/** A container in which a wide table scrolls, by pointer and by keys. */
 export const Scrolling = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
   <section class="table-scroll" aria-label={label} tabIndex={0}>

@@ -179,7 +179,9 @@ function CheckNote({ checked }: { checked: Checked | undefined }) {
   );
 }
 
-/** The faults to mark in the editor: those of the edited text; if it is unchanged, those of the last run or description. */
+/**
+ * The faults to mark in the editor: those of the edited text; if it is unchanged, those of the last run or description.
+ */
 function useFaults(work: QueryWork, problem: Problem | undefined, checked: Checked | undefined): Fault[] {
   const told = work.signature.value?.problem;
   const dirty = work.dirty.value;

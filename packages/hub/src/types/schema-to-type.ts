@@ -93,5 +93,5 @@ const toName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name
 export const onOneLine = (text: string): string =>
   text.replaceAll(/\s+/g, ' ').replaceAll(/\p{C}/gu, '').trim();
 
-/** Text in a comment of one line, which nothing in it can end. */
+/** Escapes a text for a one-line comment, so that it cannot end the comment. */
 export const inComment = (text: string): string => onOneLine(text).replaceAll('*/', '*\\/');

@@ -32,7 +32,9 @@ export function chooseFormat(accept: string | undefined): OutputFormat {
   throw new HubError('NOT_ACCEPTABLE', 'Answers come as application/json, application/x-ndjson or text/csv.');
 }
 
-/** The format that `Accept` gives the most weight, then the first; of the ranges it is in, the narrowest counts. */
+/**
+ * The format with the highest weight in `Accept`; the first of equals. The most specific range sets a format's weight.
+ */
 export function preferredFormat(accept: string | undefined): OutputFormat | undefined {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
   const wishes = new Map<string, Wish>();

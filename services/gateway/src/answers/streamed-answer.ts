@@ -20,7 +20,9 @@ export interface AnswerSettings {
   stallTimeoutMs: number;
   idempotency: Idempotency;
   compression: Compression;
-  /** For an answer that has begun: notes the failure, drops the rest of the body, and returns the problem to end with. */
+  /**
+   * For an answer that has begun: notes the failure, drops the rest of the body, and returns the problem to end with.
+   */
   failMidway(err: unknown, request: FastifyRequest): Problem;
 }
 

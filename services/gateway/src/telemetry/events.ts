@@ -89,7 +89,7 @@ function brokenOff({ failedWith }: FastifyRequest, { raw }: FastifyReply): { bro
   return raw.statusCode === 200 && failedWith !== undefined ? { brokenOff: failedWith } : undefined;
 }
 
-/** Returns the kind of a request. Each is created once: there are few routes, methods and statuses. */
+/** Returns a function that finds the kind of a request. Each kind is created once, because there are few. */
 function createKinds(requests: DurationHistogram, logger: Logger) {
   /** Kinds by route. Unknown paths have no route. */
   const byRoute = new Map<string | undefined, RequestKind[]>();
@@ -155,7 +155,7 @@ function endSpan(request: FastifyRequest, reply: FastifyReply): void {
   if (span === undefined) return;
   const { statusCode } = reply.raw;
   const key = principal === undefined ? {} : { 'datahub.key.id': principal.keyId };
-  // A stream that broke off has a status of 200.
+  // An interrupted stream has the status 200.
   const failed = statusCode >= 500 || brokenOff(request, reply) !== undefined;
   span.end({
     attributes: { 'http.response.status_code': statusCode, ...key },

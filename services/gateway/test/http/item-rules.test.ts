@@ -27,7 +27,7 @@ async function refusalOf(handler: (request: never, reply: never) => Promise<unkn
 
 const ml = new Proxy({}, { get: () => async () => ({ classes: [], predictions: [], generated: '' }) });
 
-describe('a body with a fault in every place', () => {
+describe('a body with many faults', () => {
   const { train, predict } = createClassifierHandlers({ ml } as never, {} as never);
   const summarize = createSummarizeHandler({ ml } as never);
   const wrong = new Array(many).fill(1);

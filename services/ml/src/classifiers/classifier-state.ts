@@ -59,7 +59,10 @@ export class ClassifierState {
   /** The number of the last event that was applied; 0 for none. */
   applied = 0;
   updatedAt: number | null = null;
-  /** A class was deleted or an example changed, and the learner does not show it yet; or the learning curve is not whole. */
+  /**
+   * A class was deleted or an example changed, and the learner does not show it yet; or the learning curve is not
+   * whole.
+   */
   needsRebuild = false;
   readonly classes = new Map<string, ClassState>();
   readonly evaluation: Evaluation;
@@ -203,7 +206,7 @@ export class ClassifierState {
     for (const { eventId, examples, job } of event.calls ?? []) {
       if (job === undefined) {
         const results = await this.#learnAll(examples, work);
-        // During a rebuild, the recent results are those of the first run.
+        // A rebuild must not overwrite the results that the first run returned.
         if (this.#rebuilds === undefined || this.#recent.get(eventId) === undefined)
           this.#recent.add(eventId, results);
       } else await inSlices(examples, work, ({ id = '', ...example }) => this.#learnRow(job, id, example));

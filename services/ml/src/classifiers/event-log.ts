@@ -12,7 +12,7 @@ export interface EventPage {
 const eventsPerPage = 200;
 /** A longer event is a page of its own. A page is parsed without a pause, in some milliseconds. */
 const charactersPerPage = 400_000;
-/** The first read asks for few sizes, because most reads find only a few new events. */
+/** The first page is small, because most reads find only a few new events. */
 const eventsInFirstPage = 8;
 
 /** Yields the events after number `applied`. */

@@ -18,7 +18,7 @@ export interface SlicedWork {
 export interface TimeSlices {
   /** The first slice starts now. Background work has no signal. */
   of(accountId: string, signal?: CallSignal): SlicedWork;
-  /** Long work pauses while this call is in progress. */
+  /** Runs a short call. Long work pauses while the call is in progress. */
   short<T>(call: () => Promise<T>): Promise<T>;
 }
 

@@ -56,7 +56,8 @@ const byConfidence = (x: Score, y: Score) => y.confidence - x.confidence || (x.c
 /** Returns at most `top` classes, most likely first, ties by class id. `probabilities` is by class index. */
 export function bestScores({ classes }: Model, probabilities: Float64Array, top: number): Score[] {
   const best: Score[] = [];
-  // Twice `top` candidates are sorted and cut to `top`. A class below the last of them cannot return.
+  // At twice `top` candidates, the list is sorted and cut to `top`. A class below the last of them is skipped from then
+  // on.
   let last: Score = { classId: '', confidence: 0 };
   for (let i = 0; i < probabilities.length; i++) {
     const classId = classes[i]?.classId;
