@@ -52,9 +52,7 @@ export class ClassifierLog {
     return this.#state?.size ?? 0;
   }
 
-  /**
-   * Resolves when the examples are durable. The result has one entry per example, or none if they are rows of a job.
-   */
+  /** Resolves when the examples are durable, to one result per example, or to none for rows of a job. */
   train(examples: TrainExample[], eventId = randomUUID() as string, job?: RowSource): Promise<CallResult[]> {
     const result = new Promise<CallResult[]>((resolve, reject) => {
       this.#pending.push({ eventId, examples, job, resolve, reject });
@@ -64,10 +62,7 @@ export class ClassifierLog {
     return result;
   }
 
-  /**
-   * Resolves to the best classes of each text, with labels. Rejects with LIMIT_EXCEEDED if the call would cost too
-   * much.
-   */
+  /** Resolves to the best classes of each text, with labels. Rejects with LIMIT_EXCEEDED if it would cost too much. */
   predict(texts: string[], { top, signal }: PredictOptions): Promise<Prediction[]> {
     return this.#exclusive(async (state) => {
       if (signal.aborted) throw cancelled(signal);
