@@ -44,7 +44,7 @@ const alone: BuildOptions = {
   ],
 };
 
-/** The name of each file and what is in it. */
+/** Returns the content of each file by name. */
 export async function bundle(): Promise<Map<string, Uint8Array>> {
   const built = await Promise.all([build(pages), build(alone)]);
   const files = built

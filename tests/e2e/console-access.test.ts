@@ -148,7 +148,7 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
     expect(await violations(page)).toEqual([]);
   });
 
-  it('works by the keyboard alone: from the tree to rows, to the exact value', async () => {
+  it('works with the keyboard only: from the tree to rows and exact values', async () => {
     const { page } = shared;
     const { queryId } = await prepare();
     // Other tests have hubs in this account, so this test selects its own.

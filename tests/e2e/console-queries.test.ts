@@ -164,7 +164,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
       return (await api.get(`/v1/queries/${queryId}`)).body.config.cache;
     };
     await goTo('query', queryId, 'contract');
-    const age = page.getByLabel('Keep results for, seconds');
+    const age = page.getByLabel('Cache results for, seconds');
     await age.waitFor();
     expect(await page.getByLabel('Check for changes with').inputValue()).toBe(validate);
     // As a person types it: the field is empty for a moment.
@@ -184,7 +184,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     expect(await cacheAfterSave()).toBeUndefined();
   });
 
-  it('asks before it writes, and shows a dry run as what it is', async () => {
+  it('asks before it writes, and marks a dry run', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const query = 'UPDATE sales SET note = note WHERE region = :region';

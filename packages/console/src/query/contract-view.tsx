@@ -53,7 +53,9 @@ export function ContractView({ work }: { work: QueryWork }) {
 
 const seconds = (text: string): number | undefined => (/^\d{1,5}$/.test(text) ? Number(text) : undefined);
 
-/** Changes the cache of the draft. While its first time is empty, as when it is typed again, the other members are kept. */
+/**
+ * Changes the cache of the draft. While its first time is empty, as when it is typed again, the other members are kept.
+ */
 function useCache(work: QueryWork, { cache }: Draft): (change: Partial<CachePolicy>) => void {
   const latest = useRef<CachePolicy | null>(null);
   if (cache !== null || !work.dirty.value) latest.current = cache;
@@ -70,7 +72,7 @@ function useCache(work: QueryWork, { cache }: Draft): (change: Partial<CachePoli
   };
 }
 
-/** What callers may rely on, and how long the hub keeps a result. */
+/** The settings of results: columns that are never null, and the cache. */
 function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
   const { cache, notNull } = draft;
   const setCache = useCache(work, draft);

@@ -44,7 +44,7 @@ function Frame() {
     void loadClassifiers();
     // Soon, because after an update of the hub this code would not fit what is loaded already.
     const loading = setTimeout(() => void loadTextPages().catch(() => undefined), textPagesAfterMs);
-    // Others change the hub as well: coming back to the tab shows what it holds now.
+    // Others can change the hub, so the tree is read again when the tab becomes visible.
     const refresh = () => document.visibilityState === 'visible' && void loadTree();
     document.addEventListener('visibilitychange', refresh);
     return () => {

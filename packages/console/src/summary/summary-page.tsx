@@ -141,7 +141,7 @@ function LengthFields({ length, onChange }: { length: Length; onChange(change: P
     <div class="columns-3">
       <Field label="Sentences" value={length.sentences} onInput={(sentences) => onChange({ sentences })} />
       <Field
-        label="Words at most"
+        label="Maximum words"
         value={length.maxWords}
         onInput={(maxWords) => onChange({ maxWords })}
         placeholder="no limit"
