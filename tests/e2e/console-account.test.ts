@@ -101,6 +101,34 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     expect(await page.locator('.marked').count()).toBe(2);
   });
 
+  it('takes names of columns that the source did not describe, and asks it again', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = "SELECT 'The house is old.' AS body";
+    const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'undescribed', query }));
+    await page.route('**/v1/queries/*?signature=1', (route) => route.fulfill({ status: 503, body: '{}' }));
+    await goTo('summary', 'column');
+    await page.reload();
+    await page.getByLabel('Query', { exact: true }).selectOption(stored.config.query.queryId);
+    await page.getByLabel('Column of the texts').fill('body');
+    await button('Summarise').click();
+    await page.locator('.copy-block pre', { hasText: 'The house is old.' }).waitFor();
+    await page.unroute('**/v1/queries/*?signature=1');
+    await button('Ask again').click();
+    await page.getByLabel('Column of the texts').selectOption('body');
+  });
+
+  it('says when the code of a page is missing', async () => {
+    const { page } = shared;
+    await page.route('**/console/texts.js', (route) => route.abort());
+    await goTo('summary');
+    await page.reload();
+    await page.getByText('Its code could not be loaded. Reload the page.').waitFor();
+    await page.unroute('**/console/texts.js');
+    await page.reload();
+    await page.getByLabel('Text', { exact: true }).waitFor();
+  });
+
   it('renames, archives and deletes hubs', async () => {
     const { page } = shared;
     const label = `old ${unique()}`;
