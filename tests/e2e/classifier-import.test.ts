@@ -192,14 +192,16 @@ describe('an import of examples', () => {
 
   it('stops when a client that was sent progress leaves', async () => {
     const opened = open();
-    const sent = await sendUntilProgress(opened);
+    opened.write(100_000);
+    await sendUntilProgress(opened);
     opened.call.destroy();
-    await sleep(1_000);
-    const { a = 0 } = await observations();
+    let [a, before] = [0, -1];
+    while (a !== before) {
+      await sleep(3_000);
+      [a, before] = [(await observations()).a, a];
+    }
     expect(a).toBeGreaterThan(0);
-    expect(a).toBeLessThanOrEqual(sent);
-    await sleep(500);
-    expect(await observations()).toEqual({ a });
+    expect(a).toBeLessThan(100_000);
   });
 
   it('stops when the client leaves', async () => {
