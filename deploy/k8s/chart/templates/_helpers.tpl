@@ -127,7 +127,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- with include "datahub.metricsPort" $service }}{{ $_ := set $own "DATAHUB_METRICS_PORT" . }}{{ end -}}
 {{- if eq $service "catalog" -}}
-{{- /* The most there may be: what the autoscaler goes up to, and one more while a rollout has the new beside the old. */ -}}
+{{- /* The maximum number of pods: that of the autoscaler, plus one during a rollout. */ -}}
 {{- $replicas := int $root.Values.catalog.replicas -}}
 {{- with $root.Values.catalog.autoscaling }}{{ if .enabled }}{{ $replicas = max $replicas .replicasMax }}{{ end }}{{ end -}}
 {{- $_ := set $own "DATAHUB_CATALOG_REPLICAS" (printf "%d" (add1 $replicas)) -}}
