@@ -16,7 +16,7 @@ export const protobufFileName = "datahub/catalog/v1/catalog.proto";
 
 export interface Page {
   offset: number;
-  /** Absent: everything. */
+  /** If absent, all documents are returned. */
   limit?: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface UpdateHubResponse {
 
 export interface DeleteHubRequest {
   hubId: string;
-  /** With everything in it; else a hub that is not empty fails with NOT_EMPTY. */
+  /** Deletes the hub with its contents. If false, a hub that is not empty fails with NOT_EMPTY. */
   recursive: boolean;
   expectedVersion?: number | undefined;
   moreVersions: number[];
@@ -80,13 +80,13 @@ export interface DeleteHubResponse {
 
 export interface Node {
   nodeId: string;
-  /** Absent on the root. */
+  /** Absent for the root. */
   parentNodeId?:
     | string
     | undefined;
   /** root, category, source or query. */
   nodeType: string;
-  /** queries or sources, on categories and their folders. */
+  /** queries or sources; only for categories and their folders. */
   nodeSubType?: string | undefined;
   label: string;
   children: Node[];
@@ -100,14 +100,14 @@ export interface GetHubContentsResponse {
   root?:
     | Node
     | undefined;
-  /** There are more nodes than are shown. */
+  /** True if some nodes are left out. */
   truncated?: boolean | undefined;
 }
 
 export interface CreateFolderRequest {
   hubId: string;
   label: string;
-  /** A category or a folder; the root Queries node when absent. */
+  /** A category or a folder. If absent, the Queries category. */
   parentNodeId?: string | undefined;
 }
 
@@ -153,7 +153,7 @@ export interface Tls {
   cert?:
     | string
     | undefined;
-  /** Write-only; a mask in answers. */
+  /** Write-only. Answers contain a mask. */
   key?: string | undefined;
 }
 
@@ -163,8 +163,8 @@ export interface PoolSettings {
 }
 
 /**
- * In requests the credentials are plain and an absent member is left as it is; what may be absent is taken away by 0 or
- * an empty text. In answers user, password and tls.key are masks, never more.
+ * In requests, credentials are plain and absent members stay unchanged. 0 or an empty text removes an optional member. In
+ * answers, user, password and tls.key are masks.
  */
 export interface ConnectionSettings {
   host?: string | undefined;
@@ -177,39 +177,39 @@ export interface ConnectionSettings {
   statementTimeoutMs?:
     | number
     | undefined;
-  /** The database that knows the user; MongoDB only, `admin` unless given. */
+  /** The database that the user is defined in; MongoDB only, `admin` by default. */
   authSource?:
     | string
     | undefined;
-  /** How a pooler in front of PostgreSQL hands out sessions: `session` (unless given) or `transaction`. */
+  /** The mode of a pooler in front of PostgreSQL: `session` (default) or `transaction`. */
   pooling?:
     | string
     | undefined;
-  /** Further servers of the same database, of which host and port are the first; PostgreSQL and MongoDB. */
+  /** Further servers of the same database, besides host and port; PostgreSQL and MongoDB. */
   hosts?:
     | HostList
     | undefined;
-  /** `host` is a name whose servers DNS lists (mongodb+srv); MongoDB only, as all up to auth_mechanism. */
+  /** True if DNS lists the servers of `host` (mongodb+srv). MongoDB only, like the members up to auth_mechanism. */
   srv?:
     | boolean
     | undefined;
-  /** The members are followed as the servers name them. */
+  /** The name of a replica set. The hub follows its members as the servers report them. */
   replicaSet?:
     | string
     | undefined;
-  /** primary unless given. */
+  /** `primary` by default. */
   readPreference?:
     | string
     | undefined;
-  /** What server and hub agree on unless given. */
+  /** By default, server and hub negotiate the mechanism. */
   authMechanism?:
     | string
     | undefined;
-  /** Which of several PostgreSQL servers takes a connection, as in libpq; `any` unless given. */
+  /** The kind of PostgreSQL server to connect to, as in libpq; `any` by default. */
   targetSessionAttrs?:
     | string
     | undefined;
-  /** What provides the password; PostgreSQL, MySQL and MariaDB. An empty kind removes it. */
+  /** Provides the password; PostgreSQL, MySQL and MariaDB. An empty kind removes the setting. */
   passwordFrom?: PasswordFrom | undefined;
 }
 
@@ -302,16 +302,16 @@ export interface DeleteSourceResponse {
 /** A variable of a query. */
 export interface Variable {
   key: string;
-  /** The default as JSON text, digits untouched; absent when there is none. */
+  /** The default as JSON text with all digits; absent if there is none. */
   valueJson?:
     | string
     | undefined;
-  /** string, integer, bigint, number, decimal, boolean, date, timestamp, uuid, json, or one with []. */
+  /** string, integer, bigint, number, decimal, boolean, date, timestamp, uuid or json, or one of these with []. */
   type?: string | undefined;
   required?:
     | boolean
     | undefined;
-  /** A JSON array of the values allowed. */
+  /** A JSON array of the allowed values. */
   enumJson?: string | undefined;
   description?: string | undefined;
 }
@@ -320,11 +320,11 @@ export interface VariableList {
   variables: Variable[];
 }
 
-/** How long answers of a query that reads may be kept. */
+/** The cache policy of a query that reads. */
 export interface CachePolicy {
-  /** Seconds from the start of the execution for which its answer may be repeated. */
+  /** An answer is fresh for this many seconds from the start of its execution. */
   maxAgeS: number;
-  /** Seconds after that for which it may be repeated while a new one is fetched. */
+  /** For this many further seconds, the answer may be used while a new one is fetched. */
   staleS?:
     | number
     | undefined;
@@ -333,7 +333,7 @@ export interface CachePolicy {
 }
 
 export interface CachePolicySetting {
-  /** Absent: no cache. */
+  /** Absent if the query has no cache. */
   policy?: CachePolicy | undefined;
 }
 
@@ -341,7 +341,7 @@ export interface Query {
   queryId: string;
   hubId: string;
   label: string;
-  /** Of the bound source; the last one when that source is gone. */
+  /** The engine of the bound source, or of the last one if that source was deleted. */
   engine: string;
   command: string;
   context: Variable[];
@@ -351,12 +351,12 @@ export interface Query {
   createdAt?: Date | undefined;
   updatedAt?: Date | undefined;
   version: number;
-  /** Columns and variable types as the source told them, as JSON text; empty when not asked for, or not known. */
+  /** The columns and variable types that the source reported, as JSON text; empty if not requested or unknown. */
   signatureJson: string;
   cache?:
     | CachePolicy
     | undefined;
-  /** Columns that the query asserts to have no NULL. */
+  /** Columns that the query asserts to be not null. */
   notNull: string[];
 }
 
@@ -381,7 +381,7 @@ export interface CreateQueryResponse {
   warnings: QueryWarning[];
 }
 
-/** A use of a variable in the text that hardly ever does what was meant. */
+/** A use of a variable in the text that is probably a mistake. */
 export interface QueryWarning {
   code: string;
   detail: string;
@@ -395,7 +395,7 @@ export interface ListQueriesRequest {
   page?:
     | Page
     | undefined;
-  /** Asks for `signature_json` of each. */
+  /** Requests `signature_json` of each query. */
   signatures: boolean;
 }
 
@@ -406,7 +406,7 @@ export interface ListQueriesResponse {
 
 export interface GetQueryRequest {
   queryId: string;
-  /** Asks for `signature_json`. */
+  /** Requests `signature_json`. */
   signature: boolean;
 }
 
@@ -424,11 +424,11 @@ export interface UpdateQueryRequest {
   sourceId?: string | undefined;
   expectedVersion?: number | undefined;
   moreVersions: number[];
-  /** Takes the place of the whole policy. */
+  /** Replaces the whole policy. */
   cache?:
     | CachePolicySetting
     | undefined;
-  /** Absent: unchanged. */
+  /** If absent, the member stays unchanged. */
   notNull?: ColumnNames | undefined;
 }
 
@@ -436,7 +436,7 @@ export interface UpdateQueryResponse {
   query?:
     | Query
     | undefined;
-  /** Of a text or context that changed. */
+  /** Warnings of a changed text or context. */
   warnings: QueryWarning[];
 }
 
@@ -450,7 +450,7 @@ export interface DeleteQueryResponse {
 }
 
 export interface AuthenticateRequest {
-  /** SHA-256 of the whole key, 32 bytes: the key itself stays at the gateway. */
+  /** SHA-256 of the whole key, 32 bytes. The gateway does not send the key itself. */
   keySha256: Buffer;
 }
 
@@ -484,7 +484,7 @@ export interface Key {
 
 export interface CreateKeyRequest {
   name: string;
-  /** Absent or empty: queries:execute. */
+  /** If empty, the key gets queries:execute. */
   scopes: string[];
   limits?: KeyLimits | undefined;
   expiresAt?: Date | undefined;
@@ -494,7 +494,7 @@ export interface CreateKeyResponse {
   key?:
     | Key
     | undefined;
-  /** The key in full: here and nowhere else. */
+  /** The whole key. No other answer contains it. */
   secret: string;
 }
 
@@ -509,7 +509,7 @@ export interface ListKeysResponse {
 
 export interface RotateKeyRequest {
   keyId: string;
-  /** How long the old one lives on; 0 for not at all. */
+  /** The time for which the old key stays valid; 0 if it expires at once. */
   overlapSeconds?: number | undefined;
 }
 
@@ -528,16 +528,16 @@ export interface RevokeKeyResponse {
 
 export interface AuditEntry {
   entryId: string;
-  /** Of a change: its moment. Of what is counted: the beginning of the hour. */
+  /** The time of a change, or the start of the hour of a counted action. */
   at?: Date | undefined;
   keyId: string;
-  /** `hub.create`, `query.execute` and the like. */
+  /** For example `hub.create` or `query.execute`. */
   action: string;
   resourceId: string;
-  /** Empty where several requests were counted. */
+  /** Empty for counted actions. */
   requestId: string;
   count: number;
-  /** Of these, how many failed. */
+  /** The number of these that failed. */
   failed: number;
 }
 
@@ -554,7 +554,7 @@ export interface ListAuditResponse {
 }
 
 export interface RecordUseRequest {
-  /** By the principal of the call. */
+  /** Uses by the principal of the call. */
   uses: RecordUseRequest_Use[];
 }
 
@@ -566,44 +566,44 @@ export interface RecordUseRequest_Use {
 }
 
 export interface RecordUseResponse {
-  /** Places in `uses` of those that were not counted: the store refused them, or the call's time was nearly up. */
+  /** Indexes in `uses` that were not recorded, because the store failed or the deadline was near. */
   left: number[];
 }
 
 export interface TakeRequestsRequest {
-  /** The key's budget for a minute. */
+  /** The rate budget of the key per minute. */
   perMinute: number;
   count: number;
 }
 
 export interface TakeRequestsResponse {
-  /** At most `count`; 0 when the minute's budget is used up. */
+  /** The number of granted requests, at most `count`; 0 if the minute's budget is used up. */
   granted: number;
-  /** What nobody has taken yet. */
+  /** The rest of the budget. */
   left: number;
-  /** Until the next minute begins. */
+  /** The time until the next minute begins. */
   resetMs: number;
 }
 
 export interface BeginOperationRequest {
   /** The caller's Idempotency-Key. */
   idempotencyKey: string;
-  /** `POST /v1/hubs`: the same key on another operation is another record. */
+  /** For example `POST /v1/hubs`. The same key with another operation names another record. */
   operation: string;
   /** HMAC of the body. */
   bodyMac: Buffer;
-  /** How it is found out whether the operation was carried out when its end was not told. */
+  /** How a repeat determines whether the operation was carried out, if its outcome was lost. */
   settling: BeginOperationRequest_Settling;
-  /** The query to be executed. One that only reads has no record. */
+  /** The query to execute. A query that only reads has no record. */
   queryId: string;
 }
 
 export const BeginOperationRequest_Settling = {
-  /** SETTLING_UNSPECIFIED - Nothing tells. */
+  /** SETTLING_UNSPECIFIED - A lost outcome cannot be determined. */
   SETTLING_UNSPECIFIED: 0,
-  /** SETTLING_AUDIT - It leaves an entry in the audit, kept together with the change, of this operation. */
+  /** SETTLING_AUDIT - The change and an audit entry with the id of the operation are stored in one write. */
   SETTLING_AUDIT: 1,
-  /** SETTLING_REPEAT - It may be carried out again under the same `operation`: once done, it changes nothing more. */
+  /** SETTLING_REPEAT - The operation can be repeated under the same `operation`, because it is idempotent. */
   SETTLING_REPEAT: 2,
 } as const;
 
@@ -622,29 +622,26 @@ export interface BeginOperationResponse {
   status: number;
   contentType: string;
   body: Buffer;
-  /** False when the answer was too large, or held a secret: `note` says what to tell. */
+  /** False if the answer was too large or contained a secret. `note` is the message for the client. */
   kept: boolean;
   note: string;
-  /** With a kept answer: its ETag header; empty for none. */
+  /** The ETag of a stored answer; empty if there is none. */
   etag: string;
-  /**
-   * With a new record: goes with the calls that carry the operation out, the same for each repeat until it is known
-   * how it ended.
-   */
+  /** For a new record, the id that the calls of the operation carry. Repeats get the same id until the outcome is known. */
   operation: string;
 }
 
 export const BeginOperationResponse_State = {
   STATE_UNSPECIFIED: 0,
-  /** STATE_NEW - Go on; then call FinishOperation with the record id. */
+  /** STATE_NEW - Carry out the operation, then call FinishOperation with the record id. */
   STATE_NEW: 1,
-  /** STATE_DONE - Done before: the kept answer follows. */
+  /** STATE_DONE - The operation was carried out before. The stored answer follows. */
   STATE_DONE: 2,
   STATE_IN_FLIGHT: 3,
   STATE_OTHER_BODY: 4,
-  /** STATE_UNKNOWN - It may have happened: whoever did it died before saying so. */
+  /** STATE_UNKNOWN - The outcome is unknown, because the process that carried out the operation died. */
   STATE_UNKNOWN: 5,
-  /** STATE_UNRECORDED - It changes nothing and is carried out each time. */
+  /** STATE_UNRECORDED - The operation only reads and is carried out each time. */
   STATE_UNRECORDED: 6,
 } as const;
 
@@ -663,14 +660,14 @@ export namespace BeginOperationResponse_State {
 
 export interface FinishOperationRequest {
   recordId: string;
-  /** 0: it did not happen, the record is dropped. */
+  /** 0 if the operation was not carried out; the record is then deleted. */
   status: number;
   contentType: string;
   body: Buffer;
   kept: boolean;
   note: string;
   etag: string;
-  /** It is not known whether it was carried out; the next repeat finds out. */
+  /** True if the outcome is unknown. The next repeat determines it. */
   unknown: boolean;
 }
 
@@ -6577,9 +6574,9 @@ export const FinishOperationResponse: MessageFns<FinishOperationResponse> = {
 };
 
 /**
- * Hubs, folders, sources, queries and keys. Every call but Authenticate carries a principal; what
- * belongs to another account is NOT_FOUND, as if it never existed. `version` is the ETag of a document; an
- * `expected_version` that is not the document's own fails with VERSION_MISMATCH, unless one of `more_versions` is.
+ * Hubs, folders, sources, queries and keys. Every call except Authenticate needs a principal. Resources of other accounts
+ * are NOT_FOUND, like unknown ones. `version` is the ETag of a document. If neither `expected_version` nor one of
+ * `more_versions` is the document's version, the call fails with VERSION_MISMATCH.
  */
 export type CatalogServiceService = typeof CatalogServiceService;
 export const CatalogServiceService = {
@@ -6762,7 +6759,10 @@ export const CatalogServiceService = {
     responseSerialize: (value: DeleteQueryResponse): Buffer => Buffer.from(DeleteQueryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteQueryResponse => DeleteQueryResponse.decode(value),
   },
-  /** Turns the SHA-256 of a key into its principal. The one call without a principal. KEY_INVALID, KEY_EXPIRED. */
+  /**
+   * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
+   * KEY_INVALID or KEY_EXPIRED.
+   */
   authenticate: {
     path: "/datahub.catalog.v1.CatalogService/Authenticate" as const,
     requestStream: false as const,
@@ -6773,7 +6773,10 @@ export const CatalogServiceService = {
       Buffer.from(AuthenticateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AuthenticateResponse => AuthenticateResponse.decode(value),
   },
-  /** The present principal of a key of the account, for what was started with it. KEY_INVALID, KEY_EXPIRED. */
+  /**
+   * Returns the current principal of a key of the account, for jobs that were started with it. Fails with KEY_INVALID or
+   * KEY_EXPIRED.
+   */
   resolveKey: {
     path: "/datahub.catalog.v1.CatalogService/ResolveKey" as const,
     requestStream: false as const,
@@ -6819,7 +6822,7 @@ export const CatalogServiceService = {
     responseSerialize: (value: RevokeKeyResponse): Buffer => Buffer.from(RevokeKeyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RevokeKeyResponse => RevokeKeyResponse.decode(value),
   },
-  /** What was done in the account, newest first; never values. */
+  /** Lists the audit entries of the account, newest first. They contain no values. */
   listAudit: {
     path: "/datahub.catalog.v1.CatalogService/ListAudit" as const,
     requestStream: false as const,
@@ -6829,7 +6832,7 @@ export const CatalogServiceService = {
     responseSerialize: (value: ListAuditResponse): Buffer => Buffer.from(ListAuditResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListAuditResponse => ListAuditResponse.decode(value),
   },
-  /** Counts what a key did where the catalog takes no part, such as executions. */
+  /** Records counts of operations that do not go through the catalog, such as executions. */
   recordUse: {
     path: "/datahub.catalog.v1.CatalogService/RecordUse" as const,
     requestStream: false as const,
@@ -6839,7 +6842,7 @@ export const CatalogServiceService = {
     responseSerialize: (value: RecordUseResponse): Buffer => Buffer.from(RecordUseResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RecordUseResponse => RecordUseResponse.decode(value),
   },
-  /** Takes requests off the minute's budget that is named by the principal's key id, which all gateways share. */
+  /** Subtracts requests from the minute's rate budget of the principal's key. All gateways share this budget. */
   takeRequests: {
     path: "/datahub.catalog.v1.CatalogService/TakeRequests" as const,
     requestStream: false as const,
@@ -6850,7 +6853,7 @@ export const CatalogServiceService = {
       Buffer.from(TakeRequestsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): TakeRequestsResponse => TakeRequestsResponse.decode(value),
   },
-  /** Opens the record of an operation that must happen at most once, before it is done. */
+  /** Opens the record of an operation that must be carried out at most once. Called before the operation. */
   beginOperation: {
     path: "/datahub.catalog.v1.CatalogService/BeginOperation" as const,
     requestStream: false as const,
@@ -6862,7 +6865,7 @@ export const CatalogServiceService = {
       Buffer.from(BeginOperationResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): BeginOperationResponse => BeginOperationResponse.decode(value),
   },
-  /** Keeps the answer of an operation for its repeats. */
+  /** Stores the answer of an operation for its repeats. */
   finishOperation: {
     path: "/datahub.catalog.v1.CatalogService/FinishOperation" as const,
     requestStream: false as const,
@@ -6896,23 +6899,29 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   getQuery: handleUnaryCall<GetQueryRequest, GetQueryResponse>;
   updateQuery: handleUnaryCall<UpdateQueryRequest, UpdateQueryResponse>;
   deleteQuery: handleUnaryCall<DeleteQueryRequest, DeleteQueryResponse>;
-  /** Turns the SHA-256 of a key into its principal. The one call without a principal. KEY_INVALID, KEY_EXPIRED. */
+  /**
+   * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
+   * KEY_INVALID or KEY_EXPIRED.
+   */
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
-  /** The present principal of a key of the account, for what was started with it. KEY_INVALID, KEY_EXPIRED. */
+  /**
+   * Returns the current principal of a key of the account, for jobs that were started with it. Fails with KEY_INVALID or
+   * KEY_EXPIRED.
+   */
   resolveKey: handleUnaryCall<ResolveKeyRequest, ResolveKeyResponse>;
   createKey: handleUnaryCall<CreateKeyRequest, CreateKeyResponse>;
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
   rotateKey: handleUnaryCall<RotateKeyRequest, RotateKeyResponse>;
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
-  /** What was done in the account, newest first; never values. */
+  /** Lists the audit entries of the account, newest first. They contain no values. */
   listAudit: handleUnaryCall<ListAuditRequest, ListAuditResponse>;
-  /** Counts what a key did where the catalog takes no part, such as executions. */
+  /** Records counts of operations that do not go through the catalog, such as executions. */
   recordUse: handleUnaryCall<RecordUseRequest, RecordUseResponse>;
-  /** Takes requests off the minute's budget that is named by the principal's key id, which all gateways share. */
+  /** Subtracts requests from the minute's rate budget of the principal's key. All gateways share this budget. */
   takeRequests: handleUnaryCall<TakeRequestsRequest, TakeRequestsResponse>;
-  /** Opens the record of an operation that must happen at most once, before it is done. */
+  /** Opens the record of an operation that must be carried out at most once. Called before the operation. */
   beginOperation: handleUnaryCall<BeginOperationRequest, BeginOperationResponse>;
-  /** Keeps the answer of an operation for its repeats. */
+  /** Stores the answer of an operation for its repeats. */
   finishOperation: handleUnaryCall<FinishOperationRequest, FinishOperationResponse>;
 }
 

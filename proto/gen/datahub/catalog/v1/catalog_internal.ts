@@ -13,11 +13,11 @@ export const protobufPackage = "datahub.catalog.v1";
 
 export const protobufFileName = "datahub/catalog/v1/catalog_internal.proto";
 
-/** Envelopes, one a secret, each bound to source id, engine, host, port and TLS mode. */
+/** Envelopes, one per secret, each bound to source id, engine, host, port and TLS mode. */
 export interface SealedCredentials {
   user: string;
   password: string;
-  /** Empty when there is none. */
+  /** Empty if there is none. */
   tlsKey: string;
 }
 
@@ -36,7 +36,7 @@ export interface ResolvedSource {
   statementTimeoutMs?:
     | number
     | undefined;
-  /** Changes whenever anything a connection is made from changes, not with the label. */
+  /** Changes with every setting that connections depend on, but not with the label. */
   settingsVersion: string;
   version: number;
   authSource?: string | undefined;
@@ -74,7 +74,7 @@ export interface ResolveQueryResponse {
   source?:
     | ResolvedSource
     | undefined;
-  /** How long the answer may be held, counted from the sending of the request; 0: this once. */
+  /** The time for which the answer may be cached, counted from the start of the request; 0 if it may be used only once. */
   leaseMs: number;
 }
 
@@ -91,7 +91,7 @@ export interface ResolveDraftResponse {
   source?:
     | ResolvedSource
     | undefined;
-  /** Always 0: the answer is for this call alone. */
+  /** Always 0, because the answer may be used only once. */
   leaseMs: number;
 }
 
@@ -105,14 +105,14 @@ export interface ResolveSourceResponse {
 }
 
 export interface WatchRequest {
-  /** First message: the executor's instance id. */
+  /** In the first message, the executor's instance id. */
   instanceId: string;
-  /** Later ones: the highest sequence let go of. */
+  /** In later messages, the highest sequence whose copies are invalidated. */
   acknowledged: number;
 }
 
 export interface WatchResponse {
-  /** First message: 0, and the catalog replica's instance id. */
+  /** 0 in the first message, which has the instance id of the catalog's replica. */
   sequence: number;
   instanceId: string;
   /** Ids of queries and sources that changed. A hub id stands for everything in it. */
@@ -123,7 +123,7 @@ export interface SaveSignatureRequest {
   queryId: string;
   version: number;
   signatureJson: string;
-  /** Of the source as it was described: another one may answer otherwise. */
+  /** The settings version of the described source, because another version may have other columns. */
   settingsVersion: string;
 }
 
@@ -131,7 +131,7 @@ export interface SaveSignatureResponse {
 }
 
 export interface ListSealedRequest {
-  /** `<account id>/<source id>` of the last one seen; empty for the first page. */
+  /** `<account id>/<source id>` of the last source on the previous page; empty for the first page. */
   afterSourceId: string;
   limit: number;
 }
@@ -147,7 +147,7 @@ export interface ResealRequest {
   sealed?:
     | SealedCredentials
     | undefined;
-  /** At most 99 beside it: the store writes together what comes together. */
+  /** At most 99 further sources. The store batches concurrent writes. */
   more: ResealedSource[];
 }
 
@@ -159,9 +159,9 @@ export interface ResealedSource {
 }
 
 export interface ResealResponse {
-  /** False when the source changed meanwhile, or is gone: read it again. */
+  /** False if the source was changed or deleted meanwhile. Read it again. */
   done: boolean;
-  /** The same of each of `more`, in their order. */
+  /** The same for each of `more`, in their order. */
   moreDone: boolean[];
 }
 
@@ -1635,12 +1635,12 @@ export const ResealResponse: MessageFns<ResealResponse> = {
 };
 
 /**
- * For the executor alone: definitions with sealed credentials, which only the executor can open. The gateway has no
- * client for it.
+ * For the executor only: definitions with sealed credentials, which only the executor can decrypt. The gateway has no
+ * client for this service.
  */
 export type CatalogInternalServiceService = typeof CatalogInternalServiceService;
 export const CatalogInternalServiceService = {
-  /** A query and its source in one answer. NOT_FOUND, SOURCE_GONE. */
+  /** Returns a query and its source. Fails with NOT_FOUND or SOURCE_GONE. */
   resolveQuery: {
     path: "/datahub.catalog.v1.CatalogInternalService/ResolveQuery" as const,
     requestStream: false as const,
@@ -1662,8 +1662,8 @@ export const CatalogInternalServiceService = {
     responseDeserialize: (value: Buffer): ResolveSourceResponse => ResolveSourceResponse.decode(value),
   },
   /**
-   * A query that is not stored, validated as if it were saved, and its source. VALIDATION, NOT_FOUND, and SCOPE_DENIED for
-   * a key that may not write queries.
+   * Validates a query that is not stored as if it were saved, and returns it with its source. Fails with VALIDATION,
+   * NOT_FOUND, or SCOPE_DENIED for a key that may not write queries.
    */
   resolveDraft: {
     path: "/datahub.catalog.v1.CatalogInternalService/ResolveDraft" as const,
@@ -1676,8 +1676,8 @@ export const CatalogInternalServiceService = {
     responseDeserialize: (value: Buffer): ResolveDraftResponse => ResolveDraftResponse.decode(value),
   },
   /**
-   * Names of documents that changed, as they change. The receiver drops what it holds of them and acknowledges; only
-   * then is the change answered to whoever made it, or when the leases have run out.
+   * Sends the ids of documents when they change. The receiver invalidates its copies and acknowledges. The change is
+   * answered only after that, or after the leases have expired.
    */
   watch: {
     path: "/datahub.catalog.v1.CatalogInternalService/Watch" as const,
@@ -1698,7 +1698,7 @@ export const CatalogInternalServiceService = {
       Buffer.from(SaveSignatureResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SaveSignatureResponse => SaveSignatureResponse.decode(value),
   },
-  /** Sealed credentials of all accounts, for re-sealing, page by page. */
+  /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: {
     path: "/datahub.catalog.v1.CatalogInternalService/ListSealed" as const,
     requestStream: false as const,
@@ -1709,8 +1709,8 @@ export const CatalogInternalServiceService = {
     responseDeserialize: (value: Buffer): ListSealedResponse => ListSealedResponse.decode(value),
   },
   /**
-   * Puts new envelopes in place, of each source that is still at its `expected_version`. Each is stored by itself: of a
-   * call that failed some may be.
+   * Replaces the envelopes of each source that still has its `expected_version`. Each source is a separate write, so a
+   * failed call may have stored some.
    */
   reseal: {
     path: "/datahub.catalog.v1.CatalogInternalService/Reseal" as const,
@@ -1724,25 +1724,25 @@ export const CatalogInternalServiceService = {
 } as const;
 
 export interface CatalogInternalServiceServer extends UntypedServiceImplementation {
-  /** A query and its source in one answer. NOT_FOUND, SOURCE_GONE. */
+  /** Returns a query and its source. Fails with NOT_FOUND or SOURCE_GONE. */
   resolveQuery: handleUnaryCall<ResolveQueryRequest, ResolveQueryResponse>;
   resolveSource: handleUnaryCall<ResolveSourceRequest, ResolveSourceResponse>;
   /**
-   * A query that is not stored, validated as if it were saved, and its source. VALIDATION, NOT_FOUND, and SCOPE_DENIED for
-   * a key that may not write queries.
+   * Validates a query that is not stored as if it were saved, and returns it with its source. Fails with VALIDATION,
+   * NOT_FOUND, or SCOPE_DENIED for a key that may not write queries.
    */
   resolveDraft: handleUnaryCall<ResolveDraftRequest, ResolveDraftResponse>;
   /**
-   * Names of documents that changed, as they change. The receiver drops what it holds of them and acknowledges; only
-   * then is the change answered to whoever made it, or when the leases have run out.
+   * Sends the ids of documents when they change. The receiver invalidates its copies and acknowledges. The change is
+   * answered only after that, or after the leases have expired.
    */
   watch: handleBidiStreamingCall<WatchRequest, WatchResponse>;
   saveSignature: handleUnaryCall<SaveSignatureRequest, SaveSignatureResponse>;
-  /** Sealed credentials of all accounts, for re-sealing, page by page. */
+  /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: handleUnaryCall<ListSealedRequest, ListSealedResponse>;
   /**
-   * Puts new envelopes in place, of each source that is still at its `expected_version`. Each is stored by itself: of a
-   * call that failed some may be.
+   * Replaces the envelopes of each source that still has its `expected_version`. Each source is a separate write, so a
+   * failed call may have stored some.
    */
   reseal: handleUnaryCall<ResealRequest, ResealResponse>;
 }

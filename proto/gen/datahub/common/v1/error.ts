@@ -11,11 +11,11 @@ export const protobufPackage = "datahub.common.v1";
 
 export const protobufFileName = "datahub/common/v1/error.proto";
 
-/** Travels beside the gRPC status in the trailer `datahub-error-bin`, so that the caller's side restores the very error. */
+/** The complete error, in the trailer `datahub-error-bin` beside the gRPC status, so that the caller can restore it. */
 export interface ErrorDetail {
-  /** `NOT_FOUND`, `SQL_REJECTED`, …: the kind. */
+  /** The error code, such as `NOT_FOUND` or `SQL_REJECTED`. */
   code: string;
-  /** Public text. */
+  /** The public message. */
   message: string;
   faults: Fault[];
   /** queue, connect, prepare, execute or stream; empty outside of executions. */
@@ -34,8 +34,8 @@ export interface Fault {
   pointer: string;
   detail: string;
   /**
-   * Names and list indexes from the request of the call down to the field; empty for the whole request. A field that
-   * holds JSON text is named without `_json`.
+   * The path from the request of the call to the field: names and list indexes; empty for the whole request. A field with
+   * JSON text is named without `_json`.
    */
   path: string[];
 }
@@ -45,7 +45,7 @@ export interface SqlFault {
   state?:
     | string
     | undefined;
-  /** Both count from 1 in the stored text. */
+  /** A position in the stored text, starting at 1. */
   line?: number | undefined;
   column?: number | undefined;
 }

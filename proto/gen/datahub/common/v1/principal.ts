@@ -12,8 +12,8 @@ export const protobufPackage = "datahub.common.v1";
 export const protobufFileName = "datahub/common/v1/principal.proto";
 
 /**
- * Who calls, as the gateway found it from the key. Travels in the call's binary metadata `datahub-principal-bin`, is
- * set by the gateway alone, and every service filters by its account.
+ * The caller, whom the gateway authenticated by the key. Sent in the binary metadata `datahub-principal-bin` of a call.
+ * Only the gateway sets it, and every service filters by its account.
  */
 export interface Principal {
   accountId: string;
@@ -23,35 +23,35 @@ export interface Principal {
   limits?:
     | KeyLimits
     | undefined;
-  /** Absent: the key has a budget of its own. */
+  /** If empty, the key has only its own budget. */
   budgets?: RateBudgets | undefined;
 }
 
-/** The budgets that each request of a key draws on: those of the rated keys that it was made with, and its own. */
+/** The rate budgets that each request of a key counts against: its own, and those of the keys that it was created with. */
 export interface RateBudgets {
   budgets: RateBudget[];
 }
 
 export interface RateBudget {
-  /** Of the key that the budget was made for. */
+  /** The id of the key to which the budget belongs. */
   id: string;
-  /** Absent: the rate of keys that have none of their own. */
+  /** If absent, the default rate of keys applies. */
   perMinute?: number | undefined;
 }
 
-/** What a key may be narrowed to. An empty list narrows nothing. */
+/** The limits of a key. An empty list does not limit. */
 export interface KeyLimits {
   hubIds: string[];
   queryIds: string[];
-  /** Origins a browser may call from, as in the Origin header. */
+  /** The origins that browsers may call from, as in the Origin header. */
   origins: string[];
-  /** A JSON object: variables that the caller cannot override. Empty for none. */
+  /** Variables that the caller cannot override, as a JSON object. Empty for none. */
   contextJson: string;
   ratePerMinute?: number | undefined;
   maxRows?:
     | number
     | undefined;
-  /** Every execution has the option `strict`. */
+  /** Sets the option `strict` of every execution. */
   strict?: boolean | undefined;
 }
 

@@ -32,39 +32,40 @@ export namespace Format {
 }
 
 export interface ExecuteOptions {
-  /** Lower the limits in force, never raise them. At least 1. */
+  /** These can only lower the limits in force. At least 1. */
   timeoutMs?: number | undefined;
   maxRows?:
     | number
     | undefined;
-  /** A write that touches more rows is rolled back. */
+  /** A write that affects more rows is rolled back. */
   maxAffected?: number | undefined;
   dryRun: boolean;
   meta: boolean;
-  /** bigint and decimal always as strings. */
+  /** Writes bigint and decimal values always as strings. */
   numbersAsStrings: boolean;
-  /** A name in the context that the query does not know is an error. */
+  /** If true, an unknown name in the context is an error. */
   strict?: boolean | undefined;
 }
 
 export interface ExecuteRequest {
   queryId: string;
-  /** The context object as JSON text, digits untouched. Empty for none. */
+  /** The context object as JSON text with all digits. Empty for none. */
   contextJson: string;
   options?: ExecuteOptions | undefined;
   format: Format;
-  /** For a read over GET: takes the place of `context_json`. */
+  /** For a read over GET, instead of `context_json`. */
   form?:
     | QueryForm
     | undefined;
   /**
-   * Members that the caller adds to each row. The answer comes in frames, in which each row is open at its end and its
-   * texts follow; see `row-frames.ts` of the package executor-session. Only for queries that read: OPTION_REFUSED.
+   * Members that the caller adds to each row. The answer is cut into frames, in which each row lacks its end and is
+   * followed by its texts; see `row-frames.ts` of the package executor-session. A query that writes fails with
+   * OPTION_REFUSED.
    */
   annotate?:
     | Annotations
     | undefined;
-  /** Refuses a query that writes: OPTION_REFUSED. */
+  /** If true, a query that writes fails with OPTION_REFUSED. */
   onlyReads?:
     | boolean
     | undefined;
@@ -72,11 +73,14 @@ export interface ExecuteRequest {
   checkOnly?:
     | boolean
     | undefined;
-  /** What the caller asks of the result cache. Absent: the ordinary use. */
+  /** Options of the result cache. If absent, the cache is used. */
   cache?:
     | CacheRequest
     | undefined;
-  /** The caller can send the call to another executor: a query with a cache is answered with `SessionReply.reroute`. */
+  /**
+   * True if the caller can send the call to another executor. A query with a cache is then answered with
+   * `SessionReply.reroute`.
+   */
   reroutable?: boolean | undefined;
 }
 
@@ -84,7 +88,7 @@ export interface Annotations {
   members: Annotation[];
 }
 
-/** The label of a text, and how sure it is. */
+/** Adds the label of a text and its confidence. */
 export interface Annotation {
   /** The column with the text. */
   text: string;
@@ -93,22 +97,22 @@ export interface Annotation {
 }
 
 export interface CacheRequest {
-  /** Neither reads nor writes the cache, as for `Cache-Control: no-cache`. */
+  /** If true, the cache is neither read nor written, as for `Cache-Control: no-cache`. */
   bypass: boolean;
-  /** Of `If-None-Match`: if the answer has one of these tags, it is not sent. */
+  /** The ETags of `If-None-Match`. If the answer has one of them, it is not sent. */
   etags: string[];
   /** `If-None-Match: *`. */
   anyEtag: boolean;
 }
 
-/** How the result cache took part in an answer of a query that has one. */
+/** How the result cache answered a query that has a cache. */
 export interface CacheInfo {
   outcome: CacheInfo_Outcome;
-  /** Of the whole answer, without quotes; absent if it is streamed for the first time. */
+  /** The ETag of the whole answer, without quotes; absent if the answer is streamed for the first time. */
   etag?:
     | string
     | undefined;
-  /** Milliseconds since the start of the execution or the last validation. */
+  /** The milliseconds since the start of the execution or of the last validation. */
   ageMs?: number | undefined;
   maxAgeS: number;
   staleS: number;
@@ -116,25 +120,25 @@ export interface CacheInfo {
   bytes?:
     | number
     | undefined;
-  /** The answer has one of the tags of the request, and is not sent. */
+  /** True if the answer has one of the ETags of the request. It is then not sent. */
   notModified: boolean;
 }
 
 export const CacheInfo_Outcome = {
   OUTCOME_UNSPECIFIED: 0,
-  /** OUTCOME_HIT - The answer was kept. */
+  /** OUTCOME_HIT - The answer came from the cache. */
   OUTCOME_HIT: 1,
-  /** OUTCOME_STALE - The same, and a new one is being fetched. */
+  /** OUTCOME_STALE - The same, and a new answer is being fetched in the background. */
   OUTCOME_STALE: 2,
   /** OUTCOME_MISS - The query ran. */
   OUTCOME_MISS: 3,
-  /** OUTCOME_COLLAPSED - Another call that had begun before ran it. */
+  /** OUTCOME_COLLAPSED - An earlier call ran the query, and this one shared its execution. */
   OUTCOME_COLLAPSED: 4,
-  /** OUTCOME_BYPASS - `CacheRequest.bypass`. */
+  /** OUTCOME_BYPASS - `CacheRequest.bypass` was set. */
   OUTCOME_BYPASS: 5,
-  /** OUTCOME_UNCACHEABLE - The query ran, and its answer cannot be kept: it is too large, or has `meta`. */
+  /** OUTCOME_UNCACHEABLE - The query ran, and its answer cannot be cached: it is too large, or has `meta`. */
   OUTCOME_UNCACHEABLE: 6,
-  /** OUTCOME_NONE - `QueryForm.check_only` found no answer. */
+  /** OUTCOME_NONE - `QueryForm.check_only` was set, and the cache has no answer. */
   OUTCOME_NONE: 7,
   /** OUTCOME_VALIDATED - The query did not run, because its validation had the same value. */
   OUTCOME_VALIDATED: 8,
@@ -160,7 +164,7 @@ export namespace CacheInfo_Outcome {
  */
 export interface QueryForm {
   values: FormValue[];
-  /** Only checks the call, as for HEAD: the query does not run and the answer is empty. */
+  /** If true, only checks the call, as for HEAD: the query does not run and the answer is empty. */
   checkOnly: boolean;
 }
 
@@ -171,14 +175,11 @@ export interface FormValue {
 
 export interface ExecuteResponse {
   chunk: Buffer;
-  /** In the last message, which has no chunk: a bound cut the rows, which CSV has no place to say. */
+  /** In the last message, which has no chunk: true if a limit cut the rows. A CSV answer cannot contain this. */
   truncated?:
     | boolean
     | undefined;
-  /**
-   * In the first message, which has no chunk: names in the context that the query does not know, as in the header
-   * `x-datahub-unknown-context`.
-   */
+  /** In the first message, which has no chunk: unknown names in the context, as in the header `x-datahub-unknown-context`. */
   unknownContext?:
     | string
     | undefined;
@@ -190,12 +191,12 @@ export interface ExecuteResponse {
   cache?: CacheInfo | undefined;
 }
 
-/** Envelopes of one event-loop turn, or of a few. */
+/** The requests of one or a few turns of the event loop. */
 export interface SessionRequest {
   calls: SessionCall[];
-  /** Sequence numbers of calls whose client has gone. */
+  /** The sequence numbers of calls whose client has disconnected. */
   cancelled: number[];
-  /** Bytes taken from the replies of large answers since the last message. */
+  /** The bytes of large answers that were received since the last message. */
   windows: SessionWindow[];
 }
 
@@ -205,7 +206,7 @@ export interface SessionCall {
   request?:
     | ExecuteRequest
     | undefined;
-  /** Milliseconds left of the caller's budget. */
+  /** The milliseconds until the caller's deadline. */
   deadlineMs: number;
   requestId: string;
   traceparent: string;
@@ -218,23 +219,23 @@ export interface SessionWindow {
 
 export interface SessionResponse {
   replies: SessionReply[];
-  /** True once: no new calls on this stream, it closes when those under way are done. */
+  /** True once, when the executor drains: it accepts no new calls on this stream, and closes it after the last one. */
   draining: boolean;
 }
 
 export interface SessionReply {
   sequence: number;
   chunk: Buffer;
-  /** The answer is whole with this reply. */
+  /** True if this reply completes the answer. */
   done: boolean;
   error?:
     | ErrorDetail
     | undefined;
-  /** With `done`: a bound cut the rows, which CSV has no place to say. */
+  /** With `done`: true if a limit cut the rows. A CSV answer cannot contain this. */
   truncated?:
     | boolean
     | undefined;
-  /** Before the first chunk: names in the context that the query does not know. */
+  /** Before the first chunk: unknown names in the context. */
   unknownContext?:
     | string
     | undefined;
@@ -250,8 +251,8 @@ export interface SessionReply {
     | CacheInfo
     | undefined;
   /**
-   * With `done`, and nothing was run: the query has a cache, so the caller sends it to the executor that it has chosen
-   * for the query.
+   * With `done`: true if nothing was run, because the query has a cache. The caller must send the call to the executor
+   * that it chooses for the query.
    */
   reroute?: boolean | undefined;
 }
@@ -263,7 +264,7 @@ export interface TestSourceRequest {
 export interface TestSourceResponse {
   latencyMs: number;
   serverVersion: string;
-  /** The `pooling` that the source needs; absent where its setting fits or nothing is known. */
+  /** The `pooling` that the source needs; absent if its setting fits or this cannot be detected. */
   suggestedPooling?: string | undefined;
 }
 
@@ -273,7 +274,7 @@ export interface Column {
   nullable?:
     | boolean
     | undefined;
-  /** What JSON its values are, apart from null; of described queries only. */
+  /** The JSON type of the values, apart from null; only for described queries. */
   jsonType?: string | undefined;
 }
 
@@ -291,7 +292,7 @@ export interface ReadSchemaRequest {
 
 export interface ReadSchemaResponse {
   tables: SchemaTable[];
-  /** There are more than are shown. */
+  /** True if some tables are left out. */
   truncated?: boolean | undefined;
 }
 
@@ -304,9 +305,9 @@ export interface DescribedVariable {
   type?:
     | string
     | undefined;
-  /** It takes a list. */
+  /** True if the variable is a list. */
   list: boolean;
-  /** It takes null. */
+  /** True if the variable can be null. */
   nullable: boolean;
 }
 
@@ -315,14 +316,14 @@ export interface DescribeQueryResponse {
   variables: DescribedVariable[];
   /** ISO 8601. */
   checkedAt: string;
-  /** Of the query. */
+  /** The version of the described query. */
   version: number;
 }
 
 export interface CheckQueryRequest {
   sourceId: string;
   query: string;
-  /** SELECT unless given; of MongoDB the command's own. */
+  /** SELECT by default; for MongoDB, the command in the text. */
   command?: string | undefined;
   context?:
     | VariableList
@@ -340,7 +341,7 @@ export interface QueryProblem {
   state?:
     | string
     | undefined;
-  /** In the text of the draft, from 1. */
+  /** A position in the text of the draft, starting at 1. */
   line?: number | undefined;
   column?: number | undefined;
 }
@@ -351,9 +352,9 @@ export interface ContractChange {
   name: string;
   /** added, removed or changed. */
   change: string;
-  /** A caller of the stored query may fail with the draft. */
+  /** True if a caller of the stored query can fail with the draft. */
   breaking: boolean;
-  /** What changed: type, jsonType, nullable, list or required. */
+  /** The changed member: type, jsonType, nullable, list or required. */
   member?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
@@ -2592,8 +2593,8 @@ export const CheckQueryResponse: MessageFns<CheckQueryResponse> = {
 export type ExecutorServiceService = typeof ExecutorServiceService;
 export const ExecutorServiceService = {
   /**
-   * The answer's bytes in chunks of at most 256 KiB, ready for the client. An error before the first chunk is the
-   * call's status; one after it ends the stream with that status, and what came before is not a complete answer.
+   * Streams the answer's bytes for the client in chunks of at most 256 KiB. If the execution fails, the stream ends with
+   * an error status, and the chunks before it are not a complete answer.
    */
   execute: {
     path: "/datahub.executor.v1.ExecutorService/Execute" as const,
@@ -2605,8 +2606,8 @@ export const ExecutorServiceService = {
     responseDeserialize: (value: Buffer): ExecuteResponse => ExecuteResponse.decode(value),
   },
   /**
-   * The same for many executions over one stream, with all that became ready in a turn or a few in one message: the cheap
-   * form that the gateway uses.
+   * The same for many executions over one stream. One message has all replies of one or a few turns of the event loop,
+   * which costs less. The gateway uses this call.
    */
   session: {
     path: "/datahub.executor.v1.ExecutorService/Session" as const,
@@ -2617,7 +2618,7 @@ export const ExecutorServiceService = {
     responseSerialize: (value: SessionResponse): Buffer => Buffer.from(SessionResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SessionResponse => SessionResponse.decode(value),
   },
-  /** Connects, asks for the version, and tells how long that took. */
+  /** Connects, reads the version, and returns the time that this took. */
   testSource: {
     path: "/datahub.executor.v1.ExecutorService/TestSource" as const,
     requestStream: false as const,
@@ -2661,16 +2662,16 @@ export const ExecutorServiceService = {
 
 export interface ExecutorServiceServer extends UntypedServiceImplementation {
   /**
-   * The answer's bytes in chunks of at most 256 KiB, ready for the client. An error before the first chunk is the
-   * call's status; one after it ends the stream with that status, and what came before is not a complete answer.
+   * Streams the answer's bytes for the client in chunks of at most 256 KiB. If the execution fails, the stream ends with
+   * an error status, and the chunks before it are not a complete answer.
    */
   execute: handleServerStreamingCall<ExecuteRequest, ExecuteResponse>;
   /**
-   * The same for many executions over one stream, with all that became ready in a turn or a few in one message: the cheap
-   * form that the gateway uses.
+   * The same for many executions over one stream. One message has all replies of one or a few turns of the event loop,
+   * which costs less. The gateway uses this call.
    */
   session: handleBidiStreamingCall<SessionRequest, SessionResponse>;
-  /** Connects, asks for the version, and tells how long that took. */
+  /** Connects, reads the version, and returns the time that this took. */
   testSource: handleUnaryCall<TestSourceRequest, TestSourceResponse>;
   readSchema: handleUnaryCall<ReadSchemaRequest, ReadSchemaResponse>;
   /** Compiles a query and describes it at its source, without running it. */

@@ -25,18 +25,18 @@ export interface Classifier {
   createdAt?:
     | Date
     | undefined;
-  /** Moves with training, and with changes of classes and examples. */
+  /** The time of the last training, or of the last change of a class or example. */
   updatedAt?:
     | Date
     | undefined;
-  /** Only in GetClassifier. */
+  /** Set only by GetClassifier. */
   classes: Class[];
-  /** Moves as updated_at does, and with the name. Not in ListClassifiers. */
+  /** Changes with training, classes, examples and the name. Not set by ListClassifiers. */
   version: number;
 }
 
 export interface CreateClassifierRequest {
-  /** Generated when empty. */
+  /** If empty, the service generates a name. */
   name: string;
 }
 
@@ -93,12 +93,12 @@ export interface TrainRequest {
   classifierId: string;
   /** 1 to 10,000. */
   examples: Example[];
-  /** A retry with the same event id is counted once. Made by the service when empty. */
+  /** A retry with the same event id is learnt once. If empty, the service generates an id. */
   eventId: string;
 }
 
 export interface TrainResponse {
-  /** One an example, in order: the class of its label and that class's count after it. */
+  /** One result per example, in order: the class of its label, and the count of the class after the example. */
   classes: Class[];
 }
 
@@ -106,7 +106,7 @@ export interface PredictRequest {
   classifierId: string;
   /** 1 to 10,000 texts. */
   contexts: string[];
-  /** Scores of each context, 1 to 1,000; 20 when absent. */
+  /** The number of scores per context, 1 to 1,000; 20 by default. */
   top?: number | undefined;
 }
 
@@ -119,7 +119,7 @@ export interface Score {
 export interface Prediction {
   /** The best classes, most likely first, ties by class id. */
   scores: Score[];
-  /** The sum over all other classes; with the scores it makes 1. */
+  /** The sum of the scores of all other classes. All scores sum to 1. */
   otherScore: number;
 }
 
@@ -143,22 +143,22 @@ export interface GetEvaluationRequest {
 }
 
 export interface GetEvaluationResponse {
-  /** Examples predicted before they were learnt. */
+  /** The number of examples that were predicted before they were learnt. */
   examples: number;
-  /** Absent before the first. */
+  /** Absent before the first prediction. */
   accuracy?:
     | number
     | undefined;
-  /** Expected calibration error over 15 bins of equal width, of the most recent predictions. */
+  /** The expected calibration error of recent predictions, over 15 bins of equal width. */
   calibrationError?:
     | number
     | undefined;
-  /** The classes that had an example or a prediction, most examples first. Deleted classes do not count anywhere. */
+  /** The classes with an example or a prediction, most examples first. Deleted classes do not count. */
   classes: ClassFigures[];
   confusion?:
     | Confusion
     | undefined;
-  /** The same figures of the last 1,000 examples alone. */
+  /** The same figures of the last 1,000 examples. */
   recent?:
     | Figures
     | undefined;
@@ -186,7 +186,7 @@ export interface Figures {
 export interface ClassFigures {
   classId: string;
   label: string;
-  /** Examples of the class that were predicted before they were learnt. */
+  /** The number of examples of the class that were predicted before they were learnt. */
   support: number;
   /** Absent if the class was never predicted. */
   precision?:
@@ -199,7 +199,7 @@ export interface ClassFigures {
 export interface Confusion {
   /** The 20 classes with most examples, largest first. */
   classes: ConfusionClass[];
-  /** One for each class, in their order: how often each class was predicted for its examples. */
+  /** One row for each class, in their order: how often each class was predicted for its examples. */
   rows: ConfusionRow[];
 }
 
@@ -223,24 +223,24 @@ export interface TrainedExample {
 
 export interface ListExamplesRequest {
   classifierId: string;
-  /** The example_id that the page follows; the first page when empty. */
+  /** The page starts after this example_id; the first page if empty. */
   after: string;
-  /** 1 to 1,000; 100 when absent. A page also ends before its texts have 4,000,000 characters. */
+  /** 1 to 1,000; 100 by default. The texts of a page have at most 4,000,000 characters, unless it has a single longer text. */
   limit?: number | undefined;
 }
 
 export interface ListExamplesResponse {
   examples: TrainedExample[];
-  /** Whether there are more. */
+  /** True if further examples follow. */
   more: boolean;
-  /** Of all pages. */
+  /** The number of examples on all pages. */
   total: number;
 }
 
 export interface UpdateExampleRequest {
   classifierId: string;
   exampleId: string;
-  /** What is absent stays. A new label becomes a class. */
+  /** Absent members stay unchanged. A new label becomes a class. */
   label?: string | undefined;
   context?:
     | string
@@ -281,7 +281,7 @@ export interface SummarizeRequest {
   maxWords?:
     | number
     | undefined;
-  /** BCP 47; guessed when absent. */
+  /** A BCP 47 tag. If absent, the language is detected. */
   language?: string | undefined;
 }
 
@@ -300,7 +300,7 @@ export interface JobColumns {
 export interface StartJobRequest {
   classifierId: string;
   queryId: string;
-  /** The context of the query as JSON text, digits untouched. Empty for none. */
+  /** The context of the query as JSON text with all digits. Empty for none. */
   contextJson: string;
   columns?: JobColumns | undefined;
 }
@@ -309,20 +309,20 @@ export interface StartJobResponse {
   jobId: string;
 }
 
-/** What one run of a job read. A run reads all rows from the start. */
+/** The counts of one run of a job, which reads all rows from the start. */
 export interface RowCounts {
   rows: number;
   /** Not counted in `invalid`. */
   nullIds: number;
   invalid: number;
-  /** The first ones of both. */
+  /** The first faults of both kinds. */
   faults: RowFault[];
-  /** A limit cut the rows. */
+  /** True if a limit cut the rows. */
   truncated: boolean;
 }
 
 export interface RowFault {
-  /** From 1. */
+  /** The first row has the number 1. */
   row: number;
   detail: string;
 }
@@ -333,14 +333,14 @@ export interface Job {
   queryId: string;
   /** queued, running, done or failed. */
   state: string;
-  /** Of the current or last run. */
+  /** The counts of the current or last run. */
   counts?:
     | RowCounts
     | undefined;
-  /** By all runs of the job. */
+  /** The rows that all runs of the job trained. */
   trained: number;
   corrected: number;
-  /** Why it failed. */
+  /** The reason of a failure. */
   errorCode?: string | undefined;
   errorDetail?: string | undefined;
   createdAt?: Date | undefined;
@@ -380,9 +380,9 @@ export interface TakenJob {
   columns?:
     | JobColumns
     | undefined;
-  /** Names the lease in the calls that follow. */
+  /** Identifies the lease in the following calls. */
   lease: string;
-  /** The lease ends this long after the last call. */
+  /** The lease expires this long after the last call. */
   leaseMs: number;
 }
 
@@ -396,12 +396,12 @@ export interface TrainRowsRequest {
   jobId: string;
   lease: string;
   rows: Row[];
-  /** Of the run so far, these rows included. */
+  /** The counts of the run so far, including these rows. */
   counts?: RowCounts | undefined;
 }
 
 export interface TrainRowsResponse {
-  /** By all runs of the job so far. */
+  /** The rows that all runs of the job have trained so far. */
   trained: number;
   corrected: number;
 }
@@ -4251,7 +4251,7 @@ export const EndJobResponse: MessageFns<EndJobResponse> = {
   },
 };
 
-/** Classifiers that learn online, and summaries. Every call carries a principal. */
+/** Classifiers that learn online, and summaries. Every call except TakeJob needs a principal. */
 export type MlServiceService = typeof MlServiceService;
 export const MlServiceService = {
   createClassifier: {
@@ -4309,7 +4309,7 @@ export const MlServiceService = {
       Buffer.from(DeleteClassifierResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteClassifierResponse => DeleteClassifierResponse.decode(value),
   },
-  /** Durable when it answers. All examples of a call are one batch: all are learnt, or none. */
+  /** Learns examples. They are durable when the call is answered. All examples of a call are learnt, or none. */
   train: {
     path: "/datahub.ml.v1.MlService/Train" as const,
     requestStream: false as const,
@@ -4320,8 +4320,8 @@ export const MlServiceService = {
     responseDeserialize: (value: Buffer): TrainResponse => TrainResponse.decode(value),
   },
   /**
-   * Uses every example whose Train has answered, on whichever replica. NOT_TRAINED before the first. LIMIT_EXCEEDED where
-   * contexts times classes, or contexts times the scores of each, are too many for one call; the message has the bound.
+   * Predicts with every example whose Train call any replica has answered. Fails with NOT_TRAINED before the first example,
+   * and with LIMIT_EXCEEDED if contexts times classes, or contexts times scores, exceed a limit, which the message names.
    */
   predict: {
     path: "/datahub.ml.v1.MlService/Predict" as const,
@@ -4351,7 +4351,7 @@ export const MlServiceService = {
       Buffer.from(GetEvaluationResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetEvaluationResponse => GetEvaluationResponse.decode(value),
   },
-  /** Oldest first, without those of deleted classes. */
+  /** Lists examples, oldest first, without those of deleted classes. */
   listExamples: {
     path: "/datahub.ml.v1.MlService/ListExamples" as const,
     requestStream: false as const,
@@ -4363,8 +4363,8 @@ export const MlServiceService = {
     responseDeserialize: (value: Buffer): ListExamplesResponse => ListExamplesResponse.decode(value),
   },
   /**
-   * The counts of the classes change at once. The model is learnt again in the background; after that it is as if the
-   * example had been trained so, or never.
+   * Corrects an example; DeleteExample deletes one. The counts of the classes change at once. The model is learnt again
+   * in the background, and is then as if the example had always had its new form, or had never been trained.
    */
   updateExample: {
     path: "/datahub.ml.v1.MlService/UpdateExample" as const,
@@ -4396,8 +4396,8 @@ export const MlServiceService = {
     responseDeserialize: (value: Buffer): SummarizeResponse => SummarizeResponse.decode(value),
   },
   /**
-   * Records a job that trains a classifier from the rows of a query. Gateways run jobs: they take one, read its rows and
-   * send them. The job remembers the key of the principal. QUOTA_EXCEEDED where the account has too many.
+   * Creates a job that trains a classifier from the rows of a query. Gateways run jobs: they take one, read its rows and
+   * send them. The job stores the id of the principal's key. Fails with QUOTA_EXCEEDED if the account has too many jobs.
    */
   startJob: {
     path: "/datahub.ml.v1.MlService/StartJob" as const,
@@ -4417,7 +4417,7 @@ export const MlServiceService = {
     responseSerialize: (value: GetJobResponse): Buffer => Buffer.from(GetJobResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetJobResponse => GetJobResponse.decode(value),
   },
-  /** Also stops it; what it trained stays. */
+  /** Stops and deletes a job. The trained rows stay. */
   deleteJob: {
     path: "/datahub.ml.v1.MlService/DeleteJob" as const,
     requestStream: false as const,
@@ -4427,7 +4427,7 @@ export const MlServiceService = {
     responseSerialize: (value: DeleteJobResponse): Buffer => Buffer.from(DeleteJobResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteJobResponse => DeleteJobResponse.decode(value),
   },
-  /** Leases a job that no gateway runs, of any account: the one call without a principal. */
+  /** Leases a job of any account that no gateway runs. The only call without a principal. */
   takeJob: {
     path: "/datahub.ml.v1.MlService/TakeJob" as const,
     requestStream: false as const,
@@ -4438,7 +4438,7 @@ export const MlServiceService = {
     responseDeserialize: (value: Buffer): TakeJobResponse => TakeJobResponse.decode(value),
   },
   /**
-   * Learns rows, each at most once, and extends the lease, also without rows. CONFLICT where the job was deleted or
+   * Learns rows, each at most once, and extends the lease, also without rows. Fails with CONFLICT if the job was deleted or
    * another gateway has taken it.
    */
   trainRows: {
@@ -4450,7 +4450,7 @@ export const MlServiceService = {
     responseSerialize: (value: TrainRowsResponse): Buffer => Buffer.from(TrainRowsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): TrainRowsResponse => TrainRowsResponse.decode(value),
   },
-  /** Ends the job, or gives it back if `state` is empty. CONFLICT as above. */
+  /** Ends the job, or releases it if `state` is empty. Fails with CONFLICT as above. */
   endJob: {
     path: "/datahub.ml.v1.MlService/EndJob" as const,
     requestStream: false as const,
@@ -4469,40 +4469,40 @@ export interface MlServiceServer extends UntypedServiceImplementation {
   /** Renames it. */
   updateClassifier: handleUnaryCall<UpdateClassifierRequest, UpdateClassifierResponse>;
   deleteClassifier: handleUnaryCall<DeleteClassifierRequest, DeleteClassifierResponse>;
-  /** Durable when it answers. All examples of a call are one batch: all are learnt, or none. */
+  /** Learns examples. They are durable when the call is answered. All examples of a call are learnt, or none. */
   train: handleUnaryCall<TrainRequest, TrainResponse>;
   /**
-   * Uses every example whose Train has answered, on whichever replica. NOT_TRAINED before the first. LIMIT_EXCEEDED where
-   * contexts times classes, or contexts times the scores of each, are too many for one call; the message has the bound.
+   * Predicts with every example whose Train call any replica has answered. Fails with NOT_TRAINED before the first example,
+   * and with LIMIT_EXCEEDED if contexts times classes, or contexts times scores, exceed a limit, which the message names.
    */
   predict: handleUnaryCall<PredictRequest, PredictResponse>;
   deleteClass: handleUnaryCall<DeleteClassRequest, DeleteClassResponse>;
   getEvaluation: handleUnaryCall<GetEvaluationRequest, GetEvaluationResponse>;
-  /** Oldest first, without those of deleted classes. */
+  /** Lists examples, oldest first, without those of deleted classes. */
   listExamples: handleUnaryCall<ListExamplesRequest, ListExamplesResponse>;
   /**
-   * The counts of the classes change at once. The model is learnt again in the background; after that it is as if the
-   * example had been trained so, or never.
+   * Corrects an example; DeleteExample deletes one. The counts of the classes change at once. The model is learnt again
+   * in the background, and is then as if the example had always had its new form, or had never been trained.
    */
   updateExample: handleUnaryCall<UpdateExampleRequest, UpdateExampleResponse>;
   deleteExample: handleUnaryCall<DeleteExampleRequest, DeleteExampleResponse>;
   summarize: handleUnaryCall<SummarizeRequest, SummarizeResponse>;
   /**
-   * Records a job that trains a classifier from the rows of a query. Gateways run jobs: they take one, read its rows and
-   * send them. The job remembers the key of the principal. QUOTA_EXCEEDED where the account has too many.
+   * Creates a job that trains a classifier from the rows of a query. Gateways run jobs: they take one, read its rows and
+   * send them. The job stores the id of the principal's key. Fails with QUOTA_EXCEEDED if the account has too many jobs.
    */
   startJob: handleUnaryCall<StartJobRequest, StartJobResponse>;
   getJob: handleUnaryCall<GetJobRequest, GetJobResponse>;
-  /** Also stops it; what it trained stays. */
+  /** Stops and deletes a job. The trained rows stay. */
   deleteJob: handleUnaryCall<DeleteJobRequest, DeleteJobResponse>;
-  /** Leases a job that no gateway runs, of any account: the one call without a principal. */
+  /** Leases a job of any account that no gateway runs. The only call without a principal. */
   takeJob: handleUnaryCall<TakeJobRequest, TakeJobResponse>;
   /**
-   * Learns rows, each at most once, and extends the lease, also without rows. CONFLICT where the job was deleted or
+   * Learns rows, each at most once, and extends the lease, also without rows. Fails with CONFLICT if the job was deleted or
    * another gateway has taken it.
    */
   trainRows: handleUnaryCall<TrainRowsRequest, TrainRowsResponse>;
-  /** Ends the job, or gives it back if `state` is empty. CONFLICT as above. */
+  /** Ends the job, or releases it if `state` is empty. Fails with CONFLICT as above. */
   endJob: handleUnaryCall<EndJobRequest, EndJobResponse>;
 }
 
