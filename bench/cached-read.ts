@@ -1,10 +1,11 @@
-/** Compares a cached small read with the same read at PostgreSQL: CPU time of all the hub's processes per request. */
+/** Compares a cached small read with the same read at PostgreSQL: CPU time per request, with and without the database's. */
 
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { calmRounds } from './support/calm.ts';
-import { startServer } from './support/child.ts';
-import { type Load, load, warmUp } from './support/load.ts';
+import { cpuOf, startServer } from './support/child.ts';
+import { load, warmUp } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
 import { printHead, printLeftOut, printRow } from './support/table.ts';
 
@@ -13,6 +14,15 @@ const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
 const url = process.env.POSTGRES_URL;
+
+/** The database's processes. They must run on this machine. */
+async function databasePids(connectionString: string): Promise<number[]> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  const { rows } = await client.query('SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+  await client.end();
+  return rows.map(({ pid }) => pid);
+}
 
 printHead(`One small read, ${inFlight} in flight, cached against executed`);
 if (url === undefined) {
@@ -23,15 +33,23 @@ if (url === undefined) {
     const kept = await startServer(path, ['postgres', url, 'cached', form], v8Flags);
     const executed = await startServer(path, ['postgres', url, 'small', form], v8Flags);
     await warmUp([kept, executed], inFlight);
+    const pids = await databasePids(url);
+    const databaseCpu = () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
     const { rounds, disturbed } = await calmRounds(roundsWanted, async () => {
+      const before = databaseCpu();
       const baseline = await load(executed, { seconds, inFlight });
-      return { ours: await load(kept, { seconds, inFlight }), baseline };
+      const ofDatabase = (databaseCpu() - before) / (baseline.perSecond * seconds);
+      return { ours: await load(kept, { seconds, inFlight }), baseline, ofDatabase };
     });
     await Promise.all([kept.stop(), executed.stop()]);
-    const of = (name: keyof Load) =>
-      rounds.map(({ ours, baseline }) => ({ ours: ours[name], baseline: baseline[name] }));
-    const cpu = { name: `${form}: CPU per request`, unit: 'µs', better: 'lower', goal: 0.5 } as const;
-    printRow({ ...cpu, pairs: of('cpuMicros') });
+    const pairs = (withDatabase: boolean) =>
+      rounds.map(({ ours, baseline, ofDatabase }) => ({
+        ours: ours.cpuMicros,
+        baseline: baseline.cpuMicros + (withDatabase ? ofDatabase : 0),
+      }));
+    const cpu = { unit: 'µs', better: 'lower', goal: 0.5 } as const;
+    printRow({ ...cpu, name: `${form}: CPU of the hub`, pairs: pairs(false) });
+    printRow({ ...cpu, name: `${form}: CPU of hub and database`, pairs: pairs(true) });
     printLeftOut(disturbed);
   }
 }
