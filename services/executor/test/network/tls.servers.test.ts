@@ -281,7 +281,7 @@ describe.each(subjects)('TLS with %s', (engine, here, start) => {
       expect(await attempt(tls, as)).toMatch(/^SOURCE_AUTH: /);
       const others = await readFile(certificates.good.key, 'utf8');
       expect(await attempt({ ...tls, cert: cert as string, key: others }, as)).toMatch(
-        /^SOURCE_TLS: .*do not belong together/,
+        /^SOURCE_TLS: .*does not match the certificate/,
       );
     });
 
