@@ -1,11 +1,11 @@
 /**
  * The format of an answer to whose rows the receiver adds members (`ExecuteRequest.annotate`). It is the answer in the
  * caller's format, cut into frames. A frame is one byte with the kind, the length of the content as a 32-bit
- * little-endian number, and the content. After a row follow its texts, each as a length and that many bytes of JSON;
- * the length of NULL is 0. The content of a row lacks its end (`rowEnds`).
+ * little-endian number, and the content. After a row follow its texts (`textColumns`), each as a length and that many
+ * bytes of JSON; the length of NULL is 0. The content of a row lacks its end (`rowEnds`).
  */
 
-import { Format } from '@datahub/proto/executor/v1/executor';
+import { type Annotation, Format } from '@datahub/proto/executor/v1/executor';
 
 export const frameKinds = {
   /** Bytes of the answer. */
@@ -20,6 +20,11 @@ export const frameKinds = {
 export const frameHeadBytes = 5;
 export const textHeadBytes = 4;
 
+/** The columns that annotations read, each once. */
+export const textColumns = (members: readonly Annotation[]): string[] => [
+  ...new Set(members.map(({ text }) => text)),
+];
+
 /** The end of a row, which its content lacks. */
 export const rowEnds: Readonly<Partial<Record<Format, string>>> = {
   [Format.FORMAT_JSON]: '}',
@@ -29,7 +34,10 @@ export const rowEnds: Readonly<Partial<Record<Format, string>>> = {
 
 export interface FrameReceiver {
   bytes(content: Buffer): void;
-  /** A text is null if its column is NULL. It is JSON if its column is not text. */
+  /**
+   * A text is null if its column is NULL. It is JSON if its column is not text. Of a long text, only the part that
+   * classifiers read is there.
+   */
   row(content: Buffer, texts: (string | null)[]): void;
   columns(names: string[]): void;
   members(names: string[]): void;

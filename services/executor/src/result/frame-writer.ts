@@ -1,6 +1,13 @@
 /** Writes an answer in frames. After each row follow the texts that the receiver annotates; see `row-frames.ts`. */
 
-import { frameHeadBytes, frameKinds, rowEnds, textHeadBytes } from '@datahub/executor-session/row-frames';
+import { readCharactersMax } from '@datahub/contract/limits';
+import {
+  frameHeadBytes,
+  frameKinds,
+  rowEnds,
+  textColumns,
+  textHeadBytes,
+} from '@datahub/executor-session/row-frames';
 import { type Annotation, Format } from '@datahub/proto/executor/v1/executor';
 import type { FieldEncoder, RowFormat } from '../row-sink.ts';
 import type { ByteWriter } from './byte-writer.ts';
@@ -11,6 +18,12 @@ const formats: Record<RowFormat, Format> = {
   csv: Format.FORMAT_CSV,
 };
 
+const quote = 0x22;
+const backslash = 0x5c;
+const escapeBytesMax = 6;
+/** The JSON of what a classifier reads of a text is never longer. */
+const textBytesMax = escapeBytesMax * (readCharactersMax + 2);
+
 export interface Fields {
   encoders: readonly FieldEncoder[];
   source: Buffer;
@@ -20,7 +33,7 @@ export interface Fields {
 export class FrameWriter {
   /** The names of the members that the receiver adds. */
   readonly added: string[];
-  readonly #members: readonly Annotation[];
+  readonly #columns: string[];
   readonly #out: ByteWriter;
   readonly #endBytes: number;
   /** The index of each text's column; -1 if there is none. */
@@ -28,14 +41,14 @@ export class FrameWriter {
   #hasNamed = false;
 
   constructor(members: readonly Annotation[], out: ByteWriter, format: RowFormat) {
-    this.#members = members;
+    this.#columns = textColumns(members);
     this.added = members.flatMap(({ as }) => [as, `${as}Confidence`]);
     this.#out = out;
     this.#endBytes = rowEnds[formats[format]]?.length ?? 0;
   }
 
   begin(names: readonly string[]): void {
-    this.#places = this.#members.map(({ text }) => names.indexOf(text));
+    this.#places = this.#columns.map((column) => names.indexOf(column));
   }
 
   /** Opens a frame. Returns the start of its content, for `close`. */
@@ -67,7 +80,7 @@ export class FrameWriter {
       const at = this.#openText();
       if (start >= 0)
         (encoders[place] as FieldEncoder)(this.#out, source, start, offsets[2 * place + 1] as number);
-      this.close(at);
+      this.#closeText(at);
     }
   }
 
@@ -77,10 +90,10 @@ export class FrameWriter {
     const document = JSON.parse(text.slice(text.indexOf('{'))) as Record<string, unknown>;
     out.position -= this.#endBytes;
     this.close(from);
-    for (const { text } of this.#members) {
+    for (const column of this.#columns) {
       const at = this.#openText();
-      if (Object.hasOwn(document, text)) this.#write(JSON.stringify(document[text]));
-      this.close(at);
+      if (Object.hasOwn(document, column)) this.#write(JSON.stringify(document[column]));
+      this.#closeText(at);
     }
     this.#hasNamed = true;
     if (this.added.some((name) => Object.hasOwn(document, name)))
@@ -91,6 +104,20 @@ export class FrameWriter {
     this.#out.reserve(textHeadBytes);
     this.#out.position += textHeadBytes;
     return this.#out.position;
+  }
+
+  /** Cuts what no classifier reads. A string stays valid JSON. */
+  #closeText(from: number): void {
+    const out = this.#out;
+    const { buffer } = out;
+    if (out.position - from > textBytesMax) {
+      out.position = wholeCharacters(buffer, from, from + textBytesMax);
+      if (buffer[from] === quote) {
+        out.position = wholeEscapes(buffer, from, out.position);
+        buffer[out.position++] = quote;
+      }
+    }
+    this.close(from);
   }
 
   #writeNames(kind: number, names: readonly string[]): void {
@@ -105,4 +132,22 @@ export class FrameWriter {
     bytes.copy(this.#out.buffer, this.#out.position);
     this.#out.position += bytes.length;
   }
+}
+
+/** The end of the last character of UTF-8 that ends at `end` or before. */
+function wholeCharacters(buffer: Buffer, start: number, end: number): number {
+  let at = end;
+  while (at > start && ((buffer[at] as number) & 0xc0) === 0x80) at--;
+  return at;
+}
+
+/** `end`, or the start of an escape of a JSON string that could end behind it. */
+function wholeEscapes(buffer: Buffer, start: number, end: number): number {
+  const last = buffer.subarray(start, end).lastIndexOf(backslash);
+  if (last === -1 || start + last + escapeBytesMax <= end) return end;
+  let first = start + last;
+  while (buffer[first - 1] === backslash) first--;
+  // Of an even number, each second one is escaped by the one before it.
+  const count = start + last - first + 1;
+  return count % 2 === 0 ? end : start + last;
 }

@@ -5,7 +5,7 @@
  */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import { FrameReader } from '@datahub/executor-session/row-frames';
+import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
 import type { Annotation, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
@@ -49,9 +49,15 @@ export class AnnotatedReply implements ExecutionReply {
   constructor(reply: ExecutionReply, options: AnnotatedReplyOptions) {
     this.#reply = reply;
     this.#options = options;
-    this.#reader = new FrameReader(options.members.length, {
+    const columns = textColumns(options.members);
+    const places = options.members.map(({ text }) => columns.indexOf(text));
+    this.#reader = new FrameReader(columns.length, {
       bytes: (content) => this.#add(content),
-      row: (content, texts) => this.#add(content, texts),
+      row: (content, texts) =>
+        this.#add(
+          content,
+          places.map((place) => texts[place] ?? null),
+        ),
       columns: (names) => this.#requireFitting(names, true),
       members: (names) => this.#requireFitting(names, false),
     });

@@ -1,0 +1,70 @@
+import { readCharactersMax } from '@datahub/contract/limits';
+import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { writeRaw, writeString } from '../../src/result/json-encoder.ts';
+import { createResponseWriter } from '../../src/result/response-writer.ts';
+import type { FieldEncoder } from '../../src/row-sink.ts';
+
+/** Writes one row with one column, and returns what its reader gets. */
+function annotated(value: string, { encode = writeString as FieldEncoder, annotations = 1 } = {}) {
+  const members = Array.from({ length: annotations }, (_, i) => ({ text: 'body', as: `as${i}` }));
+  const chunks: Buffer[] = [];
+  const writer = createResponseWriter({
+    format: 'ndjson',
+    numbers: 'auto',
+    meta: false,
+    reply: { chunk: (bytes) => chunks.push(bytes) > 0, onDrain: () => {} },
+    notNull: undefined,
+    annotations: members,
+  });
+  const source = Buffer.from(value);
+  writer.begin([{ name: 'body', type: 'text', encode }]);
+  writer.row(source, Int32Array.of(0, source.length));
+  writer.finish({ rowCount: 1, truncated: false }, { queueMs: 0, durationMs: 0 });
+  let row = '';
+  let texts: (string | null)[] = [];
+  const reader = new FrameReader(textColumns(members).length, {
+    bytes: () => {},
+    row: (content, all) => {
+      row = content.toString();
+      texts = all;
+    },
+    columns: () => {},
+    members: () => {},
+  });
+  for (const chunk of chunks) reader.push(chunk);
+  return { row, texts, bytes: chunks.reduce((sum, { length }) => sum + length, 0) };
+}
+
+const read = (text = '') => text.slice(0, readCharactersMax);
+
+describe('the text of an annotated row', () => {
+  it('has all that a classifier reads of it, however its characters are escaped', () => {
+    const piece = fc.constantFrom('a', '"', '\\', '\\u', '\u0001', '\n', 'ß', '東', '😀');
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 10 }),
+        fc.array(piece, { minLength: 1, maxLength: 9 }),
+        (head, unit) => {
+          const text = head.toWellFormed() + unit.join('').repeat(130_000 / unit.join('').length);
+          const { row, texts } = annotated(text);
+          expect(JSON.parse(`${row}}`).body === text).toBe(true);
+          expect(read(texts[0] ?? '') === read(text)).toBe(true);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it('is a part of the JSON of a long value that is no string', () => {
+    const json = JSON.stringify(Array.from({ length: 50_000 }, () => '"東'));
+    const { texts } = annotated(json, { encode: writeRaw as FieldEncoder });
+    expect(read(texts[0] ?? '')).toBe(read(json));
+  });
+
+  it('is sent once for all annotations of its column, and only as far as classifiers read', () => {
+    const text = 'x'.repeat(1_000_000);
+    expect(annotated(text, { annotations: 8 }).bytes).toBeLessThan(1.2 * text.length);
+  });
+});
