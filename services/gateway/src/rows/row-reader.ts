@@ -3,6 +3,7 @@
  * memory, the executor waits.
  */
 
+import { parseExact } from '@datahub/contract/exact-json';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { type RawRecord, RecordSplitter } from './records.ts';
@@ -48,6 +49,8 @@ export class RowReader implements ExecutionReply {
     this.#pendingBytes += bytes.length;
     for (const record of this.#splitter.push(bytes)) this.#records.push(record);
     if (!this.#isUsing) this.#used = this.#useAll(1);
+    // The start of a long row: nothing drains it until the rest has arrived.
+    if (!this.#isUsing) this.#pendingBytes = 0;
     this.#isBehind = this.#pendingBytes >= pendingBytesMax;
     return !this.#isBehind;
   }
@@ -93,11 +96,12 @@ export class RowReader implements ExecutionReply {
   }
 }
 
+/** Two ids can differ in digits that a double does not have. */
 function toRow({ line, text, fault }: RawRecord): Row {
-  return { number: line, values: text === undefined ? (fault ?? '') : JSON.parse(text) };
+  return { number: line, values: text === undefined ? (fault ?? '') : (parseExact(text) as Row['values']) };
 }
 
-/** Converts a value to text: a string unchanged, another value as JSON, NULL as undefined. */
+/** Converts a value to text: a string unchanged, another value as JSON with all digits, NULL as undefined. */
 export function toText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? undefined : JSON.stringify(value);

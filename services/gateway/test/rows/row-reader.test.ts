@@ -1,0 +1,33 @@
+import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import { expect, it } from 'vitest';
+import { type Row, RowReader } from '../../src/rows/row-reader.ts';
+
+/** Sends the lines in chunks, as an executor does: it waits when the reader is behind, until that asks for more. */
+async function read(lines: string[]): Promise<Row[]> {
+  const rows: Row[] = [];
+  const use = async (some: Row[]) => {
+    await Promise.resolve();
+    rows.push(...some);
+  };
+  const reader = new RowReader({ use, stop: new CallStop() });
+  let drained = () => {};
+  reader.onDrain(() => drained());
+  const bytes = Buffer.from(`${lines.join('\n')}\n`);
+  for (let at = 0; at < bytes.length; at += 262_144) {
+    const ready = new Promise<void>((resolve) => {
+      drained = resolve;
+    });
+    if (!reader.chunk(bytes.subarray(at, at + 262_144))) await ready;
+  }
+  await reader.finish();
+  return rows;
+}
+
+it('reads on after the start of a row that is longer than it keeps', async () => {
+  const long = JSON.stringify({ a: 'x'.repeat(3_000_000) });
+  const rows = await read([long, '{"a":1}', long, long, '{"a":2}']);
+  expect(rows.map(({ values }) => (typeof values === 'string' ? values : values.a))).toEqual([
+    ...['is longer than 1048576 bytes', 1],
+    ...['is longer than 1048576 bytes', 'is longer than 1048576 bytes', 2],
+  ]);
+}, 5_000);
