@@ -5,6 +5,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { JobDoc } from '../documents.ts';
 import type { MlStore } from '../store.ts';
@@ -17,6 +18,8 @@ export interface Held {
 
 /** The most open jobs of one account. */
 const openMax = 10;
+const checksMax = 40;
+const checkPauseMs = 25;
 const keptMax = 200;
 const keptMs = 7 * 24 * 3_600_000;
 const attemptsMax = 50;
@@ -45,12 +48,7 @@ export class JobList {
   /** Rejects with QUOTA_EXCEEDED. */
   async add(job: JobDoc): Promise<void> {
     const { id, accountId, createdAt } = job;
-    if ((await this.#openJobs.count({ accountId })) >= openMax) {
-      throw new HubError(
-        'QUOTA_EXCEEDED',
-        `The account has ${openMax} jobs that have not ended, which is the most allowed. Wait for one to end, or delete one.`,
-      );
-    }
+    if ((await this.#openJobs.count({ accountId })) >= openMax) throw tooMany();
     const kept = await this.#jobs.find({ accountId, limit: keptMax + openMax });
     const ended = kept.filter(({ endedAt }) => endedAt !== null);
     for (const old of ended.slice(0, Math.max(0, kept.length - keptMax + 1)))
@@ -59,7 +57,24 @@ export class JobList {
       // An earlier attempt of the same operation failed after this step.
       if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
     });
+    // Others may have been added since the count.
+    if (!(await this.#isAllowed(job))) {
+      await this.#openJobs.delete(accountId, id);
+      throw tooMany();
+    }
     await this.#jobs.insert(job);
+  }
+
+  /** Of jobs that are added at the same time, the first ones wait until the others are gone. */
+  async #isAllowed({ accountId, id }: JobDoc): Promise<boolean> {
+    for (let check = 0; check < checksMax; check++) {
+      const open = await this.#openJobs.find({ accountId, limit: pageMax });
+      if (open.length <= openMax) return true;
+      const first = open.sort((one, other) => one.createdAt - other.createdAt).slice(0, openMax);
+      if (!first.some((job) => job.id === id)) return false;
+      await wait(checkPauseMs);
+    }
+    return false;
   }
 
   /** Rejects with NOT_FOUND. */
@@ -144,3 +159,9 @@ export class JobList {
     }
   }
 }
+
+const tooMany = () =>
+  new HubError(
+    'QUOTA_EXCEEDED',
+    `The account has ${openMax} jobs that have not ended, which is the most allowed. Wait for one to end, or delete one.`,
+  );
