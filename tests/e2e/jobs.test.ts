@@ -187,6 +187,34 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     for (let i = 0; i < 10; i++) jobs.push((await api.ok(start(classifier, { queryId: slow }))).jobId);
     expect((await start(classifier)).body.code).toBe('QUOTA_EXCEEDED');
     for (const jobId of jobs) await api.ok(api.delete(`/v1/jobs/${jobId}`));
+    const atOnce = await Promise.all(Array.from({ length: 30 }, () => start(classifier, { queryId: slow })));
+    const accepted = atOnce.filter(({ status }) => status === 200);
+    expect(accepted.length).toBeGreaterThan(0);
+    expect(accepted.length).toBeLessThanOrEqual(10);
+    for (const { body } of accepted) await api.ok(api.delete(`/v1/jobs/${body.jobId}`));
     expect((await start(classifier)).status).toBe(200);
   });
+
+  it('reads rows of any length, and takes ids by all their digits', async () => {
+    const long = await store(
+      `SELECT ('1234567890123456789' || n)::jsonb AS id, 'topic ' || n % 2 AS topic,
+        repeat('word ', 1 + n % 2 * 300000) AS body FROM generate_series(0, 9) n`,
+    );
+    expect(await train(await newClassifier(), { queryId: long })).toMatchObject({
+      ...{ state: 'done', rows: 10, trained: 5, corrected: 0, invalid: 5 },
+      faults: expect.arrayContaining([{ row: 2, detail: 'is longer than 1048576 bytes' }]),
+    });
+  });
+
+  it('counts no rows that were read and not trained', async () => {
+    const slow = await store(
+      `SELECT n AS id, 't' AS topic, 'b' AS body, pg_sleep(0.01)::text FROM generate_series(1, 2000) n`,
+    );
+    const made = await keyWith({ scopes: ['classifiers:train', 'queries:execute'] });
+    const { jobId } = await api.ok(start(await newClassifier(), { queryId: slow }, made.key));
+    await expect.poll(async () => (await get(jobId)).state, { timeout: 10_000 }).toBe('running');
+    await api.ok(api.delete(`/v1/keys/${made.keyId}`));
+    const { rows, trained, skipped } = await ended(jobId);
+    expect([rows, skipped]).toEqual([trained, 0]);
+  }, 30_000);
 });

@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { RowCounts, TakenJob } from '@datahub/proto/ml/v1/ml';
+import type { TakenJob } from '@datahub/proto/ml/v1/ml';
 import { CallStop, toAbortSignal } from '@datahub/service-kit/call/abort-signal';
 import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
@@ -65,7 +65,7 @@ class JobRun {
   #stop = new CallStop();
   #principal: Principal;
   #checkedAt = performance.now();
-  #counts: RowCounts | undefined;
+  #run: TrainingRun | undefined;
   #learnt = 0;
   /** True if the job was deleted or another gateway has leased it. */
   #isLost = false;
@@ -135,7 +135,7 @@ class JobRun {
         this.#learnt = learnt;
       },
     });
-    this.#counts = run.counts;
+    this.#run = run;
     await run.run().catch((err) => {
       this.#isLost ||= isLost(err);
       throw err;
@@ -167,7 +167,7 @@ class JobRun {
   async #extendLease(): Promise<void> {
     const { jobId, lease } = this.#job;
     try {
-      const rows = { jobId, lease, rows: [], counts: this.#counts };
+      const rows = { jobId, lease, rows: [], counts: this.#run?.counts };
       await this.#deps.upstreams.ml.trainRows(rows, this.#ctx());
     } catch (err) {
       if (!isLost(err)) return;
@@ -179,7 +179,7 @@ class JobRun {
   async #end(state: string, failure?: HubError): Promise<void> {
     const { jobId, lease } = this.#job;
     const error = failure && { errorCode: failure.code, errorDetail: failure.message };
-    const ended = { jobId, lease, state, counts: this.#counts, ...error };
+    const ended = { jobId, lease, state, counts: this.#run?.counts, ...error };
     await this.#deps.upstreams.ml.endJob(ended, this.#ctx()).catch((err) => {
       if (!isLost(err)) throw err;
     });

@@ -26,7 +26,9 @@ export interface TrainingRunOptions {
 }
 
 export class TrainingRun {
-  readonly counts: RowCounts = { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
+  /** Of the rows up to the last batch that was trained. */
+  counts: RowCounts = { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
+  readonly #read: RowCounts = { ...this.counts, faults: [] };
   readonly #options: TrainingRunOptions;
   #batch: TrainRow[] = [];
   #characters = 0;
@@ -43,19 +45,24 @@ export class TrainingRun {
     const { queryId, contextJson } = job;
     const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };
     await executeInto(reader, { executor: upstreams.executor, execution, ctx });
-    this.counts.truncated = reader.isTruncated;
+    this.#read.truncated = reader.isTruncated;
     await this.#train();
   }
 
   async #use(rows: Row[]): Promise<void> {
     for (const row of rows) {
-      this.counts.rows = row.number;
+      this.#read.rows = row.number;
       const example = this.#toExample(row);
       if (example === undefined) continue;
       this.#batch.push(example);
       this.#characters += example.text.length;
       if (this.#batch.length >= batchMax || this.#characters >= batchCharactersMax) await this.#train();
     }
+    if (this.#batch.length === 0) this.counts = this.#snapshot();
+  }
+
+  #snapshot(): RowCounts {
+    return { ...this.#read, faults: [...this.#read.faults] };
   }
 
   async #train(): Promise<void> {
@@ -64,9 +71,11 @@ export class TrainingRun {
     this.#batch = [];
     this.#characters = 0;
     const { jobId, lease } = job;
+    const counts = this.#snapshot();
     // The call can be repeated: the service learns a row once, even if it receives it twice.
-    const call = () => upstreams.ml.trainRows({ jobId, lease, rows, counts: this.counts }, ctx);
+    const call = () => upstreams.ml.trainRows({ jobId, lease, rows, counts }, ctx);
     const { trained, corrected } = await repeated(call, stop);
+    this.counts = counts;
     onProgress(trained + corrected);
   }
 
@@ -76,7 +85,7 @@ export class TrainingRun {
     const textOf = (name: string) => toText(Object.hasOwn(values, name) ? values[name] : undefined);
     const id = textOf(columns.id);
     if (id === undefined) {
-      this.counts.nullIds += 1;
+      this.#read.nullIds += 1;
       this.#note(number, `${columns.id} is null`);
       return undefined;
     }
@@ -95,11 +104,11 @@ export class TrainingRun {
   }
 
   #refuse(row: number, detail: string): undefined {
-    this.counts.invalid += 1;
+    this.#read.invalid += 1;
     this.#note(row, detail);
   }
 
   #note(row: number, detail: string): void {
-    if (this.counts.faults.length < faultsMax) this.counts.faults.push({ row, detail });
+    if (this.#read.faults.length < faultsMax) this.#read.faults.push({ row, detail });
   }
 }
