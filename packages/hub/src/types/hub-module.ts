@@ -21,7 +21,7 @@ export interface HubDocument {
   'x-datahub-queries': ListedQuery[];
 }
 
-/** A query of a document with its schemas, and a name that is unique in the module. */
+/** A query of a document with its schemas, and a name whose declarations are unique in the module. */
 export interface ModuleQuery extends ListedQuery {
   values: Schema;
   rows: Schema;
@@ -33,13 +33,16 @@ export function queriesOf(pages: readonly HubDocument[]): ModuleQuery[] {
   return pages.flatMap(({ components: { schemas }, 'x-datahub-queries': queries }) =>
     queries.map((query) => {
       let { name } = query;
-      for (let count = 2; used.has(name); count++) name = `${query.name}${count}`;
-      used.add(name);
+      for (let count = 2; used.has(toTypeName(name)); count++) name = `${query.name}${count}`;
+      used.add(toTypeName(name));
       const schemaOf = (ref: string): Schema => schemas[ref.slice(ref.lastIndexOf('/') + 1)] ?? {};
       return { ...query, name, values: schemaOf(query.context), rows: schemaOf(query.row) };
     }),
   );
 }
+
+/** Different names can have the same type name, such as `ı` and `i`. */
+const toTypeName = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
 /** True if the columns of the rows are known. */
 export const knowsColumns = ({ rows }: ModuleQuery): boolean => rows.properties !== undefined;
@@ -58,7 +61,7 @@ export function toTypeScript(hubId: string, pages: readonly HubDocument[]): stri
 
 function toDeclarations(query: ModuleQuery): string {
   const { name, label, queryId, reads } = query;
-  const upper = name.charAt(0).toUpperCase() + name.slice(1);
+  const upper = toTypeName(name);
   return [
     `export type ${upper}Values = ${toValuesType(query)};`,
     `export type ${upper}Row = ${toType(query.rows)};`,

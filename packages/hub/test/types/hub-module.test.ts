@@ -62,6 +62,16 @@ export const a: Query<AValues, ARow> = { queryId: "dh.q.1", reads: true };
     expect(toTypeScript('h', pages)).toMatch(/const a: .*const a2: /s);
   });
 
+  it('declares no type twice, whatever capital letters make of the names', () => {
+    const pages = ['ıd', 'id', 'ς', 'σ'].map((name) => {
+      const page = document('x', object({}));
+      return { ...page, 'x-datahub-queries': page['x-datahub-queries'].map((query) => ({ ...query, name })) };
+    });
+    const types = [...toTypeScript('h', pages).matchAll(/export type (\S+) =/g)].map(([, name]) => name);
+    expect(types.length).toBe(8);
+    expect(new Set(types).size).toBe(8);
+  });
+
   it('contains no code from a label, a column or a description', () => {
     const hostile = '*/ }; throw 1; //\u2028</script>';
     const values = object({ [hostile]: { type: 'string', description: hostile, enum: [hostile] } });

@@ -49,7 +49,7 @@ export class RowReader implements ExecutionReply {
     this.#pendingBytes += bytes.length;
     for (const record of this.#splitter.push(bytes)) this.#records.push(record);
     if (!this.#isUsing) this.#used = this.#useAll(1);
-    // The start of a long row: nothing drains it until the rest has arrived.
+    // Only the start of a long row is there. Nothing else would drain it.
     if (!this.#isUsing) this.#pendingBytes = 0;
     this.#isBehind = this.#pendingBytes >= pendingBytesMax;
     return !this.#isBehind;
