@@ -21,7 +21,7 @@ function annotated(value: string, { encode = writeString as FieldEncoder, annota
   const source = Buffer.from(value);
   writer.begin([{ name: 'body', type: 'text', encode }]);
   writer.row(source, Int32Array.of(0, source.length));
-  writer.finish({ rowCount: 1, truncated: false }, { queueMs: 0, durationMs: 0 });
+  writer.finish({ rowCount: 1, hasRows: true, truncated: false }, { queueMs: 0, durationMs: 0 });
   let row = '';
   let texts: (string | null)[] = [];
   const reader = new FrameReader(textColumns(members).length, {
