@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { parseExact } from '@datahub/contract/exact-json';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { api, createSource, engines } from '../support/hub.ts';
 
@@ -55,6 +56,9 @@ beforeAll(async () => {
   await store('Amounts', 'SELECT id, amount FROM sales WHERE amount > :least ORDER BY id', {
     context: [{ key: 'least', type: 'decimal' }],
   });
+  await store('Large', 'SELECT id FROM sales WHERE id + 9007199254740990 = :number', {
+    context: [{ key: 'number', type: 'bigint', enum: parseExact('[9007199254740993]') }],
+  });
   await store(
     'Breaks off',
     engines[0] === 'postgres'
@@ -66,7 +70,7 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 
 const program = `
 import { createClient } from '@datahub/client';
-import { add, all, byRegion, inRegion, throw1 } from './hub.ts';
+import { add, all, byRegion, inRegion, large, throw1 } from './hub.ts';
 
 const client = createClient({ url: 'HUB_URL', key: 'HUB_KEY' });
 const north = await client.execute(byRegion, { region: 'north', ids: [1, 2n, '3'] });
@@ -74,7 +78,8 @@ await client.data(byRegion, { region: 'north' }, { maxRows: 1 });
 for await (const { id } of client.rows(all)) { if (id === null) break; }
 await client.execute(throw1, { id: 1 });
 const count: number | undefined = (await client.execute(add, { id: 5, label: null })).data[0]?.affectedRows;
-process.stdout.write(JSON.stringify({ north: north.data.length, count }));
+const [third] = (await client.execute(large, { number: 9007199254740993n })).data;
+process.stdout.write(JSON.stringify({ north: north.data.length, count, third }));
 
 export async function wrong() {
   // @ts-expect-error a required variable is missing
@@ -93,6 +98,8 @@ export async function wrong() {
   await client.data(byRegion, { region: null });
   // @ts-expect-error a value that the query does not allow
   await client.execute(throw1, { id: 3 });
+  // @ts-expect-error the number that a double makes of it
+  await client.execute(large, { number: 9007199254740992n });
   // @ts-expect-error a wrong column
   (await client.execute(all)).data[0]?.amount;
   // @ts-expect-error a wrong option
@@ -122,18 +129,19 @@ it('datahub types writes a module that compiles only with the right names and ty
   }).catch((err) => err);
   expect([compiled.stdout, compiled.stderr]).toEqual(['', '']);
   const ran = await run(process.execPath, [join(dir, 'main.ts')]);
-  expect(JSON.parse(ran.stdout)).toMatchObject({ count: 1 });
+  expect(JSON.parse(ran.stdout)).toMatchObject({ count: 1, third: { id: 3 } });
 }, 60_000);
 
 const pythonProgram = `
 from decimal import Decimal
 from http.client import IncompleteRead
-from hub import Hub, ProblemError, TruncatedError, add, all, amounts, by_region, in_region, iter_all, iter_breaks_off
+from hub import Hub, ProblemError, TruncatedError, add, all, amounts, by_region, in_region, iter_all, iter_breaks_off, large
 
 hub = Hub("HUB_URL", "HUB_KEY")
 print(by_region(hub, region="south", ids=[1, "2"]))
 print([row["id"] for row in iter_all(hub)])
 print(add(hub, id=6, label=None)[0]["affectedRows"])
+print(large(hub, number=9007199254740993))
 print([row["amount"] for row in amounts(hub, least=Decimal("0.01"))])
 try:
     in_region(hub)
@@ -169,6 +177,7 @@ it.runIf(hasPython)('datahub types --python writes a module that Python runs', a
     "[{'id': 2, 'region': 'south'}]",
     '[1, 2, 3]',
     '1',
+    "[{'id': 3}]",
     "['1234567890123456.78', Decimal('10.50')]",
     '422 CONTEXT_INVALID /context/region is missing.',
     'truncated',

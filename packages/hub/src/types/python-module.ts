@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { type HubDocument, type ModuleQuery, queriesOf } from './hub-module.ts';
-import { onOneLine, type Schema, toCode } from './schema-to-type.ts';
+import { isInteger, onOneLine, type Schema, toCode } from './schema-to-type.ts';
 
 /** What sends the requests, the same in each module. */
 const libraryUrl = new URL('./hub.py', import.meta.url);
@@ -100,7 +100,7 @@ function toReceivedTypes(type: string, { description = '', items = {} }: Schema)
 }
 
 const isLiteral = (value: unknown): boolean =>
-  value === null || ['string', 'boolean'].includes(typeof value) || Number.isSafeInteger(value);
+  value === null || ['string', 'boolean'].includes(typeof value) || isInteger(value);
 
 const toLiteral = (value: unknown): string =>
   value === null ? 'None' : value === true ? 'True' : value === false ? 'False' : toCode(value);

@@ -1,5 +1,6 @@
 /** Reads all pages of the OpenAPI document of a hub over the REST API. */
 
+import { parseExact } from '@datahub/contract/exact-json';
 import type { HubDocument } from './hub-module.ts';
 
 export interface HubAccess {
@@ -49,7 +50,8 @@ async function read<T>({ url, key }: HubAccess, path: string): Promise<{ body: T
   }).catch((err) => {
     throw new Error(`No hub answers at ${url}. Set DATAHUB_URL.`, { cause: err });
   });
-  const body = (await response.json()) as T & { detail?: string };
+  // A variable may allow integers that a double does not hold.
+  const body = parseExact(await response.text()) as T & { detail?: string };
   if (!response.ok) throw new Error(`The hub rejected the command: ${body.detail}`);
   return { body, total: Number(response.headers.get('x-total-count') ?? 0) };
 }

@@ -75,8 +75,15 @@ function toObject(schema: Schema, options: TypeOptions): string {
 /** Joins types without duplicates, in their order. */
 const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
 
-const toLiteral = (value: unknown, options: TypeOptions): string =>
-  typeof value === 'object' && value !== null ? anyOfAll(options) : toCode(value);
+function toLiteral(value: unknown, options: TypeOptions): string {
+  if (typeof value !== 'object' || value === null) return toCode(value);
+  const json = JSON.stringify(value);
+  if (options.sent && isInteger(value)) return `${json}n`;
+  return /^[-\d]/.test(json) ? 'number' : anyOfAll(options);
+}
+
+/** Also an integer that `parseExact` keeps as an object, because a double does not hold it. */
+export const isInteger = (value: unknown): boolean => /^(0|-?[1-9]\d*)$/.test(JSON.stringify(value));
 
 /**
  * JSON is valid TypeScript. Angle brackets and line separators are escaped, in case the text is inserted into a page.

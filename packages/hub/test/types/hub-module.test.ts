@@ -1,3 +1,4 @@
+import { parseExact } from '@datahub/contract/exact-json';
 import { describe, expect, it } from 'vitest';
 import { type HubDocument, toTypeScript } from '../../src/types/hub-module.ts';
 import { type Schema, toType } from '../../src/types/schema-to-type.ts';
@@ -93,3 +94,15 @@ it.each<[Schema, string]>([
   [{ type: 'object', additionalProperties: false }, 'Record<string, never>'],
   [{ type: 'object', additionalProperties: { type: 'number' } }, 'Record<string, number>'],
 ])('%j is %s', (schema, type) => expect(toType(schema)).toBe(type));
+
+it.each([
+  ['9007199254740993', '9007199254740993n', 'number'],
+  ['9007199254740992', '9007199254740992', '9007199254740992'],
+  ['-7', '-7', '-7'],
+  // No literal of JavaScript is sent with these digits.
+  ['1.10', 'number', 'number'],
+])('the allowed value %s is %s to send, and %s to receive', (value, sent, received) => {
+  const schema = parseExact(`{"enum": [${value}]}`) as Schema;
+  expect(toType(schema, { sent: true })).toBe(sent);
+  expect(toType(schema)).toBe(received);
+});

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { parseExact } from '@datahub/contract/exact-json';
 import { describe, expect, it } from 'vitest';
 import type { HubDocument, ListedQuery } from '../../src/types/hub-module.ts';
 import { toPython } from '../../src/types/python-module.ts';
@@ -82,6 +83,16 @@ def iter_by_region(hub: Hub, /, **values: Unpack[ByRegionValues]) -> Iterator[By
     );
     expect(text).toContain('def by_region(hub: Hub, /, **values: Any) -> list[dict[str, Any]]:');
     expect(text).not.toContain('def iter_');
+  });
+
+  it('keeps all digits of the integers that a variable allows', () => {
+    const ids = parseExact(
+      '{"type": "integer", "enum": [9007199254740993, -10000000000000000, 0]}',
+    ) as Schema;
+    const amounts = parseExact('{"type": "number", "enum": [1.10]}') as Schema;
+    const text = generated(document({}, object({ ids, amounts })));
+    expect(text).toContain('"ids": NotRequired[Literal[9007199254740993, -10000000000000000, 0]]');
+    expect(text).toContain('"amounts": NotRequired[int | float]');
   });
 
   it('keeps names apart, those of the module included', () => {
