@@ -21,11 +21,16 @@ export interface Pending {
   begunAt: number | undefined;
   /** True if it belongs to a flight and not to a call. */
   isFlight: boolean;
+  /** True for the statement of `validate`. The query follows on the same connection if the value is not that of the entry. */
+  isValidation: boolean;
   /** Its answer, once it has begun. */
   answer: string;
   begin(): void;
   finish(bytes?: number): void;
+  /** The database rejects the statement. */
   fail(): void;
+  /** The connection breaks. */
+  lose(): void;
 }
 
 export interface Call {
@@ -39,20 +44,24 @@ export interface Call {
   leave(): void;
 }
 
-/** The start of an execution and of its statement. */
-export interface Times {
+/** The state of the database that a statement reads: that of its start, or of the start of its snapshot. */
+export interface Seen {
+  /** The start of the execution. */
   startedAt: number;
   begunAt: number;
+  value: unknown;
 }
 
 export interface CachedPipelineOptions {
   definitionOf(queryId: string): QueryDefinition;
-  /** Describes a statement as its database would answer it now. */
-  answerOf(statement: Statement, source: QueryDefinition['source'], times: Times): string;
+  /** Returns the current result of `validate`; undefined for no row. */
+  valueNow(): unknown;
+  /** Returns the answer of the database to a statement. */
+  answerOf(statement: Statement, source: QueryDefinition['source'], seen: Seen): string;
   bytesMax: number;
 }
 
-export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: CachedPipelineOptions) {
+export function createCachedPipeline({ definitionOf, bytesMax, ...database }: CachedPipelineOptions) {
   const clock = { now: 0 };
   const now = () => clock.now;
   const pending = new Set<Pending>();
@@ -66,7 +75,7 @@ export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: Cache
     },
     pools: {
       pool: (source: QueryDefinition['source']) =>
-        poolOf(source, { now, pending, callers, answerOf }) as unknown as Pool,
+        poolOf(source, { ...database, now, pending, callers }) as unknown as Pool,
     },
     compile: compileQuery,
     createWriter,
@@ -114,7 +123,7 @@ export function createCachedPipeline({ definitionOf, answerOf, bytesMax }: Cache
   return { clock, pending, answers, call };
 }
 
-interface Database extends Pick<CachedPipelineOptions, 'answerOf'> {
+interface Database extends Pick<CachedPipelineOptions, 'answerOf' | 'valueNow'> {
   now: () => number;
   pending: Set<Pending>;
   callers: WeakSet<CallStop>;
@@ -132,6 +141,7 @@ function poolOf(source: QueryDefinition['source'], database: Database) {
           startedAt,
           begunAt: undefined,
           isFlight: !callers.has(signal),
+          isValidation: false,
           answer: '',
           begin: () => {
             entry.begunAt = now();
@@ -143,6 +153,7 @@ function poolOf(source: QueryDefinition['source'], database: Database) {
             pending.delete(entry);
             reject(new HubError('SOURCE_BUSY', 'busy'));
           },
+          lose: () => {},
         };
         const onAbort = () => {
           pending.delete(entry);
@@ -160,24 +171,42 @@ function poolOf(source: QueryDefinition['source'], database: Database) {
 function connectionOf(
   entry: Pending,
   source: QueryDefinition['source'],
-  { now, pending, answerOf }: Database,
+  { now, pending, answerOf, valueNow }: Database,
 ): Partial<Connection> {
   let stop: (err: HubError) => void = () => {};
+  let snapshot: Seen | undefined;
+  let broken = false;
   return {
-    run: (statement, sink) =>
+    get broken() {
+      return broken;
+    },
+    run: (statement, sink, options) =>
       new Promise<Outcome>((resolve, reject) => {
         stop = (err) => {
           pending.delete(entry);
           reject(err);
         };
-        entry.answer = answerOf(statement, source, { startedAt: entry.startedAt, begunAt: now() });
+        if (options.snapshot !== 'last')
+          snapshot = { startedAt: entry.startedAt, begunAt: now(), value: valueNow() };
+        const seen = snapshot as Seen;
+        entry.isValidation = typeof options.snapshot === 'object';
+        entry.answer = answerOf(statement, source, seen);
         entry.finish = (bytes = 0) => {
           pending.delete(entry);
-          sink.row(Buffer.from(entry.answer.padEnd(bytes)), new Int32Array());
-          resolve({ hasRows: true, rowCount: 1, truncated: false });
+          const row = entry.isValidation ? JSON.stringify(seen.value) : entry.answer.padEnd(bytes);
+          if (row !== undefined) sink.row(Buffer.from(row), new Int32Array());
+          resolve({ hasRows: true, rowCount: row === undefined ? 0 : 1, truncated: false });
         };
         entry.fail = () => stop(new HubError('SQL_REJECTED', 'no'));
+        entry.lose = () => {
+          broken = true;
+          stop(new HubError('SOURCE_BROKEN', 'lost'));
+        };
+        pending.add(entry);
       }),
+    endSnapshot: async () => {
+      snapshot = undefined;
+    },
     cancel: async () => stop(new HubError('CANCELLED', 'cancelled')),
     close: () => {},
   };
