@@ -144,6 +144,17 @@ describe('an import of examples', () => {
   };
   const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+  it('lets other requests through while it reads many lines that it skips', async () => {
+    let isRead = false;
+    const reading = send('x\n'.repeat(300_000), ndjson).finally(() => {
+      isRead = true;
+    });
+    let answers = 0;
+    for (; !isRead; answers++) await api.ok(api.get('/v1/hubs', { key: inject('hub').otherKey }));
+    expect((await api.ok(reading)).skipped).toBe(300_000);
+    expect(answers).toBeGreaterThan(10);
+  });
+
   it('answers with its progress while the body is read, and with the result at the end', async () => {
     const opened = open();
     const { call, lines, answer } = opened;

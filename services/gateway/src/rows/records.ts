@@ -35,27 +35,25 @@ export class RecordSplitter {
     this.#options = options;
   }
 
-  /** Returns the records that end in this chunk. Skips blank lines. */
-  push(chunk: Buffer): RawRecord[] {
-    const records: RawRecord[] = [];
+  /** Yields the records that end in this chunk. Skips blank lines. */
+  *push(chunk: Buffer): Generator<RawRecord> {
     let from = 0;
     for (;;) {
       const end = this.#options.isCsv ? this.#endOfCsv(chunk, from) : chunk.indexOf(lineFeed, from);
       if (end < 0) break;
       this.#lineBreaks += 1;
       this.#keep(chunk.subarray(from, end));
-      this.#close(records);
       from = end + 1;
+      const record = this.#close();
+      if (record !== undefined) yield record;
     }
     this.#keep(chunk.subarray(from));
-    return records;
   }
 
-  /** Returns the last record if no line break follows it. */
-  end(): RawRecord[] {
-    const records: RawRecord[] = [];
-    this.#close(records);
-    return records;
+  /** Yields the last record if no line break follows it. */
+  *end(): Generator<RawRecord> {
+    const record = this.#close();
+    if (record !== undefined) yield record;
   }
 
   #endOfCsv(chunk: Buffer, from: number): number {
@@ -79,23 +77,22 @@ export class RecordSplitter {
     else if (part.length > 0) this.#parts.push(part);
   }
 
-  #close(records: RawRecord[]): void {
+  #close(): RawRecord | undefined {
     const line = this.#line;
-    const isLong = this.#bytes > this.#options.bytesMax;
-    const bytes = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+    const bytes = this.#bytes;
+    const parts = this.#parts;
     this.#parts = [];
     this.#bytes = 0;
     this.#line += this.#lineBreaks;
     this.#lineBreaks = 0;
-    if (isLong) {
-      records.push({ line, fault: `is longer than ${this.#options.bytesMax} bytes` });
-      return;
-    }
-    const record: RawRecord = { line, ...this.#decode(bytes) };
-    if (record.text === undefined || record.text.trim() !== '') records.push(record);
+    if (bytes === 0) return undefined;
+    if (bytes > this.#options.bytesMax)
+      return { line, fault: `is longer than ${this.#options.bytesMax} bytes` };
+    const record = this.#decode(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
+    return record.text?.trim() === '' ? undefined : { line, ...record };
   }
 
-  #decode(bytes: Buffer): { text: string } | { fault: string } {
+  #decode(bytes: Buffer): { text?: string; fault?: string } {
     try {
       // A carriage return before the line feed belongs to the line break.
       return { text: this.#decoder.decode(bytes).replace(/\r$/, '') };

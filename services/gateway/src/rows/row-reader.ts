@@ -7,6 +7,7 @@ import { parseExact } from '@datahub/contract/exact-json';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { type RawRecord, RecordSplitter } from './records.ts';
+import { createTurns } from './turns.ts';
 
 export interface Row {
   /** The first row has the number 1. */
@@ -32,6 +33,7 @@ export class RowReader implements ExecutionReply {
   isTruncated = false;
   readonly #options: RowReaderOptions;
   readonly #splitter = new RecordSplitter({ isCsv: false, bytesMax: rowBytesMax });
+  readonly #endOfTurn = createTurns();
   #records: RawRecord[] = [];
   #pendingBytes = 0;
   #isBehind = false;
@@ -80,6 +82,7 @@ export class RowReader implements ExecutionReply {
       while (this.#records.length > kept && !stop.aborted) {
         const rows = this.#records.splice(0, Math.min(rowsMax, this.#records.length - kept)).map(toRow);
         await use(rows);
+        await this.#endOfTurn();
         if (this.#records.length <= rowsMax) this.#drain();
       }
     } catch (err) {

@@ -9,6 +9,7 @@ import type { AnswerSettings } from '../../answers/streamed-answer.ts';
 import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
 import { faultsMax, validationError } from '../../http/request-error.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../rows/records.ts';
+import { createTurns } from '../../rows/turns.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { readChunks } from './body-chunks.ts';
 import { faultsOfExample } from './examples.ts';
@@ -71,8 +72,10 @@ async function importExamples(
     request.context.renewDeadline();
     reportProgress();
   };
-  const take = async (records: RawRecord[]) => {
+  const endOfTurn = createTurns();
+  const take = async (records: Iterable<RawRecord>) => {
     for (const record of records) {
+      await endOfTurn();
       const read = reader(record);
       if (read === undefined) continue;
       if (typeof read === 'string') {
@@ -89,6 +92,7 @@ async function importExamples(
     const splitter = new RecordSplitter({ isCsv, bytesMax: recordBytesMax });
     for await (const chunk of readChunks(request)) {
       await take(splitter.push(chunk));
+      await endOfTurn();
       reportProgress();
     }
     await take(splitter.end());
