@@ -127,6 +127,11 @@ describe('GET /v1/hubs/:hubId/openapi.json', () => {
     }
     expectValid('Problem', (await api.get(`/v1/queries/${ids.broken}/data`)).body);
     expect(validators.get('byRegion_Context')?.({ ids: [1] })).toBe(false);
+    const withoutContext = (name: string) => ({ queryId: examples[name].value.queryId, context: null });
+    expectValid('evilB_Execution', withoutContext('evilB'));
+    await api.ok(api.post('/v1/queries/execute', withoutContext('evilB')));
+    expect(validators.get('byRegion_Execution')?.(withoutContext('byRegion'))).toBe(false);
+    expect((await api.post('/v1/queries/execute', withoutContext('byRegion'))).status).toBe(422);
   });
 
   it('has neither credentials nor the texts of queries', async () => {

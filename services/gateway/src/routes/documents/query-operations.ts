@@ -111,7 +111,8 @@ function toExecution(queryId: string, contextRef: string, values: readonly Value
     additionalProperties: false,
     properties: {
       queryId: { type: 'string', const: queryId },
-      context: { $ref: contextRef },
+      // Null is the same as no context.
+      context: needsContext ? { $ref: contextRef } : { anyOf: [{ $ref: contextRef }, { type: 'null' }] },
       options: executionOptions,
     },
     required: ['queryId', ...(needsContext ? ['context'] : [])],
