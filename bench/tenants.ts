@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Api, createApi } from '../tests/support/api.ts';
+import { accessOf } from '../tests/support/databases.ts';
 import { type SpawnedHub, spawnHub } from '../tests/support/spawned.ts';
 import { calmRounds } from './support/calm.ts';
 import { median, printHead, printRow, printTogether, quantile } from './support/table.ts';
@@ -21,15 +22,8 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** An account with its own source on the same server. */
 async function tenant(api: Api, databaseUrl: string) {
-  const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'bench' }));
-  const connectionSettings = {
-    host: hostname,
-    port: Number(port),
-    user: username,
-    password,
-    database: pathname.slice(1),
-  };
+  const connectionSettings = accessOf(databaseUrl);
   const store = async (query: string) => {
     const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
     const { sourceId } = await api.ok(api.post('/v1/sources', source));

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { startDistributed } from '../packages/hub/src/distributed.ts';
 import { createApi } from '../tests/support/api.ts';
 import { type CollectedSpan, startCollector } from '../tests/support/collector.ts';
+import { accessOf } from '../tests/support/databases.ts';
 import { startDatabases } from './databases.ts';
 
 const path = fileURLToPath(new URL('../docs/images/trace.svg', import.meta.url));
@@ -29,10 +30,8 @@ async function trace(databaseUrl: string): Promise<CollectedSpan[]> {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
   });
   const api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
-  const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'trace' }));
-  const database = pathname.slice(1);
-  const connectionSettings = { host: hostname, port: Number(port), user: username, password, database };
+  const connectionSettings = accessOf(databaseUrl);
   const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
   const { sourceId } = await api.ok(api.post('/v1/sources', source));
   const query = "SELECT n, repeat('x', 20) AS text FROM generate_series(1, 20000) n ORDER BY n DESC";

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
+import { accessOf } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';
 import { read } from '../support/streaming.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
@@ -33,14 +34,9 @@ describe.skipIf(POSTGRES_URL === undefined)('a long answer (needs POSTGRES_URL)'
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-cut-'));
-    const { hostname, port, username, password, pathname } = new URL(POSTGRES_URL as string);
-    network = await startNetwork({ host: hostname, port: Number(port) });
-    const access = {
-      user: decodeURIComponent(username),
-      password: decodeURIComponent(password),
-      database: pathname.slice(1),
-    };
-    watcher = await watch('postgres', { host: hostname, port: Number(port), ...access });
+    const access = accessOf(POSTGRES_URL as string);
+    network = await startNetwork(access);
+    watcher = await watch('postgres', access);
     hub = await startDistributed(
       {
         PORT: '0',
@@ -59,9 +55,9 @@ describe.skipIf(POSTGRES_URL === undefined)('a long answer (needs POSTGRES_URL)'
     api = createApi(target());
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'cut' }));
     const connectionSettings = {
+      ...access,
       host: '127.0.0.1',
       port: network.port,
-      ...access,
       pool: { max: streamsAtOnce },
     };
     const source = { hubId, label: 's', engine: 'postgres', connectionSettings };

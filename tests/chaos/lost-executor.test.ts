@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
+import { accessOf } from '../support/databases.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
 
 const { POSTGRES_URL } = process.env;
@@ -21,14 +22,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-lost-executor-'));
-    const { hostname: host, port, username, password, pathname } = new URL(POSTGRES_URL as string);
-    const access = {
-      host,
-      port: Number(port),
-      user: decodeURIComponent(username),
-      password: decodeURIComponent(password),
-      database: pathname.slice(1),
-    };
+    const access = accessOf(POSTGRES_URL as string);
     watcher = await watch('postgres', access);
     const key = `test-key-${randomBytes(24).toString('hex')}`;
     hub = await startDistributed(

@@ -7,6 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
+import { accessOf } from '../support/databases.ts';
 
 const { POSTGRES_URL } = process.env;
 const isLinux = process.platform === 'linux';
@@ -85,14 +86,7 @@ describe.skipIf(POSTGRES_URL === undefined || !isLinux)(
     it('holds no password of a source at gateway and catalog, while the source is used', async () => {
       const api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
       const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'memory' }));
-      const { hostname, port, pathname } = new URL(POSTGRES_URL as string);
-      const connectionSettings = {
-        host: hostname,
-        port: Number(port),
-        user,
-        password,
-        database: pathname.slice(1),
-      };
+      const connectionSettings = { ...accessOf(POSTGRES_URL as string), user, password };
       const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
       const { sourceId } = await api.ok(api.post('/v1/sources', source));
       const stored = await api.ok(

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Answer, type Api, createApi } from '../support/api.ts';
+import { accessOf } from '../support/databases.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
 
 const { POSTGRES_URL } = process.env;
@@ -55,13 +56,7 @@ describe.skipIf(!POSTGRES_URL)(
       ) as typeof apis;
       const [api] = apis;
       const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'misses' }));
-      const connectionSettings = {
-        host: url.hostname,
-        port: Number(url.port),
-        user: decodeURIComponent(url.username),
-        password: decodeURIComponent(url.password),
-        database,
-      };
+      const connectionSettings = { ...accessOf(url), database };
       watcher = await watch('postgres', { ...connectionSettings, database: 'postgres' });
       const body = { hubId, label: 's', engine: 'postgres', connectionSettings };
       const { sourceId } = await api.ok(api.post('/v1/sources', body));

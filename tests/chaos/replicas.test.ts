@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
-import { losesUpdates } from '../support/databases.ts';
+import { accessOf, losesUpdates } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';
 
 const { MONGODB_URL, POSTGRES_URL } = process.env;
@@ -77,15 +77,8 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       hub = await startDistributed(env, 'inherit', replicas);
       apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
       const [api] = apis as [Api];
-      const { hostname, port, username, password, pathname } = new URL(POSTGRES_URL as string);
       const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'replicas' }));
-      const connectionSettings = {
-        host: hostname,
-        port: Number(port),
-        user: username,
-        password,
-        database: pathname.slice(1),
-      };
+      const connectionSettings = accessOf(POSTGRES_URL as string);
       const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
       const { sourceId } = await api.ok(api.post('/v1/sources', source));
       const store1 = async (label: string, query: string) =>

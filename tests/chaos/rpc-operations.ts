@@ -4,6 +4,7 @@ import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { accessOf } from '../support/databases.ts';
 import type { Method } from '../support/grpc.ts';
 
 const { POSTGRES_URL } = process.env;
@@ -20,14 +21,7 @@ export const services = {
 export const label = 'x';
 export const query = 'SELECT 1 AS one';
 export const examples = [{ label: 'l', context: 'c' }];
-const database = new URL(POSTGRES_URL ?? 'postgres://none');
-export const connectionSettings = {
-  host: database.hostname,
-  port: Number(database.port),
-  user: decodeURIComponent(database.username),
-  password: decodeURIComponent(database.password),
-  database: database.pathname.slice(1),
-};
+export const connectionSettings = accessOf(POSTGRES_URL ?? 'postgres://none');
 export const source = { label, engine: 'postgres', connectionSettings };
 
 /**

@@ -12,16 +12,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
+import { accessOf } from '../support/databases.ts';
 import { createRawCaller, type Method } from '../support/grpc.ts';
 import { scaled } from '../support/scale.ts';
 
 const { POSTGRES_URL } = process.env;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-function connection() {
-  const { hostname, port, username, password, pathname } = new URL(POSTGRES_URL as string);
-  return { host: hostname, port: Number(port), user: username, password, database: pathname.slice(1) };
-}
+const connection = () => accessOf(POSTGRES_URL as string);
 
 describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => {
   let dir: string;

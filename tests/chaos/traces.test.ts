@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { type Collector, startCollector } from '../support/collector.ts';
+import { accessOf } from '../support/databases.ts';
 
 const { POSTGRES_URL } = process.env;
 
@@ -17,10 +18,7 @@ describe.skipIf(!POSTGRES_URL)('traces (needs POSTGRES_URL)', () => {
   let hubId: string;
   let sourceId: string;
   const key = `test-key-${randomBytes(24).toString('hex')}`;
-  const connection = () => {
-    const { hostname, port, username, password, pathname } = new URL(POSTGRES_URL as string);
-    return { host: hostname, port: Number(port), user: username, password, database: pathname.slice(1) };
-  };
+  const connection = () => accessOf(POSTGRES_URL as string);
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-traces-'));

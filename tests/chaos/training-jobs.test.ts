@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
+import { accessOf } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';
 
 const { POSTGRES_URL, MONGODB_URL } = process.env;
@@ -49,14 +50,7 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
     apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
     const [api] = apis as [Api];
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'training' }));
-    const { hostname, port, username, password, pathname } = new URL(POSTGRES_URL as string);
-    const connectionSettings = {
-      host: hostname,
-      port: Number(port),
-      user: decodeURIComponent(username),
-      password: decodeURIComponent(password),
-      database: pathname.slice(1),
-    };
+    const connectionSettings = accessOf(POSTGRES_URL as string);
     const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
     const { sourceId } = await api.ok(api.post('/v1/sources', source));
     const inOrder = `SELECT id, topic, body FROM ${table} ORDER BY id OFFSET 0`;

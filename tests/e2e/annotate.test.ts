@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { accessOf } from '../support/databases.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
 import { watch } from '../support/watcher.ts';
 
@@ -248,15 +249,8 @@ describe.skipIf(MONGODB_URL === undefined)('annotate on mongodb (needs MONGODB_U
         { _id: 3, body: { nested: '}' } },
         { _id: 4, topic: 'mine' },
       ] as never);
-    const { hostname, port, username, password } = new URL(MONGODB_URL as string);
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'annotate' })));
-    const connectionSettings = {
-      host: hostname,
-      port: Number(port),
-      database: name,
-      user: username,
-      password,
-    };
+    const connectionSettings = { ...accessOf(MONGODB_URL as string), database: name };
     const source = { hubId, label: 'mails', engine: 'mongodb', connectionSettings };
     ({ sourceId } = await api.ok(api.post('/v1/sources', source)));
   });

@@ -9,6 +9,7 @@ import {
   signIn,
   useConsole,
 } from '../support/console.ts';
+import { accessOf } from '../support/databases.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 
 const pooler = process.env.PGBOUNCER_TRANSACTION_URL;
@@ -80,14 +81,7 @@ describe.skipIf(executablePath === undefined)('sources in the console (needs Chr
     'offers the pooling that the server needs (needs PGBOUNCER_TRANSACTION_URL)',
     async () => {
       const { page } = shared;
-      const { hostname, port, username, password, pathname } = new URL(pooler as string);
-      const sourceId = await make('postgres', {
-        host: hostname,
-        port: Number(port),
-        database: pathname.slice(1),
-        user: decodeURIComponent(username),
-        password: decodeURIComponent(password),
-      });
+      const sourceId = await make('postgres', accessOf(pooler as string));
       await goTo('source', sourceId);
       await button('Use transaction pooling').click();
       await page.getByText('Pooling was set to “transaction”.').waitFor();

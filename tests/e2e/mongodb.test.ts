@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { accessOf } from '../support/databases.ts';
 import { api } from '../support/hub.ts';
 
 const { MONGODB_URL } = process.env;
@@ -10,10 +11,7 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
   let client: MongoClient;
   let hubId: string;
   let sourceId: string;
-  const connectionSettings = () => {
-    const { hostname, port, username, password } = new URL(MONGODB_URL as string);
-    return { host: hostname, port: Number(port), database, user: username, password };
-  };
+  const connectionSettings = () => ({ ...accessOf(MONGODB_URL as string), database });
 
   beforeAll(async () => {
     client = await new MongoClient(MONGODB_URL as string).connect();

@@ -1,6 +1,7 @@
 /** How a PostgreSQL source is reached: poolers and several hosts, from the settings to the executions. */
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import { accessOf } from '../support/databases.ts';
 import { api } from '../support/hub.ts';
 
 describe('the servers of a postgres source', () => {
@@ -70,14 +71,7 @@ describe('the servers of a postgres source', () => {
   it.skipIf(pooler === undefined)(
     'are suggested by the test of a source (needs PGBOUNCER_TRANSACTION_URL)',
     async () => {
-      const { hostname, port, username, password, pathname } = new URL(pooler as string);
-      const settings = {
-        host: hostname,
-        port: Number(port),
-        database: pathname.slice(1),
-        user: username,
-        password,
-      };
+      const settings = accessOf(pooler as string);
       const { sourceId } = await api.ok(make(settings));
       const tested = await api.ok(api.post(`/v1/sources/${sourceId}/test`));
       expect(tested).toMatchObject({ ok: true, suggestedPooling: 'transaction' });

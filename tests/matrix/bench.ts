@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { type Answer, type Api, createApi } from '../support/api.ts';
+import { accessOf } from '../support/databases.ts';
 import { type Names, type Operator, openOperator } from './operator.ts';
 import type { Target } from './targets.ts';
 
@@ -122,11 +123,7 @@ export async function openBench(target: Target, { hub, env }: OpenOptions): Prom
 
 function settingsOf(target: Target, url: URL, ca: string | undefined): object {
   return {
-    host: url.hostname,
-    port: Number(url.port),
-    database: url.pathname.slice(1),
-    user: decodeURIComponent(url.username),
-    password: decodeURIComponent(url.password),
+    ...accessOf(url),
     ...(target.tls && ca !== undefined ? { tls: { mode: 'verify-full', ca: readFileSync(ca, 'utf8') } } : {}),
     ...target.settings,
   };

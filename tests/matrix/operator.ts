@@ -3,6 +3,7 @@
 import { MongoClient, UUID } from 'mongodb';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
+import { accessOf } from '../support/databases.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
 import type { Dialect } from './targets.ts';
 
@@ -71,14 +72,7 @@ export function openOperator(dialect: Dialect, url: URL, names: Names): Promise<
 async function openSql(dialect: 'postgres' | 'mysql', url: URL, names: Names): Promise<Operator> {
   const run = dialect === 'postgres' ? await connectPostgres(url) : await connectMysql(url);
   for (const text of statements[dialect](names)) await run.query(text);
-  const access = {
-    host: url.hostname,
-    port: Number(url.port),
-    user: decodeURIComponent(url.username),
-    password: decodeURIComponent(url.password),
-    database: url.pathname.slice(1),
-  };
-  const watcher: Watcher = await watch(dialect, access);
+  const watcher: Watcher = await watch(dialect, accessOf(url));
   return {
     running: watcher.running,
     emptyScratch: () => run.query(`DELETE FROM ${names.scratch}`),

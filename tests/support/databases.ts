@@ -35,20 +35,22 @@ export async function createTestDatabases(env: Record<string, string | undefined
   });
   for (const { engine, url } of made) await (engine === 'postgres' ? setUpPostgres : setUpMysql)(url, name);
   return {
-    access: Object.fromEntries(made.map(({ engine, url }) => [engine, accessOf(url, name)])),
+    access: Object.fromEntries(made.map(({ engine, url }) => [engine, { ...accessOf(url), database: name }])),
     close: async () => {
       for (const { engine, url } of made) await (engine === 'postgres' ? dropPostgres : dropMysql)(url, name);
     },
   };
 }
 
-function accessOf(url: URL, database: string): DatabaseAccess {
+/** The connection settings that a URL contains. */
+export function accessOf(url: string | URL): DatabaseAccess {
+  const { hostname, port, username, password, pathname } = new URL(url);
   return {
-    host: url.hostname,
-    port: Number(url.port),
-    user: decodeURIComponent(url.username),
-    password: decodeURIComponent(url.password),
-    database,
+    host: hostname,
+    port: Number(port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: pathname.slice(1),
   };
 }
 
@@ -81,7 +83,7 @@ async function setUpMysql(url: URL, name: string): Promise<void> {
 const dropMysql = (url: URL, name: string) => inMysql(url, [`DROP DATABASE ${name}`]);
 
 async function inMysql(url: URL, statements: string[]): Promise<void> {
-  const { host, port, user, password } = accessOf(url, '');
+  const { host, port, user, password } = accessOf(url);
   const connection = await mysql.createConnection({ host, port, user, password });
   for (const statement of statements) await connection.query(statement);
   await connection.end();

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
 import mysql from 'mysql2/promise';
 import type { Connection, ConnectSettings, Outcome, RunOptions, Statement } from '../src/engine.ts';
+import { createEngines } from '../src/engines/index.ts';
 import { openSocket } from '../src/network/shared-read-buffer.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
 import type { RowFormat } from '../src/row-sink.ts';
@@ -25,6 +26,12 @@ export function settingsOf(engine: EngineName, url: string): ConnectSettings {
     password: decodeURIComponent(password),
     tls: { mode: 'prefer' },
   };
+}
+
+/** Opens a connection to a test server through the adapter of its engine. */
+export async function connect(engine: EngineName, url: string): Promise<Connection> {
+  const deps = { dial, signal: AbortSignal.timeout(5_000) };
+  return (await createEngines()[engine].connect(settingsOf(engine, url), deps)) as Connection;
 }
 
 /** Runs what a test sets up past the hub: MySQL cannot prepare some of it, such as CREATE FUNCTION. */

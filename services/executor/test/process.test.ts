@@ -11,6 +11,7 @@ import { bindingOf } from '../src/credentials/unseal.ts';
 import { toSourceDefinition } from '../src/definitions/definition.ts';
 import { startExecutorProcess } from '../src/process.ts';
 import { forEachEngine } from './fakes/engines.ts';
+import { source as plain } from './fakes/pipeline.ts';
 
 const token = 't'.repeat(32);
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
@@ -18,20 +19,7 @@ const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined
 /** A catalog over gRPC with one query, whose source cannot be reached. */
 async function startCatalog(publicKey: string, port = 0) {
   const seal = await createSealer([publicKey]);
-  const source = {
-    sourceId: 's',
-    accountId: 'a',
-    hubId: 'h',
-    engine: 'postgres',
-    host: '127.0.0.1',
-    port: 9,
-    database: 'd',
-    tls: { mode: 'disable' },
-    sealed: { user: '', password: '', tlsKey: '' },
-    pool: {},
-    settingsVersion: '1',
-    version: 1,
-  };
+  const source = { ...plain, host: '127.0.0.1', port: 9, sealed: { ...plain.sealed } };
   source.sealed.user = await seal('jo', bindingOf(toSourceDefinition(source), 'user'));
   source.sealed.password = await seal('s3cret', bindingOf(toSourceDefinition(source), 'password'));
   const query = {

@@ -18,6 +18,7 @@ import type { Connection, ConnectSettings, Engine, Learned, Statement } from '..
 import type { ResponseWriter } from '../src/execution/execution.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
+import { source as plain } from './fakes/pipeline.ts';
 
 /** An engine over a real socket, so that the real dialling rules apply. A statement's answer is its own text. */
 function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)[]): Engine {
@@ -149,20 +150,7 @@ async function makeAnswer(
   port: number,
   seal: Awaited<ReturnType<typeof createSealer>>,
 ): Promise<ResolveQueryResponse> {
-  const source = {
-    sourceId: 's',
-    accountId: 'a',
-    hubId: 'h',
-    engine: 'postgres',
-    host: 'localhost',
-    port,
-    database: 'd',
-    tls: { mode: 'disable' },
-    sealed: { user: '', password: '', tlsKey: '' },
-    pool: {},
-    settingsVersion: '1',
-    version: 1,
-  };
+  const source = { ...plain, host: 'localhost', port, sealed: { ...plain.sealed } };
   const definition = toSourceDefinition(source);
   source.sealed.user = await seal('jo', bindingOf(definition, 'user'));
   source.sealed.password = await seal('s3cret', bindingOf(definition, 'password'));

@@ -97,14 +97,7 @@ function LoadedQuery({ work }: { work: QueryWork }) {
       )}
       {run.dialog}
       {using && <UseDialog work={work} onClose={() => setUsing(false)} />}
-      {asked.value !== undefined && (
-        <TreeDialog
-          asked={asked.value}
-          onClose={() => {
-            asked.value = undefined;
-          }}
-        />
-      )}
+      <TreeDialog asked={asked} />
     </div>
   );
 }

@@ -46,14 +46,7 @@ export function Side() {
         </>
       )}
       {hubId.value !== undefined && <OtherLinks hub={hubId.value} />}
-      {asked.value !== undefined && (
-        <TreeDialog
-          asked={asked.value}
-          onClose={() => {
-            asked.value = undefined;
-          }}
-        />
-      )}
+      <TreeDialog asked={asked} />
     </nav>
   );
 }

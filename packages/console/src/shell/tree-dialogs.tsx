@@ -1,5 +1,6 @@
 /** Dialogs that change the tree: rename, move, delete, new folder. */
 
+import type { Signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { TreeNode } from '../api/types.ts';
 import { FormDialog } from '../parts/dialog.tsx';
@@ -14,7 +15,13 @@ export interface Asked {
   node: TreeNode;
 }
 
-export function TreeDialog({ asked: { action, node }, onClose }: { asked: Asked; onClose(): void }) {
+/** Shows the dialog that `asked` names, until it is closed. */
+export function TreeDialog({ asked }: { asked: Signal<Asked | undefined> }) {
+  if (asked.value === undefined) return null;
+  const { action, node } = asked.value;
+  const onClose = () => {
+    asked.value = undefined;
+  };
   if (action === 'rename') return <RenameDialog node={node} onClose={onClose} />;
   if (action === 'move') return <MoveDialog node={node} onClose={onClose} />;
   if (action === 'delete') return <DeleteDialog node={node} onClose={onClose} />;

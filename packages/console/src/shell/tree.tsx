@@ -128,14 +128,7 @@ export function Tree({ root, label, empty }: { root: TreeNode; label: string; em
           />
         ))}
       </div>
-      {asked.value !== undefined && (
-        <TreeDialog
-          asked={asked.value}
-          onClose={() => {
-            asked.value = undefined;
-          }}
-        />
-      )}
+      <TreeDialog asked={asked} />
     </>
   );
 }

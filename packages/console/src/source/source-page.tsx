@@ -70,14 +70,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
         )}
         {tab === 'settings' && <SourceSettings source={source} onSaved={loaded.refresh} />}
       </div>
-      {asked.value !== undefined && (
-        <TreeDialog
-          asked={asked.value}
-          onClose={() => {
-            asked.value = undefined;
-          }}
-        />
-      )}
+      <TreeDialog asked={asked} />
     </div>
   );
 }

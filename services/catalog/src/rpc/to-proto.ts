@@ -39,12 +39,7 @@ export function toSource(source: SourceDoc): Source {
       user: source.user.mask,
       password: source.password.mask,
       tls: { ...toTls(source), key: source.tls.key?.mask },
-      pool: source.pool,
-      statementTimeoutMs: source.statementTimeoutMs ?? undefined,
-      authSource: source.authSource,
-      ...toServers(source),
-      passwordFrom: source.passwordFrom,
-      hosts: source.hosts && { hosts: source.hosts },
+      ...toOptions(source),
     },
     createdAt: toDate(source.createdAt),
     updatedAt: toDate(source.updatedAt),
@@ -52,9 +47,21 @@ export function toSource(source: SourceDoc): Source {
   };
 }
 
-function toServers(source: SourceDoc) {
-  const { srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs } = source;
-  return { srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs };
+/** The settings that a client and an executor receive alike. */
+function toOptions(source: SourceDoc) {
+  return {
+    pool: source.pool,
+    statementTimeoutMs: source.statementTimeoutMs ?? undefined,
+    authSource: source.authSource,
+    srv: source.srv,
+    replicaSet: source.replicaSet,
+    readPreference: source.readPreference,
+    authMechanism: source.authMechanism,
+    pooling: source.pooling,
+    targetSessionAttrs: source.targetSessionAttrs,
+    passwordFrom: source.passwordFrom,
+    hosts: source.hosts && { hosts: source.hosts },
+  };
 }
 
 function toTls({ tls }: SourceDoc): Tls {
@@ -114,12 +121,7 @@ export function toResolvedSource(source: SourceDoc): ResolvedSource {
       password: source.password.sealed,
       tlsKey: source.tls.key?.sealed ?? '',
     },
-    pool: source.pool,
-    statementTimeoutMs: source.statementTimeoutMs ?? undefined,
-    authSource: source.authSource,
-    ...toServers(source),
-    passwordFrom: source.passwordFrom,
-    hosts: source.hosts && { hosts: source.hosts },
+    ...toOptions(source),
     settingsVersion: String(source.settingsVersion),
     version: source.version,
   };

@@ -13,22 +13,10 @@ import { expect, test, vi } from 'vitest';
 import { resealAll, startResealing } from '../../src/credentials/rotation.ts';
 import { bindingOf, unseal } from '../../src/credentials/unseal.ts';
 import { toSourceDefinition } from '../../src/definitions/definition.ts';
+import { source as plain } from '../fakes/pipeline.ts';
 
 async function makeSource(sourceId: string, seal: Seal): Promise<ResolvedSource> {
-  const bare: ResolvedSource = {
-    sourceId,
-    accountId: 'a',
-    hubId: 'h',
-    engine: 'postgres',
-    host: 'db',
-    port: 5432,
-    database: 'd',
-    tls: { mode: 'prefer' },
-    sealed: { user: '', password: '', tlsKey: '' },
-    pool: {},
-    settingsVersion: '1',
-    version: 1,
-  };
+  const bare: ResolvedSource = { ...plain, sourceId };
   const definition = toSourceDefinition(bare);
   const sealed: SealedCredentials = {
     user: await seal('jo', bindingOf(definition, 'user')),

@@ -4,21 +4,14 @@ import { createSealer } from '@datahub/sealing/sealer';
 import { expect, test } from 'vitest';
 import { bindingOf, unseal } from '../../src/credentials/unseal.ts';
 import type { SourceDefinition } from '../../src/definitions/definition.ts';
+import { source as plain } from '../fakes/pipeline.ts';
 
 const bare: SourceDefinition = {
-  sourceId: 's',
-  accountId: 'a',
-  hubId: 'h',
+  ...plain,
   engine: 'mysql',
   host: 'db.example',
   port: 3306,
-  database: 'd',
   tls: { mode: 'verify-full', ca: 'CA', cert: 'CERT' },
-  sealed: { user: '', password: '', tlsKey: '' },
-  pool: {},
-  statementTimeoutMs: undefined,
-  settingsVersion: '1',
-  version: 1,
 };
 
 async function setup() {

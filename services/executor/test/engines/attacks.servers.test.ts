@@ -6,8 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { Connection, Statement } from '../../src/engine.ts';
-import { createEngines } from '../../src/engines/index.ts';
-import { ask, dial, settingsOf } from '../fixture.ts';
+import { ask, connect } from '../fixture.ts';
 
 type Attack = [kind: Statement['kind'], text: string];
 
@@ -181,12 +180,7 @@ describe.each([postgres, mariadb])('a session at $engine', (server) => {
     };
     const reopen = async () => {
       if (connection !== undefined && !connection.broken) return;
-      const adapter = createEngines()[server.engine];
-      const deps = { dial, signal: AbortSignal.timeout(5_000) };
-      connection = (await adapter.connect(
-        settingsOf(server.engine, server.url as string),
-        deps,
-      )) as Connection;
+      connection = await connect(server.engine, server.url as string);
     };
 
     beforeAll(async () => {

@@ -3,8 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/engine.ts';
-import { createEngines } from '../../src/engines/index.ts';
-import { ask, dial, settingsOf } from '../fixture.ts';
+import { ask, connect } from '../fixture.ts';
 
 const servers: { engine: EngineName; url: string | undefined; quote: string; lengthMax: number }[] = [
   { engine: 'postgres', url: process.env.POSTGRES_URL, quote: '"', lengthMax: 63 },
@@ -17,11 +16,7 @@ describe.each(servers)('columns of $engine', ({ engine, url, quote, lengthMax })
     let connection: Connection;
 
     beforeAll(async () => {
-      const adapter = createEngines()[engine];
-      connection = (await adapter.connect(settingsOf(engine, url as string), {
-        dial,
-        signal: AbortSignal.timeout(5_000),
-      })) as Connection;
+      connection = await connect(engine, url as string);
     });
     afterAll(() => connection.close());
 

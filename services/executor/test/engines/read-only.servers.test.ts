@@ -3,8 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/engine.ts';
-import { createEngines } from '../../src/engines/index.ts';
-import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';
+import { ask, connect, operateMysql, settingsOf } from '../fixture.ts';
 
 interface Server {
   engine: EngineName;
@@ -140,11 +139,7 @@ describe.each(servers)('a read at $engine', (server) => {
     const look = async () => (await ask(connection, server.look)).text;
 
     beforeAll(async () => {
-      const adapter = createEngines()[server.engine];
-      connection = (await adapter.connect(settingsOf(server.engine, server.url as string), {
-        dial,
-        signal: AbortSignal.timeout(5_000),
-      })) as Connection;
+      connection = await connect(server.engine, server.url as string);
       for (const text of server.setUp) await command(text);
       before = await look();
     });
@@ -172,9 +167,8 @@ describe.each(servers)('a read at $engine', (server) => {
 
 describe.skipIf(postgres.url === undefined)('a read at PostgreSQL over a second connection', () => {
   it('can write with the rights of the source’s user, so the database must deny dblink', async () => {
-    const adapter = createEngines().postgres;
     const settings = settingsOf('postgres', postgres.url as string);
-    const connection = await adapter.connect(settings, { dial, signal: AbortSignal.timeout(5_000) });
+    const connection = await connect('postgres', postgres.url as string);
     const command = (text: string) => ask(connection, text, { kind: 'standalone' });
     await command('CREATE EXTENSION IF NOT EXISTS dblink');
     await command('CREATE TABLE IF NOT EXISTS hub_linked (a int)');

@@ -6,10 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import type { Connection } from '../../src/engine.ts';
-import { createEngines } from '../../src/engines/index.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import { kinds } from '../cases/round-trip.ts';
-import { ask, dial, settingsOf } from '../fixture.ts';
+import { ask, connect } from '../fixture.ts';
 
 const servers: { engine: EngineName; url: string | undefined }[] = [
   { engine: 'postgres', url: process.env.POSTGRES_URL },
@@ -25,11 +24,7 @@ describe.each(servers)('values on $engine', ({ engine, url }) => {
     let connection: Connection;
 
     beforeAll(async () => {
-      const adapter = createEngines()[engine];
-      connection = (await adapter.connect(settingsOf(engine, url as string), {
-        dial,
-        signal: AbortSignal.timeout(5_000),
-      })) as Connection;
+      connection = await connect(engine, url as string);
     });
     afterAll(() => connection.close());
 

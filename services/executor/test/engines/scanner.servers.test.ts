@@ -5,8 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { Connection } from '../../src/engine.ts';
-import { createEngines } from '../../src/engines/index.ts';
-import { ask, dial, settingsOf } from '../fixture.ts';
+import { ask, connect } from '../fixture.ts';
 
 /** A column of a SELECT list: its text, its expected name and its expected value. */
 interface Piece {
@@ -157,11 +156,7 @@ describe.each(servers)('the lexer of $dialect', ({ dialect, url }) => {
     const compile = (text: string) => compileStatement(text, { dialect, command: 'SELECT', variables: [] });
 
     beforeAll(async () => {
-      const adapter = createEngines()[dialect];
-      connection = (await adapter.connect(settingsOf(dialect, url as string), {
-        dial,
-        signal: AbortSignal.timeout(5_000),
-      })) as Connection;
+      connection = await connect(dialect, url as string);
     });
     afterAll(() => connection.close());
 

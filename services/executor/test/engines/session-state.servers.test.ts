@@ -5,9 +5,8 @@ import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { Connection, Statement } from '../../src/engine.ts';
-import { createEngines } from '../../src/engines/index.ts';
 import { withCancellation } from '../../src/execution/cancellation.ts';
-import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';
+import { ask, connect, operateMysql } from '../fixture.ts';
 
 interface Server {
   engine: EngineName;
@@ -166,13 +165,7 @@ const servers = [postgres, mysql('mariadb', process.env.MARIADB_URL), mysql('mys
 describe.each(servers)('a session at $engine', (server) => {
   describe.skipIf(server.url === undefined)('(needs its URL in the environment)', () => {
     let connection: Connection;
-    const open = async () => {
-      const adapter = createEngines()[server.engine];
-      return (await adapter.connect(settingsOf(server.engine, server.url as string), {
-        dial,
-        signal: AbortSignal.timeout(5_000),
-      })) as Connection;
-    };
+    const open = () => connect(server.engine, server.url as string);
     const reopen = async () => {
       if (connection.broken) connection = await open();
     };

@@ -22,6 +22,17 @@ describe('the processes of one classifier', () => {
       ...(classesMax === undefined ? {} : { classesMax }),
     });
 
+  /** A log of 700 examples, and the snapshot that it has stored. */
+  async function trainToSnapshot() {
+    const a = create();
+    await a.train(
+      Array.from({ length: 700 }, (_, i) => ({ label: `label ${i % 3}`, text: `text ${i % 5}` })),
+    );
+    const snapshot = () => store.snapshots.get('account', 'classifier');
+    await expect.poll(snapshot, { timeout: 5_000 }).not.toBeNull();
+    return { a, stored: deserialize((await snapshot()) as Uint8Array) };
+  }
+
   it('predict with examples that another process has just learnt', async () => {
     const [a, b] = [create(), create()];
     const [first] = await a.train([{ label: 'tea', text: 'green tea' }]);
@@ -216,13 +227,7 @@ describe('the processes of one classifier', () => {
     ['lacks', {}],
     ['has a part of', { curve: [[10, 3, 2]] }],
   ])('learn the log again for a snapshot that %s the curve', async (_name, part) => {
-    const a = create();
-    await a.train(
-      Array.from({ length: 700 }, (_, i) => ({ label: `label ${i % 3}`, text: `text ${i % 5}` })),
-    );
-    const snapshot = () => store.snapshots.get('account', 'classifier');
-    await expect.poll(snapshot, { timeout: 5_000 }).not.toBeNull();
-    const stored = deserialize((await snapshot()) as Uint8Array);
+    const { a, stored } = await trainToSnapshot();
     delete stored.evaluation.curve;
     const old = { ...stored, evaluation: { ...stored.evaluation, ...part } };
     await store.snapshots.put('account', 'classifier', serialize(old));
@@ -235,13 +240,7 @@ describe('the processes of one classifier', () => {
   });
 
   it('ignore a snapshot of another format, and learn the log', async () => {
-    const a = create();
-    await a.train(
-      Array.from({ length: 700 }, (_, i) => ({ label: `label ${i % 3}`, text: `text ${i % 5}` })),
-    );
-    const snapshot = () => store.snapshots.get('account', 'classifier');
-    await expect.poll(snapshot, { timeout: 5_000 }).not.toBeNull();
-    const stored = deserialize((await snapshot()) as Uint8Array);
+    const { a, stored } = await trainToSnapshot();
     await store.snapshots.put('account', 'classifier', serialize({ ...stored, format: 3, applied: 0 }));
     const b = create();
     expect(await b.predict(['text 1'], all)).toEqual(await a.predict(['text 1'], all));

@@ -5,23 +5,24 @@ import { ByteWriter } from '../../../src/result/byte-writer.ts';
 const float = 0x04;
 const double = 0x05;
 
+const columnOf = (type: number) => ({
+  name: 'v',
+  schema: '',
+  table: '',
+  type,
+  charset: 63,
+  length: 0,
+  flags: 0,
+  decimals: 31,
+  extended: '',
+});
+
 function write(type: number, value: number): string {
   const source = Buffer.alloc(8);
   if (type === float) source.writeFloatLE(value);
   else source.writeDoubleLE(value);
-  const column = {
-    name: 'v',
-    schema: '',
-    table: '',
-    type,
-    charset: 63,
-    length: 0,
-    flags: 0,
-    decimals: 31,
-    extended: '',
-  };
   const out = new ByteWriter();
-  encoderOf(column, 'auto')(out, source, 0, type === float ? 4 : 8);
+  encoderOf(columnOf(type), 'auto')(out, source, 0, type === float ? 4 : 8);
   return out.buffer.toString('latin1', 0, out.position);
 }
 
@@ -43,18 +44,7 @@ test('a float has the fewest digits that parse to the same value', () => {
 
 test('a type has the name of its column, for any flags', () => {
   const unsigned = 0x20;
-  const nameOf = (type: number) =>
-    typeName({
-      name: 'v',
-      schema: '',
-      table: '',
-      type,
-      charset: 63,
-      length: 0,
-      flags: unsigned,
-      decimals: 0,
-      extended: '',
-    });
+  const nameOf = (type: number) => typeName({ ...columnOf(type), flags: unsigned });
   expect([3, 8, 246].map(nameOf)).toEqual(['int unsigned', 'bigint unsigned', 'decimal unsigned']);
   expect([7, 13, 16].map(nameOf)).toEqual(['timestamp', 'year', 'bit']);
 });
