@@ -266,14 +266,10 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     [{ cache: { maxAgeS: 1, validate: 'DELETE FROM t' } }, '/cache/validate'],
     [{ cache: { maxAgeS: 1 }, command: 'DELETE', query: 'DELETE FROM t' }, '/cache'],
   ])('refuses %j', async (body, pointer) => {
-    const refused = await api.post('/v1/queries', {
-      hubId,
-      sourceId,
-      label: 'q',
-      query: 'SELECT 1',
-      ...body,
-    });
-    expect([refused.status, refused.body.errors?.[0]?.pointer]).toEqual([400, pointer]);
+    const sent = { hubId, sourceId, label: 'q', query: 'SELECT 1', ...body };
+    const refused = await api.post('/v1/queries', sent);
+    const { errors, detail } = refused.body;
+    expect([refused.status, errors?.[0]?.pointer, /[^.]\.$/.test(detail)]).toEqual([400, pointer, true]);
     const queryId = await store({ query: 'SELECT 1', context: [] });
     const { cache, ...config } = body as { cache: object; query?: string; command?: string };
     const changed = await api.put(`/v1/queries/${queryId}`, {

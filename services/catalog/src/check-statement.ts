@@ -20,7 +20,7 @@ export const checkStatement: CheckStatement = ({ engine, command, query, context
     compileStatement(cache.validate, { ...options, command: 'SELECT' });
   } catch (err) {
     if (!(err instanceof HubError)) throw err;
-    throw fieldError([{ path, detail: `must be a valid SELECT: ${err.message}` }]);
+    throw fieldError([{ path, detail: `must be a valid SELECT: ${err.message.replace(/\.$/, '')}` }]);
   }
   return compiled.warnings();
 };
