@@ -33,6 +33,10 @@ describe('the examples of a classifier', () => {
     expect((await api.get(`${path}/examples?limit=0`)).body.errors).toMatchObject([
       { pointer: 'query/limit' },
     ]);
+    const { paths } = (await api.get('/openapi.json')).body;
+    expect(paths['/v1/classifiers/{classifierId}/examples'].get.parameters).toContainEqual(
+      expect.objectContaining({ name: 'limit', schema: { type: 'integer', minimum: 1 } }),
+    );
     expect((await api.get(`${path}/examples?after=x`)).status).toBe(404);
   });
 

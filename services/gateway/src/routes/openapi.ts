@@ -1,5 +1,6 @@
 /** Builds the OpenAPI 3.1 document from the list of routes. */
 
+import { classifierLimits } from '@datahub/contract/limits';
 import { count, text } from '../http/json-schema.ts';
 import { flagWords } from '../http/query-params.ts';
 import { importMediaTypes } from './classifiers/import.ts';
@@ -40,7 +41,7 @@ function operation(route: Route): object {
     description: route.scope === undefined ? 'Needs no scope.' : `Needs the scope \`${route.scope}\`.`,
     parameters: [
       ...pathParameters(route.url),
-      ...(route.query ?? []).map(queryParameter),
+      ...(route.query ?? []).map((name) => queryParameter(name, route)),
       ...headerParameters(route),
     ],
     ...(route.body === undefined
@@ -125,6 +126,8 @@ const schemas = new Map<string, object>([
   ['hubId', { type: 'string', minLength: 1 }],
 ]);
 
+const examplesLimit = { ...count, minimum: classifierLimits.examplesPage.min };
+
 /** Parameters with any name. */
 const variables = {
   name: 'variables',
@@ -137,9 +140,9 @@ const variables = {
   schema: { type: 'object', additionalProperties: { anyOf: [text, { type: 'array', items: text }] } },
 };
 
-function queryParameter(name: string): object {
+function queryParameter(name: string, { answer }: Route): object {
   if (name === variables.name) return variables;
-  const schema = schemas.get(name) ?? text;
+  const schema = name === 'limit' && answer === trainedExamples ? examplesLimit : (schemas.get(name) ?? text);
   return { name, in: 'query', required: name === 'hubId', schema };
 }
 
