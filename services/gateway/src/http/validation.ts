@@ -156,7 +156,7 @@ const typeNames = new Map([
 const counted = (limit: unknown, what: string) => `${limit} ${what}${limit === 1 ? '' : 's'}`;
 
 const details: Record<string, (params: Record<string, unknown>) => string | undefined> = {
-  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).map(String).join(', ')}`,
   maxItems: ({ limit }) => `must have at most ${counted(limit, 'element')}`,
   maxLength: ({ limit }) => `must have at most ${counted(limit, 'character')}`,
   maximum: ({ limit }) => `must be at most ${limit}`,

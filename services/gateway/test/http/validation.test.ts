@@ -8,6 +8,7 @@ const schema = object(
     label: { type: 'string', minLength: 1 },
     meta: object({ label: { type: 'string' } }),
     context: { type: ['array', 'null'], items: entry },
+    mode: { type: ['string', 'null'], enum: ['a', null] },
   },
   ['label'],
 );
@@ -34,6 +35,10 @@ describe('the faults of a body', () => {
     expect(refusalOf({ label: 'x', meta: {}, context: null })).toBeUndefined();
     const context = Array.from({ length: many }, () => ({ key: 'k' }));
     expect(refusalOf({ label: 'x', context })).toBeUndefined();
+  });
+
+  it('name the values that are allowed, null too', () => {
+    expect(refusalOf({ label: 'x', mode: 'b' })?.message).toBe('/mode must be one of a, null.');
   });
 
   it('are all named where it is an ordinary one', () => {
