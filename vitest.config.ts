@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
-const chart = 'tests/architecture/chart.test.ts';
+const withTools = ['tests/architecture/chart.test.ts', 'tests/architecture/openapi.test.ts'];
 
 /** CI machines are shared, and the first tests run while servers are built: a test may miss a deadline once. It fails if it fails twice. */
 const retry = process.env.CI ? 1 : 0;
@@ -38,13 +38,13 @@ export default defineConfig({
             'tests/architecture/**/*.test.ts',
             'tests/matrix/table.test.ts',
           ],
-          exclude: [...exclude, '**/*.servers.test.ts', chart],
+          exclude: [...exclude, '**/*.servers.test.ts', ...withTools],
           testTimeout: 20_000,
           retry,
         },
       },
-      // What renders the chart, once Helm is there.
-      { test: { name: 'chart', include: [chart], testTimeout: 60_000 } },
+      // The tests whose tools `npm test` installs last: Helm, kubernetes-validate and schemathesis.
+      { test: { name: 'tools', include: withTools, testTimeout: 60_000 } },
       {
         test: {
           name: 'servers',

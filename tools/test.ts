@@ -42,6 +42,7 @@ interface Run {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
+const fuzzer = fileURLToPath(new URL('schemathesis.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
@@ -112,12 +113,16 @@ function projectsFor(env: Record<string, string>, everything: boolean): string[]
 }
 
 /**
- * Installs Helm and the manifest validator for the chart's tests. This comes last, because building Helm takes all
- * cores.
+ * Installs Helm, the manifest validator and schemathesis for their tests. This comes last, because building Helm takes
+ * all cores.
  */
-async function bringChartTools(interrupted: AbortSignal): Promise<void> {
-  say('installing Helm and kubernetes-validate if they are missing (one to two minutes) …');
-  const args = [renderer, '--tools', '--check'];
+async function installTools(interrupted: AbortSignal): Promise<void> {
+  say('installing Helm, kubernetes-validate and schemathesis if they are missing (one to two minutes) …');
+  await runTool([renderer, '--tools', '--check'], interrupted);
+  if (!interrupted.aborted) await runTool([fuzzer], interrupted);
+}
+
+async function runTool(args: string[], interrupted: AbortSignal): Promise<void> {
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   const stop = () => child.kill('SIGTERM');
   interrupted.addEventListener('abort', stop);
@@ -144,8 +149,8 @@ async function runAll(extra: string[], everything: boolean, interrupted: AbortSi
     const others = await runVitest({ projects, extra, env, interrupted });
     for (const line of databases.missing) say(`skipped: ${line}`);
     if (interrupted.aborted) return [unit, others];
-    await bringChartTools(interrupted);
-    return [unit, others, await runVitest({ projects: ['chart'], extra, env: process.env, interrupted })];
+    await installTools(interrupted);
+    return [unit, others, await runVitest({ projects: ['tools'], extra, env: process.env, interrupted })];
   } finally {
     await starting.then(
       (databases) => databases.close(),

@@ -1,0 +1,69 @@
+/**
+ * schemathesis, which sends generated requests to an OpenAPI document's operations and checks the answers against it.
+ *
+ *     node tools/schemathesis.ts   installs it in .cache for the tests, unless it is installed
+ */
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const dir = fileURLToPath(new URL('../.cache/schemathesis', import.meta.url));
+const version = 'schemathesis==4.32.5';
+const pythonEnv = () => ({ ...process.env, PYTHONPATH: dir });
+
+/** True if `fuzz` can be called: schemathesis is installed, on the system or in .cache. */
+export function canFuzz(): boolean {
+  const options = { env: pythonEnv(), stdio: 'ignore' } as const;
+  return spawnSync('python3', ['-c', 'import schemathesis'], options).status === 0;
+}
+
+/**
+ * What holds for every operation. Some bodies that the schemas allow are refused, because one member depends on another,
+ * so the checks of accepted and refused data are not among these.
+ */
+const checks = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_schema_conformance',
+  'response_headers_conformance',
+  'ignored_auth',
+  'use_after_free',
+];
+
+export interface FuzzOptions {
+  /** The hub's address. */
+  url: string;
+  key: string;
+  /** Generated requests per operation, beside those that cover its schema. */
+  examples: number;
+  /** An empty folder that schemathesis may write to. */
+  workDir: string;
+}
+
+/** Resolves to the exit code, which is 0 if no check failed, and the report. */
+export async function fuzz({ url, key, examples, workDir }: FuzzOptions): Promise<[number, string]> {
+  const args = ['-m', 'schemathesis.cli', 'run', `${url}/openapi.json`];
+  const options = {
+    header: `x-service-api-key: ${key}`,
+    checks: checks.join(','),
+    'max-examples': String(examples),
+    phases: 'examples,coverage,fuzzing',
+    seed: '1',
+    'generation-database': 'none',
+    // A request with this would end the key that all others use.
+    'exclude-path-regex': '/rotate$',
+  };
+  for (const [name, value] of Object.entries(options)) args.push(`--${name}`, value);
+  const child = spawn('python3', [...args, '--no-color'], { cwd: workDir, env: pythonEnv() });
+  let report = '';
+  for (const output of [child.stdout, child.stderr]) output.on('data', (text) => (report += text));
+  const [code] = await once(child, 'close');
+  return [code, report];
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url) && !canFuzz()) {
+  const args = ['-m', 'pip', 'install', '--quiet', '--root-user-action', 'ignore', '--target', dir, version];
+  process.exitCode = spawnSync('python3', args, { stdio: 'inherit' }).status ?? 1;
+}
