@@ -201,7 +201,7 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await open('many');
     await run();
     await page.locator('.figures', { hasText: '10,000 rows' }).waitFor();
-    expect(await page.locator('.grid').getAttribute('aria-rowcount')).toBe('10001');
+    await page.locator('.grid[aria-rowcount="10001"]').waitFor();
     expect(await page.locator('.grid-row').count()).toBeLessThan(80);
     await page.locator('.grid-title button', { hasText: 'n' }).click();
     await page.locator('.grid-title button', { hasText: 'n' }).click();
