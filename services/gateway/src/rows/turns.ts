@@ -1,4 +1,4 @@
-/** Lets other requests run while many rows or lines are read that need no waiting. */
+/** Lets other requests run while many rows or lines are read or written that need no waiting. */
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
 

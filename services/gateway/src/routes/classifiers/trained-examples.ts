@@ -23,6 +23,7 @@ import { readPage } from '../../http/pagination.ts';
 import { readText } from '../../http/query-params.ts';
 import { type Handler, setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
+import { createTurns } from '../../rows/turns.ts';
 import type { Upstreams } from '../../upstreams.ts';
 
 const { examplesPage } = classifierLimits;
@@ -111,10 +112,14 @@ function exportAll(request: FastifyRequest, options: Export): Readable {
 
 async function* writePages(request: FastifyRequest, { page, read, isCsv }: Export): AsyncGenerator<string> {
   const write = isCsv ? toCsv : toNdjson;
+  const endOfTurn = createTurns();
   try {
     if (isCsv) yield `${columns.join(',')}\r\n`;
     for (let next = page; ; next = await read(lastOf(next), paging.limitMax)) {
-      for (const example of next.examples) yield write(toJson(example));
+      for (const example of next.examples) {
+        await endOfTurn();
+        yield write(toJson(example));
+      }
       if (!next.more) return;
       request.context.renewDeadline();
     }
