@@ -229,9 +229,9 @@ export class ClassifierLog {
     if (this.#isRebuilding) return;
     this.#isRebuilding = true;
     this.#rebuildOnce(old).then(
-      () => {
+      (hasLog) => {
         this.#isRebuilding = false;
-        if (this.#state?.needsRebuild) this.#rebuild(this.#state);
+        if (hasLog && this.#state?.needsRebuild) this.#rebuild(this.#state);
       },
       (err) => {
         // The next call tries again.
@@ -241,7 +241,8 @@ export class ClassifierLog {
     );
   }
 
-  async #rebuildOnce(old: ClassifierState): Promise<void> {
+  /** Resolves to false if the log is gone, because the classifier was deleted. */
+  async #rebuildOnce(old: ClassifierState): Promise<boolean> {
     const rebuilt = ClassifierState.startRebuild(old, this.#deps.learners.create());
     const work = this.#startWork();
     const catchUp = async (ahead?: ClassifierState) => {
@@ -251,7 +252,7 @@ export class ClassifierLog {
     while (rebuilt.applied < old.applied) {
       const before = rebuilt.applied;
       await catchUp(old);
-      if (rebuilt.applied === before) return;
+      if (rebuilt.applied === before) return false;
     }
     await this.#exclusive(async (state) => {
       if (state !== old) return;
@@ -265,6 +266,7 @@ export class ClassifierLog {
       this.#state = rebuilt;
       await this.#save(rebuilt);
     });
+    return true;
   }
 
   #save(state: ClassifierState): Promise<void> {

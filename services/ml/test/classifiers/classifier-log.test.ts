@@ -186,6 +186,26 @@ describe('the processes of one classifier', () => {
     await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 20_000 }).toBe(false);
   }, 30_000);
 
+  it('stop learning again when the classifier is deleted meanwhile', async () => {
+    const a = create();
+    for (let i = 0; i < 500; i++)
+      await a.train([{ label: `label ${i % 3}`, text: `word${i % 3} text ${i}` }]);
+    const [gone] = await a.read((state) => [...state.classes.keys()]);
+    await a.deleteClass(gone ?? '');
+    while (
+      (await store.events.deleteMany({ accountId: 'account', idPrefix: 'classifier/', limit: 500 })) > 0
+    );
+    const { findSummaries } = store.events;
+    let reads = 0;
+    store.events.findSummaries = (page) => {
+      // Without this bound a failure would never end: with SQLite no read lets the event loop go on.
+      if (++reads > 100) return Promise.reject(new Error('It reads the log of a deleted classifier.'));
+      return findSummaries.call(store.events, page);
+    };
+    for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+    expect(reads).toBeLessThan(20);
+  }, 30_000);
+
   it('evaluate after a class was deleted as if it had never been trained, also after a restart', async () => {
     const examples = Array.from({ length: 700 }, (_, i) => ({
       label: `label ${i % 3}`,
