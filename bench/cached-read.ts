@@ -1,10 +1,11 @@
 /** Compares a cached small read with the same read at PostgreSQL: CPU time per request, with and without the database's. */
 
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { calmRounds } from './support/calm.ts';
-import { cpuOf, startServer } from './support/child.ts';
+import { startServer } from './support/child.ts';
 import { load, warmUp } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
 import { printHead, printLeftOut, printRow } from './support/table.ts';
@@ -15,13 +16,26 @@ const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const inFlight = 32;
 const url = process.env.POSTGRES_URL;
 
-/** The database's processes. They must run on this machine. */
-async function databasePids(connectionString: string): Promise<number[]> {
+/** The CPU time of all processes of the database so far, in microseconds. They must run on this machine. */
+async function watchDatabase(connectionString: string): Promise<() => number> {
   const client = new pg.Client({ connectionString });
   await client.connect();
-  const { rows } = await client.query('SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+  const [, postmaster = ''] = statOf(rows[0].pid);
   await client.end();
-  return rows.map(({ pid }) => pid);
+  const children = `/proc/${postmaster}/task/${postmaster}/children`;
+  return () => {
+    const pids = readFileSync(children, 'utf8').trim().split(' ');
+    // Those that have ended count with the postmaster.
+    const ticks = [...statOf(postmaster).slice(11, 15), ...pids.flatMap((pid) => statOf(pid).slice(11, 13))];
+    return ticks.reduce((sum, value) => sum + Number(value), 0) * 10_000;
+  };
+}
+
+/** The fields of /proc/PID/stat after the name; none if the process has ended. */
+function statOf(pid: string): string[] {
+  const path = `/proc/${pid}/stat`;
+  return existsSync(path) ? (readFileSync(path, 'utf8').split(') ')[1]?.split(' ') ?? []) : [];
 }
 
 printHead(`One small read, ${inFlight} in flight, cached against executed`);
@@ -33,8 +47,7 @@ if (url === undefined) {
     const kept = await startServer(path, ['postgres', url, 'cached', form], v8Flags);
     const executed = await startServer(path, ['postgres', url, 'small', form], v8Flags);
     await warmUp([kept, executed], inFlight);
-    const pids = await databasePids(url);
-    const databaseCpu = () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
+    const databaseCpu = await watchDatabase(url);
     const { rounds, disturbed } = await calmRounds(roundsWanted, async () => {
       const before = databaseCpu();
       const baseline = await load(executed, { seconds, inFlight });

@@ -81,7 +81,7 @@ export function memoryOf(pid: number): number {
 }
 
 /** In microseconds; there are 100 ticks a second. */
-export function cpuOf(pid: number): number {
+function cpuOf(pid: number): number {
   const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
   const fields = rest.split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
