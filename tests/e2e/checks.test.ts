@@ -31,6 +31,15 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     expect(columns.map((one: { nullable: boolean }) => one.nullable)).toEqual([false, true]);
   });
 
+  it('reports asserted columns that the result does not have', async () => {
+    const { signature, problems } = await api.ok(
+      check('SELECT id, note FROM sales', { notNull: ['id', 'total', 'tax'] }),
+    );
+    expect(signature.columns).toHaveLength(2);
+    const detail = 'The result has no column total, tax, which notNull names.';
+    expect(problems).toEqual([{ severity: 'error', code: 'CONTRACT_BROKEN', detail }]);
+  });
+
   it('reports faults with their positions', async () => {
     const answers = await Promise.all([
       api.ok(check('SELECT id FROM sales WHERE\n  SELECT')),

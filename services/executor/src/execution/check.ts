@@ -33,9 +33,13 @@ export async function checkQuery(
           { variables: stored.variables, signature: compared.signature },
           { variables: draft.variables, signature: found.signature },
         );
+  const faults = [
+    ...(found.fault === undefined ? [] : [found.fault]),
+    ...brokenContract(draft, found.signature),
+  ];
   return {
     signature: found.signature,
-    problems: [...(found.fault === undefined ? [] : [toProblem(found.fault)]), ...warningsOf(draft, compile)],
+    problems: [...faults.map(toProblem), ...warningsOf(draft, compile)],
     changes: changes && { changes },
   };
 }
@@ -56,6 +60,19 @@ async function attempt(query: QueryDefinition, describe: Asking['describe']): Pr
     if (err.code === 'OPTION_REFUSED') return {};
     throw err;
   }
+}
+
+/** Every execution would fail with this. */
+function brokenContract(
+  { notNull }: QueryDefinition,
+  signature: DescribeQueryResponse | undefined,
+): HubError[] {
+  if (signature === undefined) return [];
+  const names = new Set(signature.columns.map(({ name }) => name));
+  const missing = notNull.filter((name) => !names.has(name));
+  if (missing.length === 0) return [];
+  const message = `The result has no column ${missing.join(', ')}, which notNull names.`;
+  return [new HubError('CONTRACT_BROKEN', message)];
 }
 
 /** Returns the warnings; none if the statement does not compile. */
