@@ -12,6 +12,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pythonPackage } from './python-package.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const helmVersion = 'v3.22.0';
@@ -80,25 +81,18 @@ function run(helm: string, args: string[]): string {
   return stdout;
 }
 
-const validatorDir = join(root, '.cache/kubernetes-validate');
-const validator = 'kubernetes-validate==1.37.0';
-const pythonEnv = (env: NodeJS.ProcessEnv) => ({ ...env, PYTHONPATH: validatorDir });
+const validator = pythonPackage('kubernetes-validate', '1.37.0');
 
-/** True if `validate` can be called: kubernetes-validate is installed, on the system or in .cache. */
-export function canValidate(env: NodeJS.ProcessEnv): boolean {
-  const options = { env: pythonEnv(env), stdio: 'ignore' } as const;
-  return spawnSync('python3', ['-c', 'import kubernetes_validate'], options).status === 0;
-}
-
-function installValidator(env: NodeJS.ProcessEnv): void {
-  const args = ['-m', 'pip', 'install', '--quiet', '--target', validatorDir, validator];
-  spawnSync('python3', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-}
+/** True if `validate` can be called. */
+export const canValidate = (env: NodeJS.ProcessEnv): boolean => validator.isInstalled(env);
 
 /** Checks objects against the schemas of a Kubernetes version, as in `1.37`. Throws the validator's message. */
 export function validate(file: string, version: string, env: NodeJS.ProcessEnv): void {
   const args = ['-m', 'kubernetes_validate', '--strict', '--quiet', '--kubernetes-version', version, file];
-  const { status, stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8', env: pythonEnv(env) });
+  const { status, stdout, stderr } = spawnSync('python3', args, {
+    encoding: 'utf8',
+    env: validator.env(env),
+  });
   if (status !== 0) throw new Error(`${stdout}${stderr}`);
 }
 
@@ -122,7 +116,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.stderr.write('Neither Helm nor Go, which can build it, is installed. Install one of them.\n');
     process.exit(1);
   }
-  if (process.argv.includes('--tools') && !canValidate(process.env)) installValidator(process.env);
+  if (process.argv.includes('--tools') && !canValidate(process.env)) validator.install(process.env);
   const rendered = renderManifests(helm);
   if (!process.argv.includes('--check')) {
     writeFileSync(manifestsFile, rendered);

@@ -4,19 +4,15 @@
  *     node tools/schemathesis.ts   installs it in .cache for the tests, unless it is installed
  */
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { pythonPackage } from './python-package.ts';
 
-const dir = fileURLToPath(new URL('../.cache/schemathesis', import.meta.url));
-const version = 'schemathesis==4.32.5';
-const pythonEnv = () => ({ ...process.env, PYTHONPATH: dir });
+const schemathesis = pythonPackage('schemathesis', '4.32.5');
 
-/** True if `fuzz` can be called: schemathesis is installed, on the system or in .cache. */
-export function canFuzz(): boolean {
-  const options = { env: pythonEnv(), stdio: 'ignore' } as const;
-  return spawnSync('python3', ['-c', 'import schemathesis'], options).status === 0;
-}
+/** True if `fuzz` can be called. */
+export const canFuzz = (): boolean => schemathesis.isInstalled(process.env);
 
 /**
  * What holds for every operation. Some bodies that the schemas allow are refused, because one member depends on another,
@@ -56,14 +52,15 @@ export async function fuzz({ url, key, examples, workDir }: FuzzOptions): Promis
     'exclude-path-regex': '/rotate$',
   };
   for (const [name, value] of Object.entries(options)) args.push(`--${name}`, value);
-  const child = spawn('python3', [...args, '--no-color'], { cwd: workDir, env: pythonEnv() });
+  const child = spawn('python3', [...args, '--no-color'], {
+    cwd: workDir,
+    env: schemathesis.env(process.env),
+  });
   let report = '';
   for (const output of [child.stdout, child.stderr]) output.on('data', (text) => (report += text));
   const [code] = await once(child, 'close');
   return [code, report];
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url) && !canFuzz()) {
-  const args = ['-m', 'pip', 'install', '--quiet', '--root-user-action', 'ignore', '--target', dir, version];
-  process.exitCode = spawnSync('python3', args, { stdio: 'inherit' }).status ?? 1;
-}
+if (process.argv[1] === fileURLToPath(import.meta.url) && !canFuzz())
+  process.exitCode = schemathesis.install(process.env) ? 0 : 1;

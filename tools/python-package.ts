@@ -1,0 +1,28 @@
+/** Python packages that tests use, from the system or installed by pip in .cache. */
+
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export interface PythonPackage {
+  /** The environment of Python programs that import the package. */
+  env(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
+  isInstalled(env: NodeJS.ProcessEnv): boolean;
+  /** True if pip succeeded. */
+  install(env: NodeJS.ProcessEnv): boolean;
+}
+
+export function pythonPackage(name: string, version: string): PythonPackage {
+  const dir = fileURLToPath(new URL(`../.cache/${name}`, import.meta.url));
+  const env = (base: NodeJS.ProcessEnv) => ({ ...base, PYTHONPATH: dir });
+  return {
+    env,
+    isInstalled: (base) => {
+      const args = ['-c', `import ${name.replaceAll('-', '_')}`];
+      return spawnSync('python3', args, { env: env(base), stdio: 'ignore' }).status === 0;
+    },
+    install: (base) => {
+      const args = ['-m', 'pip', 'install', '--quiet', '--target', dir, `${name}==${version}`];
+      return spawnSync('python3', args, { env: base, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
+    },
+  };
+}
