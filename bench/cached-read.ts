@@ -1,11 +1,11 @@
 /** Compares a cached small read with the same read at PostgreSQL: CPU time per request, with and without the database's. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { v8Flags } from '../packages/service-kit/v8-flags.mjs';
 import { calmRounds } from './support/calm.ts';
-import { startServer } from './support/child.ts';
+import { cpuOf, startServer, statOf } from './support/child.ts';
 import { load, warmUp } from './support/load.ts';
 import { setUpSmall } from './support/small.ts';
 import { printHead, printLeftOut, printRow } from './support/table.ts';
@@ -21,21 +21,13 @@ async function watchDatabase(connectionString: string): Promise<() => number> {
   const client = new pg.Client({ connectionString });
   await client.connect();
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
-  const [, postmaster = ''] = statOf(rows[0].pid);
+  const postmaster = Number(statOf(rows[0].pid)[1]);
   await client.end();
   const children = `/proc/${postmaster}/task/${postmaster}/children`;
   return () => {
     const pids = readFileSync(children, 'utf8').trim().split(' ');
-    // Those that have ended count with the postmaster.
-    const ticks = [...statOf(postmaster).slice(11, 15), ...pids.flatMap((pid) => statOf(pid).slice(11, 13))];
-    return ticks.reduce((sum, value) => sum + Number(value), 0) * 10_000;
+    return pids.reduce((sum, pid) => sum + cpuOf(Number(pid)), cpuOf(postmaster, true));
   };
-}
-
-/** The fields of /proc/PID/stat after the name; none if the process has ended. */
-function statOf(pid: string): string[] {
-  const path = `/proc/${pid}/stat`;
-  return existsSync(path) ? (readFileSync(path, 'utf8').split(') ')[1]?.split(' ') ?? []) : [];
 }
 
 printHead(`One small read, ${inFlight} in flight, cached against executed`);

@@ -19,6 +19,7 @@ import { createGrpcClient } from '@datahub/service-kit/grpc/client';
 import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
+import { cpuOf } from '../support/child.ts';
 import { printHead, printRow, quantile } from '../support/table.ts';
 
 const main = fileURLToPath(new URL('../../services/ml/src/main.ts', import.meta.url));
@@ -110,18 +111,13 @@ async function steady(call: () => Promise<unknown>): Promise<number[]> {
 const peakMb = ({ pid }: ChildProcess) =>
   Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
 
-/** Seconds of CPU that the process has used. */
-const cpuSeconds = ({ pid }: ChildProcess) => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-};
-
 /** Waits until the process has finished what an earlier load has left. */
-async function rest(child: ChildProcess): Promise<void> {
+async function rest({ pid }: ChildProcess): Promise<void> {
+  const cpu = () => cpuOf(pid as number);
   for (;;) {
-    const before = cpuSeconds(child);
+    const before = cpu();
     await sleep(1_000);
-    if (cpuSeconds(child) - before < 0.05) return;
+    if (cpu() - before < 50_000) return;
   }
 }
 

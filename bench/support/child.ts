@@ -2,7 +2,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 export interface Server {
   url: string;
@@ -80,9 +80,14 @@ export function memoryOf(pid: number): number {
   return Number(resident) / 256;
 }
 
-/** In microseconds; there are 100 ticks a second. */
-function cpuOf(pid: number): number {
-  const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-  const fields = rest.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+/** The CPU time of a process in microseconds, on request with its children that have ended; there are 100 ticks a second. */
+export function cpuOf(pid: number, withEnded = false): number {
+  const ticks = statOf(pid).slice(11, withEnded ? 15 : 13);
+  return ticks.reduce((sum, value) => sum + Number(value), 0) * 10_000;
+}
+
+/** The fields of /proc/PID/stat after the name; none if the process has ended. */
+export function statOf(pid: number): string[] {
+  const path = `/proc/${pid}/stat`;
+  return existsSync(path) ? (readFileSync(path, 'utf8').split(') ')[1]?.split(' ') ?? []) : [];
 }
