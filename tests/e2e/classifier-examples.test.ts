@@ -40,6 +40,30 @@ describe('the examples of a classifier', () => {
     expect((await api.get(`${path}/examples?after=x`)).status).toBe(404);
   });
 
+  it('are listed and exported by label', async () => {
+    const all = await list();
+    const coffee = all.filter(({ label }: { label: string }) => label === 'coffee');
+    const first = await api.get(`${path}/examples?label=coffee&limit=1`);
+    expect([first.body, first.headers.get('x-total-count')]).toEqual([[coffee[0]], '2']);
+    const [, next = ''] = /^<(.*)>; rel="next"$/.exec(first.headers.get('link') ?? '') ?? [];
+    const second = await api.get(next);
+    expect([second.body, second.headers.get('link')]).toEqual([[coffee[1]], null]);
+    const csv = await api.get(`${path}/examples?label=%20coffee%20`, { headers: { accept: 'text/csv' } });
+    expect(csv.text.trimEnd().split('\r\n')).toHaveLength(3);
+    const unknown = await api.get(`${path}/examples?label=water`);
+    expect([unknown.body, unknown.headers.get('x-total-count')]).toEqual([[], '0']);
+    for (const wrong of ['label=', `label=${'x'.repeat(201)}`, 'label=a&label=b'])
+      expect((await api.get(`${path}/examples?${wrong}`)).body.errors).toMatchObject([
+        { pointer: 'query/label' },
+      ]);
+    await api.ok(api.put(`${path}/examples/${coffee[0].exampleId}`, { label: 'tea' }));
+    expect((await api.get(`${path}/examples?label=coffee`)).body).toEqual([coffee[1]]);
+    const { paths } = (await api.get('/openapi.json')).body;
+    expect(paths['/v1/classifiers/{classifierId}/examples'].get.parameters).toContainEqual(
+      expect.objectContaining({ name: 'label', required: false }),
+    );
+  });
+
   it('are exported as NDJSON and CSV, which can be imported', async () => {
     const all = await list();
     for (const accept of ['application/x-ndjson', 'text/csv']) {

@@ -1,21 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { executablePath, makeKey, openBrowser, openTab, signIn, useConsole } from '../support/console.ts';
+import {
+  createClassifier,
+  executablePath,
+  makeKey,
+  openBrowser,
+  openTab,
+  signIn,
+  useConsole,
+} from '../support/console.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 
 const unique = () => randomBytes(4).toString('hex');
 const hasPostgres = engines.includes('postgres');
 
 describe.skipIf(executablePath === undefined)('classifiers in the console (needs Chromium)', () => {
-  const { shared, goTo, button } = useConsole();
+  const { shared, goTo, button, act } = useConsole();
 
-  const createClassifier = async (examples: object[] = []): Promise<string> => {
-    const { id } = await api.ok(api.post('/v1/classifiers', { name: `mail ${unique()}` }));
-    if (examples.length > 0) await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
-    return id;
-  };
   const createQuery = async (query: string, engine?: string): Promise<string> => {
     const { hubId } = shared;
     const sourceId = await createSource(hubId, engine);
@@ -27,14 +29,6 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
   const openAfresh = async (...to: string[]) => {
     await goTo(...to);
     await shared.page.reload();
-  };
-  const act = async (name: string, item: string) => {
-    await button(name).click();
-    await shared.page.getByRole('menuitem', { name: item }).click();
-  };
-  const classesOf = async (id: string) => {
-    const { classes } = await api.ok(api.get(`/v1/classifiers/${id}`));
-    return Object.fromEntries(classes.map((one: any) => [one.label, one.observations]));
   };
 
   it('renames a classifier, also while other programs train it', async () => {
@@ -54,81 +48,6 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
     await button('Rename').click();
     await page.locator('dialog .problem', { hasText: 'VERSION_MISMATCH (412)' }).waitFor();
     expect((await api.get(`/v1/classifiers/${id}`)).body.name).toBe(`theirs ${name}`);
-  });
-
-  it('pages through examples, corrects one, deletes one', async () => {
-    const { page } = shared;
-    const examples = Array.from({ length: 120 }, (_, i) => ({
-      label: 'late',
-      context: `parcel ${i + 1} is late`,
-    }));
-    const id = await createClassifier(examples);
-    await goTo('classifier', id, 'examples');
-    await page.getByText('1 to 50 of 120').waitFor();
-    await button('Next').click();
-    await page.getByText('51 to 100 of 120').waitFor();
-    await button('Next').click();
-    await page.getByText('101 to 120 of 120').waitFor();
-    await page.getByText('parcel 120 is late').waitFor();
-    expect(await button('Next').isDisabled()).toBe(true);
-    await button('Back').click();
-    await page.getByText('parcel 51 is late').waitFor();
-
-    await act('Actions for example 51', 'Correct');
-    await page.getByLabel('Label', { exact: true }).fill('paid');
-    await page.getByLabel('Text', { exact: true }).fill('I paid twice');
-    // What another program trains meanwhile is no reason to reject the correction.
-    await api.ok(api.post(`/v1/classifiers/${id}/train`, { label: 'late', context: 'another' }));
-    await button('Correct').click();
-    await page
-      .locator('tr', { hasText: 'I paid twice' })
-      .locator('td', { hasText: 'paid' })
-      .first()
-      .waitFor();
-    await page.getByText('51 to 100 of 121').waitFor();
-    expect(await classesOf(id)).toEqual({ late: 120, paid: 1 });
-
-    await act('Actions for example 52', 'Delete');
-    await button('Delete example').click();
-    await page.locator('td', { hasText: 'parcel 52 is late' }).waitFor({ state: 'detached' });
-    expect(await classesOf(id)).toEqual({ late: 119, paid: 1 });
-  });
-
-  it('changes no example that someone else changed, and shows what it is now', async () => {
-    const { page } = shared;
-    const id = await createClassifier([{ label: 'late', context: 'where is it' }]);
-    await goTo('classifier', id, 'examples');
-    await act('Actions for example 1', 'Correct');
-    await page.getByLabel('Label', { exact: true }).fill('mine');
-    const path = `/v1/classifiers/${id}/examples`;
-    const [{ exampleId }] = await api.ok(api.get(path));
-    await api.ok(api.put(`${path}/${exampleId}`, { label: 'theirs' }));
-    await button('Correct').click();
-    await page.locator('dialog .problem', { hasText: 'VERSION_MISMATCH (412)' }).waitFor();
-    await button('Cancel').click();
-    await page.locator('td', { hasText: 'theirs' }).waitFor();
-    expect((await api.ok(api.get(path)))[0].label).toBe('theirs');
-  });
-
-  it('hands all examples over as files that can be trained with', async () => {
-    const { page } = shared;
-    const examples = Array.from({ length: 60 }, (_, i) => ({ label: 'a', context: `"text", ${i}` }));
-    const id = await createClassifier(examples);
-    await goTo('classifier', id, 'examples');
-    for (const [name, mediaType] of [
-      ['Download CSV', 'text/csv'],
-      ['Download NDJSON', 'application/x-ndjson'],
-    ] as const) {
-      const [download] = await Promise.all([page.waitForEvent('download'), button(name).click()]);
-      expect(download.suggestedFilename()).toMatch(name.endsWith('CSV') ? /\.csv$/ : /\.ndjson$/);
-      const raw = await readFile(await download.path(), 'utf8');
-      const other = await createClassifier();
-      const trained = await api.ok(
-        api.call('POST', `/v1/classifiers/${other}/train`, { raw, headers: { 'content-type': mediaType } }),
-      );
-      expect(trained.trained).toBe(60);
-      await page.getByText(/^Downloaded /).waitFor();
-    }
   });
 
   it('offers a key only what it may do', async () => {

@@ -83,6 +83,35 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     expect((await train(await newClassifier())).trained).toBe(600);
   });
 
+  it('is listed, newest first, page by page, to keys that may see it', async () => {
+    const classifier = await newClassifier();
+    const scopes = ['classifiers:train', 'queries:execute'];
+    const { key: limited } = await keyWith({ scopes, limits: { queryIds: [queryId] } });
+    const list = (query = '', more: object = {}) => api.get(`/v1/jobs${query}`, more);
+    const idsOf = ({ body }: { body: { jobId: string }[] }) => body.map(({ jobId }) => jobId);
+    const { jobId: first } = await api.ok(start(classifier));
+    const { jobId: second } = await api.ok(start(classifier, {}, limited));
+    const newest = await ended(second);
+    const all = await list();
+    expect(idsOf(all).slice(0, 2)).toEqual([second, first]);
+    expect(all.body[0]).toEqual(newest);
+    const page = await list('?limit=1&offset=1');
+    expect(idsOf(page)).toEqual([first]);
+    expect(page.headers.get('x-total-count')).toBe(`${all.body.length}`);
+    expect(page.headers.get('link')).toContain('rel="next"');
+    // A key with limits sees only the jobs that it started.
+    const own = await list('', { key: limited });
+    expect([idsOf(own), own.headers.get('x-total-count')]).toEqual([[second], '1']);
+    expect((await api.get(`/v1/jobs/${first}`, { key: limited })).status).toBe(404);
+    expect((await api.delete(`/v1/jobs/${first}`, { key: limited })).status).toBe(404);
+    expect(idsOf(await list('', { key: inject('hub').otherKey }))).not.toContain(first);
+    const { key: reading } = await keyWith({ scopes: ['classifiers:read'] });
+    expect((await list('', { key: reading })).body.code).toBe('SCOPE_DENIED');
+    expect((await list('?limit=x')).body.errors).toMatchObject([{ pointer: 'query/limit' }]);
+    await api.ok(api.delete(`/v1/jobs/${first}`));
+    expect(idsOf(await list())).not.toContain(first);
+  });
+
   it('reports rows that are not valid examples', async () => {
     const rows = [
       "('1', 'a', 'apple')",

@@ -1,5 +1,6 @@
 /** Opens the console in a real Chromium. */
 
+import { randomBytes } from 'node:crypto';
 import {
   type Browser,
   type BrowserContext,
@@ -65,6 +66,14 @@ export async function signIn(page: Page, key: string): Promise<void> {
 export const makeKey = async (scopes: string[], limits: object): Promise<string> =>
   (await api.ok(api.post('/v1/keys', { name: 'console', scopes, limits }))).key;
 
+export async function createClassifier(examples: object[] = []): Promise<string> {
+  const { id } = await api.ok(
+    api.post('/v1/classifiers', { name: `mail ${randomBytes(4).toString('hex')}` }),
+  );
+  if (examples.length > 0) await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
+  return id;
+}
+
 /** Selects an item in the tree. */
 export const choose = (page: Page, label: string) =>
   page.getByRole('treeitem', { name: label }).first().click();
@@ -128,10 +137,16 @@ export function useConsole() {
     expect([tab.complaints, tab.strays]).toEqual([[], []]);
     await tab.page.close();
   });
+  const button = (name: string | RegExp) => shared.page.getByRole('button', { name, exact: true });
   return {
     shared,
+    button,
+    /** Selects an item of the menu that the button opens. */
+    act: async (name: string, item: string) => {
+      await button(name).click();
+      await shared.page.getByRole('menuitem', { name: item }).click();
+    },
     goTo: (...to: string[]) =>
       shared.page.evaluate(`location.hash = '#/hub/${[shared.hubId, ...to].join('/')}'`),
-    button: (name: string | RegExp) => shared.page.getByRole('button', { name, exact: true }),
   };
 }

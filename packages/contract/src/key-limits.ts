@@ -13,16 +13,16 @@ export type KeyLimitKind = 'list' | 'upperBound' | 'pinned' | 'flag';
 interface KeyLimitRow {
   kind: KeyLimitKind;
   /** The services that enforce the limit. */
-  enforcedBy: readonly ('gateway' | 'catalog' | 'executor')[];
+  enforcedBy: readonly ('gateway' | 'catalog' | 'executor' | 'ml')[];
 }
 
 export const keyLimits = {
-  hubIds: { kind: 'list', enforcedBy: ['catalog', 'executor'] },
-  queryIds: { kind: 'list', enforcedBy: ['catalog', 'executor'] },
+  hubIds: { kind: 'list', enforcedBy: ['catalog', 'executor', 'ml'] },
+  queryIds: { kind: 'list', enforcedBy: ['catalog', 'executor', 'ml'] },
   /** Origins of browsers that may use the key. */
   origins: { kind: 'list', enforcedBy: ['gateway'] },
   /** Variables with values that the caller cannot override. */
-  context: { kind: 'pinned', enforcedBy: ['catalog', 'executor'] },
+  context: { kind: 'pinned', enforcedBy: ['catalog', 'executor', 'ml'] },
   ratePerMinute: { kind: 'upperBound', enforcedBy: ['gateway'] },
   maxRows: { kind: 'upperBound', enforcedBy: ['executor'] },
   /** Refuses variables that a query does not know. */

@@ -28,7 +28,7 @@ export async function openMlStore(url: string, createToken: () => string): Promi
     // The summary makes the time and the size readable without the texts.
     { name: 'classifierEvents', summary: { fields: ['at', 'characters'] } },
     ...blobCollections('classifierSnapshots'),
-    { name: 'jobs', expires: 'expiresAt' },
+    { name: 'jobs', indexes: ['keyId'], expires: 'expiresAt' },
     { name: 'openJobs' },
   ]);
   return {

@@ -1187,6 +1187,7 @@ export interface Routes {
     query?: {
       after?: string | undefined;
       limit?: number | undefined;
+      label?: string | undefined;
     } | undefined;
     answer: ({
       exampleId: string;
@@ -1227,6 +1228,37 @@ export interface Routes {
       exampleId: string;
     };
     answer: Record<string, never>;
+  };
+  /** List the jobs, newest first */
+  'GET /v1/jobs': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      jobId: string;
+      classifierId: string;
+      queryId: string;
+      state: "queued" | "running" | "done" | "failed";
+      rows: number;
+      trained: number;
+      corrected: number;
+      skipped: number;
+      nullIds: number;
+      invalid: number;
+      truncated: boolean;
+      faults: ({
+        row: number;
+        detail: string;
+      })[];
+      error: {
+        code: string;
+        detail: string;
+      } | null;
+      createdAt: string;
+      startedAt: string | null;
+      endedAt: string | null;
+    })[];
   };
   /** Get the progress of a job */
   'GET /v1/jobs/{jobId}': {

@@ -152,6 +152,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
 
     ...listClassifierRoutes(upstreams, settings),
 
+    { method: 'GET', url: '/v1/jobs', scope: 'classifiers:train', summary: 'List the jobs, newest first', query: paged, answer: jobs.jobs, handler: job.list },
     { method: 'GET', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Get the progress of a job', answer: jobs.job, handler: job.get },
     { method: 'DELETE', url: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Stop a job and delete it', audit: 'job.delete', answer: nothing, handler: job.remove },
 
@@ -181,7 +182,7 @@ function listClassifierRoutes(upstreams: Upstreams, settings: AnswerSettings): R
     { method: 'POST', url: '/v1/classifiers/:classifierId/predict', scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: classifiers.predictBody, documented: classifiers.predictDocumented, pointers: classifiers.predictPointers, largeBody: true, reads: true, answer: classifiers.predictions, handler: classifier.predict },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/classes/:classId', scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: classifiers.deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: classifier.removeClass },
     { method: 'GET', url: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', answer: evaluation, handler: classifier.evaluation },
-    { method: 'GET', url: '/v1/classifiers/:classifierId/examples', scope: 'classifiers:read', summary: 'List the examples of a classifier', query: ['after', 'limit'], pointers: examples.listPointers, answer: examples.trainedExamples, handler: example.list },
+    { method: 'GET', url: '/v1/classifiers/:classifierId/examples', scope: 'classifiers:read', summary: 'List the examples of a classifier', query: ['after', 'limit', 'label'], pointers: examples.listPointers, answer: examples.trainedExamples, handler: example.list },
     { method: 'PUT', url: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Correct an example', audit: 'example.update', body: examples.updateExampleBody, versioned: true, answer: examples.trainedExample, handler: example.update },
     { method: 'DELETE', url: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Delete an example', audit: 'example.delete', versioned: true, answer: nothing, handler: example.remove },
   ];

@@ -22,13 +22,15 @@ export interface Place {
 
 export interface ExamplePage {
   examples: StoredExample[];
-  /** True if further examples may follow. */
-  more: boolean;
+  /** The `after` of the next page; undefined if no further examples follow. */
+  next: string | undefined;
 }
 
 const idShape = /^([1-9]\d{0,11})\.(\d{1,7})\.([^.]+)$/;
-/** The most characters of a page. A longer text is a page of its own. */
+/** The most characters that are read for a page. A longer text is a page of its own. */
 const pageCharactersMax = 4_000_000;
+/** The most examples that are read for a page, those that it leaves out included. */
+const readMax = 20_000;
 
 /**
  * The last, random characters of the classifier's id. Example ids end with them, so they match only their classifier.
@@ -59,33 +61,39 @@ interface PageOptions {
   after: Place | undefined;
   limit: number;
   /** Examples for which this returns false are left out. */
-  isLearnt: (example: LoggedExample) => boolean;
+  isListed: (example: LoggedExample) => boolean;
+  /** The number of examples on all pages. The first page ends with the last of them. */
+  total: number;
 }
 
-/** Returns a page of examples in the order of training. */
+/** Returns a page of examples in the order of training. It can be empty although others follow. */
 export async function readExamples(
   store: MlStore,
   classifier: { accountId: string; classifierId: string },
-  { after, limit, isLearnt }: PageOptions,
+  { after, limit, isListed, total }: PageOptions,
 ): Promise<ExamplePage> {
   const examples: StoredExample[] = [];
-  let characters = 0;
+  let [read, characters] = [0, 0];
+  let last = '';
   for await (const { events } of readEvents(store, classifier, (after?.event ?? 1) - 1)) {
     for (const event of events) {
       const number = numberOf(event);
       const from = number === after?.event ? after.index + 1 : 0;
       for (const [i, example] of examplesOf(event).slice(from).entries()) {
         const { classId, text } = example;
-        if (!isLearnt(example)) continue;
+        const isWanted = isListed(example);
+        const isFull = isWanted && examples.length === limit;
         characters += text.length;
-        const isFull = examples.length >= limit || characters > pageCharactersMax;
-        if (isFull && examples.length > 0) return { examples, more: true };
-        const exampleId = toExampleId({ event: number, index: from + i }, classifier.classifierId);
-        examples.push({ exampleId, classId, text, at: event.at });
+        if (read > 0 && (isFull || read >= readMax || characters > pageCharactersMax))
+          return { examples, next: last };
+        read++;
+        last = toExampleId({ event: number, index: from + i }, classifier.classifierId);
+        if (isWanted) examples.push({ exampleId: last, classId, text, at: event.at });
+        if (after === undefined && examples.length === total) return { examples, next: undefined };
       }
     }
   }
-  return { examples, more: false };
+  return { examples, next: undefined };
 }
 
 /** Resolves to null if the log has no such event. */

@@ -29,6 +29,12 @@ const sweptMax = 1_000;
 /** If an open job still has no document after this time, adding it failed, and it is deleted. */
 const orphanMs = 60_000;
 
+/** The jobs of an account, or those that one of its keys started. */
+export interface JobView {
+  accountId: string;
+  keyId?: string;
+}
+
 export interface JobListOptions {
   leaseMs: number;
   nowMs: () => number;
@@ -78,10 +84,24 @@ export class JobList {
   }
 
   /** Rejects with NOT_FOUND. */
-  async get(accountId: string, jobId: string): Promise<JobDoc> {
+  async get({ accountId, keyId }: JobView, jobId: string): Promise<JobDoc> {
     const job = await this.#jobs.get(accountId, jobId);
-    if (job === null) throw new HubError('NOT_FOUND', 'There is no such job.');
+    if (job === null || (keyId !== undefined && job.keyId !== keyId))
+      throw new HubError('NOT_FOUND', 'There is no such job.');
     return job;
+  }
+
+  /** Newest first, because the ids of jobs sort by time. */
+  async list(
+    { accountId, keyId }: JobView,
+    { offset, limit }: { offset: number; limit: number },
+  ): Promise<{ found: JobDoc[]; total: number }> {
+    const filter = { accountId, ...(keyId === undefined ? {} : { where: { keyId } }) };
+    const [found, total] = await Promise.all([
+      limit === 0 ? [] : this.#jobs.find({ ...filter, offset, limit, descending: true }),
+      this.#jobs.count(filter),
+    ]);
+    return { found, total };
   }
 
   /** Leases the job that has waited longest, among the accounts without a running job. Undefined if there is none. */
@@ -132,8 +152,8 @@ export class JobList {
   }
 
   /** Rejects with NOT_FOUND. */
-  async delete(accountId: string, jobId: string): Promise<void> {
-    await this.get(accountId, jobId);
+  async delete(view: JobView, jobId: string): Promise<void> {
+    const { accountId } = await this.get(view, jobId);
     await this.#jobs.delete(accountId, jobId);
     await this.#openJobs.delete(accountId, jobId);
   }

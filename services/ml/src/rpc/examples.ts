@@ -11,7 +11,7 @@ import {
   open,
   versionOf,
 } from './opened.ts';
-import { checkCorrection, checkPageLimit } from './validate.ts';
+import { checkCorrection, checkLabel, checkPageLimit } from './validate.ts';
 
 type ExampleCall = 'listExamples' | 'updateExample' | 'deleteExample';
 
@@ -25,27 +25,33 @@ export function createExampleCalls(deps: ClassifierCallDeps): Pick<ClassifierCal
     nowMs: deps.nowMs,
   };
   return {
-    listExamples: async ({ classifierId, after, limit = pageDefault }, ctx) => {
+    listExamples: async ({ classifierId, after, limit = pageDefault, label }, ctx) => {
       checkPageLimit(limit);
+      const wanted = label === undefined ? undefined : checkLabel(label);
       const { accountId, log } = await open(deps, ctx, classifierId);
-      const { state, labels } = await log.read((state) => ({ state, labels: new Map(state.classes) }));
-      const { examples, more } = await readExamples(
+      const { state, labels, total } = await log.read((state) => {
+        const classes = [...state.classes].filter(([, one]) => wanted === undefined || one.label === wanted);
+        const total = classes.reduce((sum, [, { observations }]) => sum + observations, 0);
+        return { state, labels: new Map(classes), total };
+      });
+      if (total === 0) return { examples: [], more: false, total, nextAfter: '' };
+      const { examples, next } = await readExamples(
         deps.store,
         { accountId, classifierId },
         {
           after: after === '' ? undefined : toPlace(after, classifierId),
           limit,
+          total,
           // A row that was corrected later is not an example.
-          isLearnt: ({ row, ...one }) =>
+          isListed: ({ row, ...one }) =>
             labels.has(one.classId) && (row === undefined || state.hasLearnt(row, one)),
         },
       );
-      let total = 0;
-      for (const { observations } of labels.values()) total += observations;
       return {
         examples: examples.map((one) => toMessage(one, labels.get(one.classId)?.label)),
-        more,
+        more: next !== undefined,
         total,
+        nextAfter: next ?? '',
       };
     },
 

@@ -1,12 +1,13 @@
 /** The RPCs of jobs, which train classifiers from the rows of queries. */
 
 import type { Job, MlServiceService, RowCounts } from '@datahub/proto/ml/v1/ml';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
 import type { JobCounts, JobDoc } from '../documents.ts';
-import type { JobList } from '../jobs/job-list.ts';
+import type { JobList, JobView } from '../jobs/job-list.ts';
+import { keyLimits } from '../jobs/key-limits.ts';
 import type { TextBudget } from '../scheduling/text-budget.ts';
 import type { MlStore } from '../store.ts';
 import { requireKept } from './classifiers.ts';
@@ -14,7 +15,7 @@ import { checkExamples } from './validate.ts';
 
 export type JobCalls = Pick<
   Calls<typeof MlServiceService>,
-  'startJob' | 'getJob' | 'deleteJob' | 'takeJob' | 'trainRows' | 'endJob'
+  'startJob' | 'getJob' | 'listJobs' | 'deleteJob' | 'takeJob' | 'trainRows' | 'endJob'
 >;
 
 export interface JobCallDeps {
@@ -31,6 +32,7 @@ export interface JobCallDeps {
 const noCounts: JobCounts = { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
 const faultsMax = 50;
 const idCharactersMax = 512;
+const page = { limitDefault: 50, limitMax: 200 };
 
 export function createJobCalls(deps: JobCallDeps): JobCalls {
   const { store, jobs } = deps;
@@ -68,7 +70,7 @@ export function createJobCalls(deps: JobCallDeps): JobCalls {
 
     getJob: async ({ jobId }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
-      const job = await jobs.get(accountId, jobId);
+      const job = await jobs.get(viewOf(ctx), jobId);
       const isKept = (await store.classifiers.get(accountId, job.classifierId)) !== null;
       if (!isKept) return { job: toJob(job) };
       // A batch can be learnt after the job was deleted, so the counts come from the classifier.
@@ -79,9 +81,14 @@ export function createJobCalls(deps: JobCallDeps): JobCalls {
       return { job: toJob({ ...job, trained, corrected: Math.max(job.corrected, learnt.corrected) }) };
     },
 
+    listJobs: async ({ offset, limit = page.limitDefault }, ctx) => {
+      const bounded = Math.min(limit, page.limitMax);
+      const { found, total } = await jobs.list(viewOf(ctx), { offset, limit: bounded });
+      return { jobs: found.map(toJob), total };
+    },
+
     deleteJob: async ({ jobId }, ctx) => {
-      const { accountId } = requirePrincipal(ctx);
-      await jobs.delete(accountId, jobId);
+      await jobs.delete(viewOf(ctx), jobId);
       return {};
     },
 
@@ -95,6 +102,13 @@ export function createJobCalls(deps: JobCallDeps): JobCalls {
 
     ...createRunCalls(deps),
   };
+}
+
+/** The jobs that the caller may see: those of its account, or only its own if its key is limited. */
+function viewOf(ctx: CallContext): JobView {
+  const { accountId, keyId, limits } = requirePrincipal(ctx);
+  const isLimited = Object.values(keyLimits).some((limit) => limit.isSet(limits));
+  return isLimited ? { accountId, keyId } : { accountId };
 }
 
 /** The calls of the gateway that runs a job. */

@@ -21,6 +21,14 @@ export function checkName(text: string): string {
   return name;
 }
 
+/** Throws VALIDATION, or returns the trimmed label. */
+export function checkLabel(text: string): string {
+  const label = text.trim();
+  const detail = faultOfLabel(label);
+  if (detail !== undefined) throw invalid([{ path: ['label'], detail }]);
+  return label;
+}
+
 /** Throws VALIDATION, or returns the examples with trimmed labels. Texts stay unchanged. */
 export function checkExamples(examples: { label: string; context: string }[]): TrainExample[] {
   const faults: FieldFault[] = [];

@@ -41,7 +41,8 @@ describe('a changed example', () => {
     readExamples(store, classifier, {
       after: after === undefined ? undefined : toPlace(after, classifierId),
       limit,
-      isLearnt: ({ classId }) => classId !== '',
+      isListed: ({ classId }) => classId !== '',
+      total: Number.POSITIVE_INFINITY,
     });
   const change = (log: ClassifierLog, at: StoredExample, to?: { label?: string; text?: string }) =>
     changeExample(log, logDeps(store), {
@@ -150,7 +151,8 @@ describe('a changed example', () => {
     const { examples } = await readExamples(store, classifier, {
       after: undefined,
       limit: 10,
-      isLearnt: ({ row, ...one }) => row === undefined || state.hasLearnt(row, one),
+      total: 1,
+      isListed: ({ row, ...one }) => row === undefined || state.hasLearnt(row, one),
     });
     expect(examples.map(({ text }) => text)).toEqual(['black tea']);
     for (const to of [undefined, { label: 'x' }])
@@ -161,9 +163,9 @@ describe('a changed example', () => {
     await trained();
     const found: string[] = [];
     let page = await list(7);
-    for (; ; page = await list(7, page.examples.at(-1)?.exampleId)) {
+    for (; ; page = await list(7, page.next)) {
       found.push(...page.examples.map(({ text }) => text));
-      if (!page.more) break;
+      if (page.next === undefined) break;
       expect(page.examples).toHaveLength(7);
     }
     expect(found).toEqual(examples.map(({ text }) => text));

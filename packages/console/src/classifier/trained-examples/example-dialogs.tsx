@@ -10,8 +10,10 @@ import { type Example, readExamples } from './example-page.ts';
 
 export interface ShownExample {
   example: Example;
-  /** The id of the example before it, empty for the first. */
+  /** The id of the example before it in the list of this label, empty for the first. */
   after: string;
+  /** Empty for the list of all examples. */
+  label: string;
 }
 
 interface ExampleDialogProps {
@@ -29,10 +31,10 @@ async function change(
   { classifierId, shown, onChanged, onStale }: ExampleDialogProps,
   sent: Sent,
 ): Promise<void> {
-  const { example, after } = shown;
+  const { example, after, label } = shown;
   const path = `v1/classifiers/${part(classifierId)}/examples/${part(example.exampleId)}`;
   const isAsShown = async () => {
-    const [now] = (await readExamples(classifierId, { after, limit: 1 })).examples;
+    const [now] = (await readExamples(classifierId, { after, label, limit: 1 })).examples;
     return (
       now?.exampleId === example.exampleId && now.label === example.label && now.context === example.context
     );

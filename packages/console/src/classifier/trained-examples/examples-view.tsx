@@ -1,8 +1,9 @@
-/** The examples that a classifier learned: page by page, to correct, to delete, and all of them as a file. */
+/** The examples that a classifier learned, all or those of a label: page by page, to correct, to delete, and as a file. */
 
 import { useState } from 'preact/hooks';
 import { call, part, problemOf } from '../../api/client.ts';
 import type { Classifier } from '../../api/types.ts';
+import { Choice } from '../../parts/field.tsx';
 import { bytes, count, fileName, moment } from '../../parts/format.ts';
 import { Icon } from '../../parts/icons.tsx';
 import { useLoad } from '../../parts/load.tsx';
@@ -28,12 +29,31 @@ interface ExamplesViewProps {
   onChanged(): void;
 }
 
-export function ExamplesView({ classifier, onChanged }: ExamplesViewProps) {
+export function ExamplesView(props: ExamplesViewProps) {
+  const [label, setLabel] = useState('');
+  const labels = (props.classifier.classes ?? []).map((one) => one.label);
+  return (
+    <>
+      {labels.length > 1 && (
+        <Choice
+          label="Label"
+          value={label}
+          options={[['', 'All'], ...labels.map((one) => [one, one] as const)]}
+          onChange={setLabel}
+        />
+      )}
+      <Examples key={label} {...props} label={label} />
+    </>
+  );
+}
+
+/** With a label only the examples that have it; all if it is empty. */
+function Examples({ classifier, onChanged, label }: ExamplesViewProps & { label: string }) {
   const { classifierId, classes = [] } = classifier;
   const [starts, setStarts] = useState<Start[]>([{ after: '', before: 0 }]);
   const { after, before } = starts.at(-1) as Start;
   const loaded = useLoad(
-    (signal) => readExamples(classifierId, { after, limit: pageSize, signal }),
+    (signal) => readExamples(classifierId, { after, label, limit: pageSize, signal }),
     [classifierId, after],
   );
   const [asked, setAsked] = useState<{ action: 'correct' | 'delete'; shown: ShownExample }>();
@@ -53,20 +73,24 @@ export function ExamplesView({ classifier, onChanged }: ExamplesViewProps) {
   return (
     <>
       <div class="example-bar">
-        <Downloads classifier={classifier} disabled={total === 0} />
+        <Downloads classifier={classifier} label={label} disabled={total === 0} />
         <span class="spring" />
         <button type="button" disabled={loaded.loading} onClick={changed}>
           <Icon name="refresh" /> Refresh
         </button>
       </div>
-      {total === 0 && <p class="empty">No examples yet. Train it first.</p>}
+      {total === 0 && (
+        <p class="empty">
+          {label === '' ? 'No examples yet. Train it first.' : 'No examples have this label.'}
+        </p>
+      )}
       {examples.length > 0 && (
         <ExampleTable
           examples={examples}
           before={before}
           onAsk={(action, at) => {
             const example = examples[at] as Example;
-            setAsked({ action, shown: { example, after: examples[at - 1]?.exampleId ?? after } });
+            setAsked({ action, shown: { example, after: examples[at - 1]?.exampleId ?? after, label } });
           }}
         />
       )}
@@ -172,14 +196,21 @@ function Pager({ from, to, total, onBack, onNext }: PagerProps) {
 
 const files = downloads.filter(({ format }) => format !== 'json');
 
+interface DownloadsProps {
+  classifier: Classifier;
+  label: string;
+  disabled: boolean;
+}
+
 /** Each file can be trained with as it is. */
-function Downloads({ classifier, disabled }: { classifier: Classifier; disabled: boolean }) {
+function Downloads({ classifier, label, disabled }: DownloadsProps) {
   const { classifierId, name } = classifier;
   const [busy, setBusy] = useState(false);
   const save = async ({ format, accept }: (typeof files)[number]) => {
     setBusy(true);
     try {
-      const response = await call(`v1/classifiers/${part(classifierId)}/examples`, { accept });
+      const query = label === '' ? '' : `?label=${part(label)}`;
+      const response = await call(`v1/classifiers/${part(classifierId)}/examples${query}`, { accept });
       const blob = await response.blob();
       saveBlob(blob, `${fileName(`${name} examples`)}.${format}`);
       notify(`Downloaded ${bytes(blob.size)}.`);

@@ -226,15 +226,21 @@ export interface ListExamplesRequest {
   /** The page starts after this example_id; the first page if empty. */
   after: string;
   /** 1 to 1,000; 100 by default. The texts of a page have at most 4,000,000 characters, unless it has a single longer text. */
-  limit?: number | undefined;
+  limit?:
+    | number
+    | undefined;
+  /** Only examples with this label. A page then ends after 20,000 examples with any label, so it can be empty. */
+  label?: string | undefined;
 }
 
 export interface ListExamplesResponse {
   examples: TrainedExample[];
-  /** True if further examples follow. */
+  /** True if further examples may follow. */
   more: boolean;
   /** The number of examples on all pages. */
   total: number;
+  /** The `after` of the next page, if there is one. */
+  nextAfter: string;
 }
 
 export interface UpdateExampleRequest {
@@ -354,6 +360,18 @@ export interface GetJobRequest {
 
 export interface GetJobResponse {
   job?: Job | undefined;
+}
+
+export interface ListJobsRequest {
+  offset: number;
+  /** At most 200; 50 by default. */
+  limit?: number | undefined;
+}
+
+export interface ListJobsResponse {
+  jobs: Job[];
+  /** The number of jobs on all pages. */
+  total: number;
 }
 
 export interface DeleteJobRequest {
@@ -2370,7 +2388,7 @@ export const TrainedExample: MessageFns<TrainedExample> = {
 };
 
 function createBaseListExamplesRequest(): ListExamplesRequest {
-  return { classifierId: "", after: "", limit: undefined };
+  return { classifierId: "", after: "", limit: undefined, label: undefined };
 }
 
 export const ListExamplesRequest: MessageFns<ListExamplesRequest> = {
@@ -2383,6 +2401,9 @@ export const ListExamplesRequest: MessageFns<ListExamplesRequest> = {
     }
     if (message.limit !== undefined) {
       writer.uint32(24).uint32(message.limit);
+    }
+    if (message.label !== undefined) {
+      writer.uint32(34).string(message.label);
     }
     return writer;
   },
@@ -2424,6 +2445,14 @@ export const ListExamplesRequest: MessageFns<ListExamplesRequest> = {
             message.limit = reader.uint32();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2438,7 +2467,7 @@ export const ListExamplesRequest: MessageFns<ListExamplesRequest> = {
 };
 
 function createBaseListExamplesResponse(): ListExamplesResponse {
-  return { examples: [], more: false, total: 0 };
+  return { examples: [], more: false, total: 0, nextAfter: "" };
 }
 
 export const ListExamplesResponse: MessageFns<ListExamplesResponse> = {
@@ -2451,6 +2480,9 @@ export const ListExamplesResponse: MessageFns<ListExamplesResponse> = {
     }
     if (message.total !== 0) {
       writer.uint32(24).uint32(message.total);
+    }
+    if (message.nextAfter !== "") {
+      writer.uint32(34).string(message.nextAfter);
     }
     return writer;
   },
@@ -2490,6 +2522,14 @@ export const ListExamplesResponse: MessageFns<ListExamplesResponse> = {
             }
 
             message.total = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.nextAfter = reader.string();
             continue;
           }
         }
@@ -3617,6 +3657,120 @@ export const GetJobResponse: MessageFns<GetJobResponse> = {
   },
 };
 
+function createBaseListJobsRequest(): ListJobsRequest {
+  return { offset: 0, limit: undefined };
+}
+
+export const ListJobsRequest: MessageFns<ListJobsRequest> = {
+  encode(message: ListJobsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.offset !== 0) {
+      writer.uint32(8).uint32(message.offset);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(16).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListJobsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListJobsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.offset = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListJobsResponse(): ListJobsResponse {
+  return { jobs: [], total: 0 };
+}
+
+export const ListJobsResponse: MessageFns<ListJobsResponse> = {
+  encode(message: ListJobsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.jobs) {
+      Job.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.total !== 0) {
+      writer.uint32(16).uint32(message.total);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListJobsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListJobsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jobs.push(Job.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.total = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseDeleteJobRequest(): DeleteJobRequest {
   return { jobId: "" };
 }
@@ -4408,6 +4562,7 @@ export const MlServiceService = {
     responseSerialize: (value: StartJobResponse): Buffer => Buffer.from(StartJobResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): StartJobResponse => StartJobResponse.decode(value),
   },
+  /** A key that is limited to hubs or queries, or pins variables, finds only the jobs that it started. */
   getJob: {
     path: "/datahub.ml.v1.MlService/GetJob" as const,
     requestStream: false as const,
@@ -4416,6 +4571,16 @@ export const MlServiceService = {
     requestDeserialize: (value: Buffer): GetJobRequest => GetJobRequest.decode(value),
     responseSerialize: (value: GetJobResponse): Buffer => Buffer.from(GetJobResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetJobResponse => GetJobResponse.decode(value),
+  },
+  /** Lists jobs, newest first. The counts of a job that runs are those of its last batch. */
+  listJobs: {
+    path: "/datahub.ml.v1.MlService/ListJobs" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListJobsRequest): Buffer => Buffer.from(ListJobsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListJobsRequest => ListJobsRequest.decode(value),
+    responseSerialize: (value: ListJobsResponse): Buffer => Buffer.from(ListJobsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListJobsResponse => ListJobsResponse.decode(value),
   },
   /** Stops and deletes a job. The trained rows stay. */
   deleteJob: {
@@ -4492,7 +4657,10 @@ export interface MlServiceServer extends UntypedServiceImplementation {
    * send them. The job stores the id of the principal's key. Fails with QUOTA_EXCEEDED if the account has too many jobs.
    */
   startJob: handleUnaryCall<StartJobRequest, StartJobResponse>;
+  /** A key that is limited to hubs or queries, or pins variables, finds only the jobs that it started. */
   getJob: handleUnaryCall<GetJobRequest, GetJobResponse>;
+  /** Lists jobs, newest first. The counts of a job that runs are those of its last batch. */
+  listJobs: handleUnaryCall<ListJobsRequest, ListJobsResponse>;
   /** Stops and deletes a job. The trained rows stay. */
   deleteJob: handleUnaryCall<DeleteJobRequest, DeleteJobResponse>;
   /** Leases a job of any account that no gateway runs. The only call without a principal. */

@@ -19,6 +19,7 @@ import {
   timeOrNull,
   toTimestamp,
 } from '../../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import type { Handler } from '../../http/request-context.ts';
 import { type Fault, validationError } from '../../http/request-error.ts';
 import { unknownMembers } from '../../http/validation.ts';
@@ -49,12 +50,22 @@ export const job = answer({
   endedAt: timeOrNull,
 });
 
+export const jobs = list(job);
+
+const paging = { limitDefault: 50, limitMax: 200 };
 const contextCharactersMax = 65_536;
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: true };
 
 export function createJobHandlers({ ml }: Upstreams) {
   const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
   return {
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const { jobs, total } = await ml.listJobs(page, request.context);
+      setPageHeaders(reply, page, total);
+      return jobs.map(toJobJson);
+    },
+
     get: async (request) => {
       const { job } = await ml.getJob({ jobId: jobIdOf(request) }, request.context);
       return job === undefined ? {} : toJobJson(job);

@@ -43,7 +43,7 @@ export const updateExampleBody = object({
   ...readOnly('exampleId', 'classId', 'trainedAt'),
 });
 
-export const listPointers = (): FieldPointers => ({ limit: 'query/limit' });
+export const listPointers = (): FieldPointers => ({ limit: 'query/limit', label: 'query/label' });
 
 type ExampleJson = FromSchema<typeof trainedExample>;
 
@@ -54,18 +54,19 @@ type ReadPage = (after: string, limit: number) => Promise<ListExamplesResponse>;
 
 export function createTrainedExampleHandlers({ ml }: Upstreams) {
   return {
-    /** Returns a page as JSON, or all examples after `after` as NDJSON or CSV. */
+    /** Returns a page as JSON, or all examples after `after` as NDJSON or CSV; with `label` only those with this label. */
     list: async (request, reply) => {
       const { classifierId } = idsOf(request);
       const { format, contentType } = chooseFormat(request.headers.accept);
       const isPage = format === Format.FORMAT_JSON;
       const limit = isPage ? (readPage(request, paging).limit ?? paging.limitDefault) : paging.limitMax;
+      const label = readText(request, 'label');
       const read: ReadPage = (after, limit) =>
-        ml.listExamples({ classifierId, after, limit }, request.context);
+        ml.listExamples({ classifierId, after, limit, label }, request.context);
       const page = await read(readText(request, 'after') ?? '', limit);
       reply.header('x-total-count', String(page.total)).type(contentType);
       if (isPage) {
-        if (page.more) setNextLink(reply, { after: lastOf(page), limit });
+        if (page.more) setNextLink(reply, { after: page.nextAfter, limit });
         return page.examples.map(toJson);
       }
       if (request.method === 'HEAD') return '';
@@ -115,7 +116,7 @@ async function* writePages(request: FastifyRequest, { page, read, isCsv }: Expor
   const endOfTurn = createTurns();
   try {
     if (isCsv) yield `${columns.join(',')}\r\n`;
-    for (let next = page; ; next = await read(lastOf(next), paging.limitMax)) {
+    for (let next = page; ; next = await read(next.nextAfter, paging.limitMax)) {
       for (const example of next.examples) {
         await endOfTurn();
         yield write(toJson(example));
@@ -128,8 +129,6 @@ async function* writePages(request: FastifyRequest, { page, read, isCsv }: Expor
     throw err;
   }
 }
-
-const lastOf = ({ examples }: ListExamplesResponse): string => examples.at(-1)?.exampleId ?? '';
 
 const columns = ['exampleId', 'classId', 'label', 'context', 'trainedAt'] as const;
 
