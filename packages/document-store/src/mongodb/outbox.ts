@@ -37,9 +37,11 @@ export interface OutboxContext {
   shapes: readonly Shape[];
   collection: (name: string) => MongodbCollection<MongodbDocument>;
   call: <R>(work: () => Promise<R>) => Promise<R>;
+  /** The same for a change of one document; see `Calls`. */
+  change: <R>(key: string, work: () => Promise<R>) => Promise<R>;
 }
 
-export function createOutboxes({ shapes, collection, call }: OutboxContext): Outboxes {
+export function createOutboxes({ shapes, collection, call, change }: OutboxContext): Outboxes {
   const byName = new Map(shapes.map((shape) => [shape.name, shape]));
 
   async function deliver({ name }: Shape, key: string): Promise<void> {
@@ -49,11 +51,16 @@ export function createOutboxes({ shapes, collection, call }: OutboxContext): Out
     if (outbox !== undefined && pending !== undefined) {
       await call(() => insertOnce(collection(outbox.collection), outbox.kept));
     }
+    const mutexKey = `${name} ${key}`;
     if (found.version === tombstoneVersion) {
-      await call(() => collection(name).deleteOne({ _id: key, version: { $eq: tombstoneVersion } }));
+      await change(mutexKey, () =>
+        collection(name).deleteOne({ _id: key, version: { $eq: tombstoneVersion } }),
+      );
     } else if (pending !== undefined) {
       const empty: UpdateFilter<MongodbDocument> = { $unset: { pending: '', outbox: '' } };
-      await call(() => collection(name).updateOne({ _id: key, pending: { $eq: pending } }, empty));
+      await change(mutexKey, () =>
+        collection(name).updateOne({ _id: key, pending: { $eq: pending } }, empty),
+      );
     }
   }
 

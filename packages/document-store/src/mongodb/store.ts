@@ -47,12 +47,14 @@ export async function openMongodbStore(
     }
   };
   const mutex = createKeyedMutex();
+  const change: Calls['change'] = (key, work) => mutex(key, () => call(work));
   const outboxes = createOutboxes({
     shapes,
     collection: (name) => db.collection<MongodbDocument>(name),
     call,
+    change,
   });
-  const calls: Calls = { call, change: (key, work) => mutex(key, () => call(work)), outboxes };
+  const calls: Calls = { call, change, outboxes };
   try {
     await prepareWithRetries(() => call(() => prepareMongodb(db, shapes)));
   } catch (err) {

@@ -43,17 +43,18 @@ export function describeBeside({ store, items, account }: Context): void {
 
   it('writes beside each of many changes at once', async () => {
     const accountId = account();
-    await items().insert(item(accountId, 'a', { data: 0 }));
-    const increment = async (name: string): Promise<void> => {
-      const doc = await items().get(accountId, 'a');
+    const increment = async (id: string, name: string): Promise<void> => {
+      const doc = await items().get(accountId, id);
       if (doc === null) throw new Error('It is gone.');
       const next = { ...doc, version: doc.version + 1, data: Number(doc.data) + 1 };
-      if (!(await items().replace(next, beside(accountId, name)))) await increment(name);
+      if (!(await items().replace(next, beside(accountId, `${id} ${name}`)))) await increment(id, name);
     };
     const names = Array.from({ length: 8 }, (_, i) => `change ${i}`);
-    await Promise.all(names.map(increment));
-    expect(await items().get(accountId, 'a')).toMatchObject({ version: 9, data: 8 });
-    expect(await texts(accountId)).toEqual(names);
+    const all = ['a', 'b', 'c', 'd'];
+    for (const id of all) await items().insert(item(accountId, id, { data: 0 }));
+    await Promise.all(all.flatMap((id) => names.map((name) => increment(id, name))));
+    for (const id of all) expect(await items().get(accountId, id)).toMatchObject({ version: 9, data: 8 });
+    expect(await texts(accountId)).toEqual(all.flatMap((id) => names.map((name) => `${id} ${name}`)));
   });
 
   it('refuses what is not declared', async () => {
