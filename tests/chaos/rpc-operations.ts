@@ -44,6 +44,8 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['catalog', 'listQueries', 'hubId'],
   ['catalog', 'getQuery', 'queryId', { signature: true }],
   ['catalog', 'updateQuery', 'queryId sourceId parentNodeId=nodeId', { label }],
+  ['catalog', 'listQueryVersions', 'queryId'],
+  ['catalog', 'restoreQuery', 'queryId', { number: 1 }],
   ['internal', 'resolveQuery', 'queryId'],
   ['internal', 'resolveSource', 'sourceId'],
   ['internal', 'saveSignature', 'queryId', { version: 1, signatureJson: '{}', settingsVersion: '1' }],

@@ -88,6 +88,7 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url === '/v1/queries/check') return { sourceId: ids.sourceId, query: 'SELECT 1' };
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
+  if (url.endsWith('/restore')) return { version: 1 };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
   if (url === '/v1/classifiers/:classifierId') return { name: 'x' };
   if (url.endsWith('/:exampleId')) return { label: 'x' };

@@ -12,6 +12,7 @@ export const auditActions = [
   'query.create',
   'query.update',
   'query.delete',
+  'query.restore',
   'query.execute',
   'key.create',
   'key.rotate',

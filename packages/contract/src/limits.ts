@@ -43,6 +43,9 @@ export const sourceLimits = {
   replicaSetLength: { min: 1, max: 128 },
 } as const satisfies Record<string, Bounds>;
 
+/** The versions of a query that are kept, the present one included, and the bytes of the older ones. */
+export const queryVersionsKept = { max: 100, olderBytesMax: 1_048_576 } as const;
+
 /** The time for which the old key stays valid after a rotation. */
 export const rotationOverlapSeconds = { min: 0, max: 30 * 24 * 3_600 } as const;
 

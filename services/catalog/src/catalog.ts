@@ -42,7 +42,9 @@ interface Update<T extends Doc> {
   collection: Collection<T>;
   load: () => Promise<T>;
   /** Returns the very document it was given when nothing changes. */
-  change: (doc: T) => T | Promise<T>;
+  change: (doc: T, nowMs: number) => T | Promise<T>;
+  /** Called before each attempt to replace the document. */
+  beforeReplace?: (doc: T, changed: T) => Promise<void>;
   expected?: Expected;
   /** Of the audit: written in one step with the change, and alone if nothing changes. */
   entry: Beside;
@@ -51,17 +53,19 @@ interface Update<T extends Doc> {
 /** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
 export async function update<T extends Doc & { updatedAt: number | null }>(
   catalog: Catalog,
-  { collection, load, change, expected = {}, entry }: Update<T>,
+  { collection, load, change, beforeReplace, expected = {}, entry }: Update<T>,
 ): Promise<T> {
   for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
     const doc = await load();
     requireVersion(doc, expected);
-    const changed = await change(doc);
+    const nowMs = catalog.nowMs();
+    const changed = await change(doc, nowMs);
     if (changed === doc) {
       await catalog.store.audit.insert(entry.doc as AuditDoc);
       return doc;
     }
-    const next = { ...changed, version: doc.version + 1, updatedAt: catalog.nowMs() };
+    await beforeReplace?.(doc, changed);
+    const next = { ...changed, version: doc.version + 1, updatedAt: nowMs };
     if (await collection.replace(next, entry)) return next;
   }
   throw tooMany();
@@ -73,7 +77,7 @@ export async function remove<T extends Doc>({
   load,
   expected = {},
   entry,
-}: Omit<Update<T>, 'change'>): Promise<void> {
+}: Omit<Update<T>, 'change' | 'beforeReplace'>): Promise<void> {
   for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
     const { accountId, id, version } = await load();
     requireVersion({ version }, expected);

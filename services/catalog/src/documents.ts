@@ -110,6 +110,28 @@ export interface QueryDoc extends Doc, Dated {
   cache?: CacheDoc;
   /** Columns that are asserted to have no NULL; absent for none. */
   notNull?: string[];
+  /** Absent if an older hub wrote the query. */
+  stamp?: VersionStamp;
+}
+
+/** Says which version of a query a document is. */
+export interface VersionStamp {
+  /** The version of the document that made this version of the query. A move leaves it. */
+  number: number;
+  at: number;
+  keyId: string;
+  /** The number of the version that this one restored. */
+  restoredFrom?: number;
+  /** The version of the document with this stamp. If it differs, an older hub changed the query since. */
+  docVersion: number;
+}
+
+/** An older version of a query: a copy that was made before a change. */
+export interface QueryVersionDoc extends Doc {
+  hubId: string;
+  query: QueryDoc;
+  /** The size of the copy. */
+  bytes: number;
 }
 
 export interface RateBudgetDoc {

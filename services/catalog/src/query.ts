@@ -99,8 +99,12 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   };
   requireReading(check, next);
   check.done();
-  const same = runText(next) === runText(query) && next.label === query.label;
-  return same && next.parentNodeId === query.parentNodeId ? query : next;
+  return isSameState(next, query) && next.parentNodeId === query.parentNodeId ? query : next;
+}
+
+/** True if the queries differ at most in their place. */
+export function isSameState(one: QueryDoc, other: QueryDoc): boolean {
+  return runText(one) === runText(other) && one.label === other.label;
 }
 
 /** Everything that an execution depends on, as one text to compare. */

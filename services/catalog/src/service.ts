@@ -23,6 +23,7 @@ import { createInternalCalls, type InternalCalls } from './rpc/internal.ts';
 import { createKeyCalls } from './rpc/keys.ts';
 import { createOperationCalls } from './rpc/operations.ts';
 import { createQueryCalls } from './rpc/queries.ts';
+import { createQueryVersionCalls } from './rpc/query-versions.ts';
 import { createWindowCalls } from './rpc/rate-windows.ts';
 import { createSourceCalls } from './rpc/sources.ts';
 import { openCatalogStore } from './store.ts';
@@ -97,6 +98,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       ...createFolderCalls(catalog),
       ...createSourceCalls(catalog),
       ...createQueryCalls(catalog),
+      ...createQueryVersionCalls(catalog),
       ...createKeyCalls(catalog),
       ...createAuditCalls(catalog),
       ...createWindowCalls(catalog),

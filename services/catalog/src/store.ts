@@ -9,6 +9,7 @@ import type {
   KeyDoc,
   OperationDoc,
   QueryDoc,
+  QueryVersionDoc,
   SignatureDoc,
   SourceDoc,
   WindowDoc,
@@ -21,6 +22,7 @@ export interface CatalogStore {
   folders: Collection<FolderDoc>;
   sources: Collection<SourceDoc>;
   queries: Collection<QueryDoc>;
+  queryVersions: Collection<QueryVersionDoc>;
   signatures: Collection<SignatureDoc>;
   operations: Collection<OperationDoc>;
   audit: Collection<AuditDoc>;
@@ -54,6 +56,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
       summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
       outbox: true,
     },
+    { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
     { name: 'signatures', indexes: ['hubId'] },
     // By its age: how long it is kept may change.
     { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
@@ -73,6 +76,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     folders: store.collection('folders'),
     sources: store.collection('sources'),
     queries: store.collection('queries'),
+    queryVersions: store.collection('queryVersions'),
     signatures: store.collection('signatures'),
     operations: store.collection('operations'),
     audit: store.collection('audit'),

@@ -590,6 +590,11 @@ export interface Routes {
                 command: string;
                 context: null;
                 notNull?: string[] | undefined;
+                cache?: {
+                    maxAgeS: number;
+                    staleS?: number | undefined;
+                    validate?: string | undefined;
+                } | undefined;
                 query: {
                     queryId: string;
                     query: string;
@@ -598,11 +603,6 @@ export interface Routes {
                     sourceId: string;
                     engine: "postgres" | "mysql" | "mariadb" | "mongodb";
                 };
-                cache?: {
-                    maxAgeS: number;
-                    staleS?: number | undefined;
-                    validate?: string | undefined;
-                } | undefined;
             };
             signature?: {
                 columns: ({
@@ -665,6 +665,11 @@ export interface Routes {
                     description?: string | undefined;
                 })[];
                 notNull?: string[] | undefined;
+                cache?: {
+                    maxAgeS: number;
+                    staleS?: number | undefined;
+                    validate?: string | undefined;
+                } | undefined;
                 query: {
                     queryId: string;
                     query: string;
@@ -673,11 +678,6 @@ export interface Routes {
                     sourceId: string;
                     engine: "postgres" | "mysql" | "mariadb" | "mongodb";
                 };
-                cache?: {
-                    maxAgeS: number;
-                    staleS?: number | undefined;
-                    validate?: string | undefined;
-                } | undefined;
             };
         })[];
     };
@@ -830,6 +830,11 @@ export interface Routes {
                     description?: string | undefined;
                 })[];
                 notNull?: string[] | undefined;
+                cache?: {
+                    maxAgeS: number;
+                    staleS?: number | undefined;
+                    validate?: string | undefined;
+                } | undefined;
                 query: {
                     queryId: string;
                     query: string;
@@ -838,11 +843,6 @@ export interface Routes {
                     sourceId: string;
                     engine: "postgres" | "mysql" | "mariadb" | "mongodb";
                 };
-                cache?: {
-                    maxAgeS: number;
-                    staleS?: number | undefined;
-                    validate?: string | undefined;
-                } | undefined;
             };
             signature?: {
                 columns: ({
@@ -967,6 +967,89 @@ export interface Routes {
             queryId: string;
         };
         answer: Record<string, never>;
+    };
+    /** List the versions of a query */
+    'GET /v1/queries/{queryId}/versions': {
+        path: {
+            queryId: string;
+        };
+        query?: {
+            offset?: number | undefined;
+            limit?: number | undefined;
+        } | undefined;
+        answer: ({
+            number: number;
+            at: string;
+            keyId: string | null;
+            restoredFrom?: number | undefined;
+            label: string;
+            text: string;
+            sourceId: string;
+            engine: "postgres" | "mysql" | "mariadb" | "mongodb";
+            command: string;
+            context: ({
+                key: string;
+                value?: Json | undefined;
+                type?: string | undefined;
+                required?: boolean | undefined;
+                enum?: Json[] | undefined;
+                description?: string | undefined;
+            })[];
+            notNull?: string[] | undefined;
+            cache?: {
+                maxAgeS: number;
+                staleS?: number | undefined;
+                validate?: string | undefined;
+            } | undefined;
+        })[];
+    };
+    /** Restore a version of a query */
+    'POST /v1/queries/{queryId}/restore': {
+        path: {
+            queryId: string;
+        };
+        query?: {
+            signature?: "0" | "1" | "false" | "true" | undefined;
+        } | undefined;
+        body: {
+            version: number;
+        };
+        answer: {
+            signature?: {
+                columns: ({
+                    name: string;
+                    type: string;
+                    nullable: boolean;
+                    jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+                })[];
+                variables: ({
+                    key: string;
+                    type?: string | undefined;
+                    list: boolean;
+                    nullable: boolean;
+                })[];
+                problem?: {
+                    code: string;
+                    detail: string;
+                    sql?: {
+                        state?: string | undefined;
+                        line?: number | undefined;
+                        column?: number | undefined;
+                    } | undefined;
+                } | undefined;
+                checkedAt: string;
+                version: number;
+            } | undefined;
+            warnings?: ({
+                code: string;
+                detail: string;
+                sql: {
+                    state?: string | undefined;
+                    line?: number | undefined;
+                    column?: number | undefined;
+                };
+            })[] | undefined;
+        };
     };
     /** Create a classifier */
     'POST /v1/classifiers': {

@@ -74,6 +74,24 @@ export function describeReads({ items, account }: Context): void {
     ]);
   });
 
+  it('reads the newest of a history below a prefix, and trims the oldest', async () => {
+    const accountId = account();
+    const id = (of: string, n: number) => `${of}/${String(n).padStart(4, '0')}`;
+    const history = (of: string) => Array.from({ length: 9 }, (_, n) => item(accountId, id(of, n)));
+    await items().insertMany([...history('q'), ...history('q2'), item(accountId, 'q')]);
+    const below = { accountId, idPrefix: 'q/', beforeId: id('q', 7), descending: true };
+    const found = await items().findSummaries({ ...below, offset: 1, limit: 3 });
+    expect(found.map((one) => one.id)).toEqual([id('q', 5), id('q', 4), id('q', 3)]);
+    expect((await items().find({ ...below, offset: 6, limit: 3 })).map((one) => one.id)).toEqual([
+      id('q', 0),
+    ]);
+    expect(await items().deleteMany({ accountId, idPrefix: 'q/', beforeId: id('q', 4), limit: 3 })).toBe(3);
+    expect(await items().deleteMany({ accountId, idPrefix: 'q/', beforeId: id('q', 4), limit: 3 })).toBe(1);
+    expect(await items().count({ accountId })).toBe(15);
+    const [next] = await items().scan({ after: { accountId, id: id('q', 9999) }, limit: 1 });
+    expect(next?.id).toBe(id('q2', 0));
+  });
+
   it('finds a document by its unique value alone', async () => {
     const accountId = account();
     const doc = item(accountId, 'a');

@@ -1,7 +1,9 @@
 /** Deletes the contents of deleted hubs, and finishes deletions that a crash interrupted. */
 
+import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Collection, Doc } from '@datahub/document-store';
 import type { FolderDoc, HubDoc } from '../documents.ts';
+import { deleteOrphans, scanVersioned } from '../query-version.ts';
 import type { CatalogStore } from '../store.ts';
 
 const batchSize = 500;
@@ -13,19 +15,28 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   };
   await empty(store.signatures);
   await empty(store.queries);
+  // After the queries: a change that is under way copies a query before it changes it.
+  await empty(store.queryVersions);
   await empty(store.sources);
   await empty(store.folders);
   const beside = hub.deleted && { collection: 'audit', doc: hub.deleted };
   await store.hubs.delete(hub.accountId, hub.id, { beside });
 }
 
-/** Reads every hub and folder once: finishes deletions of hubs, and restores folders whose deletion was interrupted. */
+/**
+ * Reads every hub, every folder and a version of every query once: finishes deletions of hubs and queries, and restores
+ * folders whose deletion was interrupted.
+ */
 export async function sweepLeftovers(store: CatalogStore): Promise<void> {
   for await (const hub of scanAll<HubDoc>(store.hubs)) {
     if (hub.deleting) await sweepHub(store, hub);
   }
   for await (const folder of scanAll<FolderDoc>(store.folders)) {
     if (folder.deleting) await unmarkFolder(store, folder);
+  }
+  for await (const query of scanVersioned(store)) {
+    await deleteOrphans(store, query);
+    await turnEnd();
   }
 }
 

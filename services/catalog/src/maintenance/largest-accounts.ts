@@ -16,7 +16,7 @@ const tookMaxMs = 30_000;
 
 /** The largest accounts, largest first. Yields to other work between pages. */
 export async function largestAccounts(store: CatalogStore, closed: AbortSignal): Promise<Share[]> {
-  const { hubs, folders, sources, queries, signatures, operations, audit } = store;
+  const { hubs, folders, sources, queries, queryVersions, signatures, operations, audit } = store;
   const stopAt = performance.now() + tookMaxMs;
   const bytes = new Map<string, number>();
   const count = async <T extends Doc>(collection: Collection<T>) => {
@@ -32,6 +32,7 @@ export async function largestAccounts(store: CatalogStore, closed: AbortSignal):
   };
   await count(operations);
   await count(queries);
+  await count(queryVersions);
   await count(signatures);
   await count(sources);
   await count(hubs);

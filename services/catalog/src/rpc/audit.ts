@@ -46,6 +46,8 @@ const actionOf = {
   getQuery: null,
   updateQuery: 'query.update',
   deleteQuery: 'query.delete',
+  listQueryVersions: null,
+  restoreQuery: 'query.restore',
   authenticate: null,
   resolveKey: null,
   createKey: 'key.create',

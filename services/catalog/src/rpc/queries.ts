@@ -1,25 +1,23 @@
 /** Stored queries. */
 
-import type { CatalogServiceService, QueryWarning } from '@datahub/proto/catalog/v1/catalog';
-import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { fieldError } from '@datahub/service-kit/call/error';
 import {
   type Catalog,
   findParent,
   insertInHub,
   loadHub,
   loadQuery,
-  loadSource,
   makeContext,
   remove,
-  update,
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { keyLimits, requireMayWriteQueries } from '../key-limits.ts';
-import { makeQuery, patchQuery } from '../query.ts';
+import { makeQuery } from '../query.ts';
+import { deleteOrphans, stampNew } from '../query-version.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { listNamed, listPage } from './pagination.ts';
+import { changeQuery, loadSourceIn } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
 
 type QueryCalls = Pick<
@@ -42,7 +40,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         nodeId: request.parentNodeId,
         nodeSubType: 'queries',
       });
-      const query = makeQuery(
+      const made = makeQuery(
         {
           hubId: hub.id,
           parentNodeId: parent.nodeId,
@@ -57,6 +55,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         },
         context,
       );
+      const query = stampNew(made, context.principal.keyId);
       const warnings = catalog.checkStatement(query, source.pooling);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
       await insertInHub(catalog, {
@@ -86,24 +85,14 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       return { query: toQuery(query, signature ? await currentSignature(catalog, query) : '') };
     },
 
-    updateQuery: async (request, ctx) => {
-      const principal = requirePrincipal(ctx);
-      requireMayWriteQueries(principal.limits);
-      let before: QueryDoc | undefined;
-      let warnings: QueryWarning[] = [];
-      const query = await update(catalog, {
-        collection: store.queries,
-        load: async () => (before = await loadQuery(catalog, principal, request.queryId)),
-        change: async (doc) => {
-          const changed = await changeQuery(catalog, principal, { doc, request });
-          ({ warnings } = changed);
-          return changed.next;
-        },
+    updateQuery: (request, ctx) => {
+      const change = async () => request;
+      return changeQuery(catalog, ctx, {
+        rpc: 'updateQuery',
+        queryId: request.queryId,
         expected: request,
-        entry: auditEntry(catalog, ctx, { rpc: 'updateQuery', resourceId: request.queryId }),
+        change,
       });
-      if (query.version !== before?.version) await catalog.changes.publish([query.id]);
-      return { query: toQuery(query), warnings };
     },
 
     deleteQuery: async ({ queryId, ...expected }, ctx) => {
@@ -113,6 +102,8 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       await remove({ collection: store.queries, load, expected, entry });
       // Nothing reads a signature without its query. If this fails, the signature is deleted with the hub.
       await store.signatures.delete(principal.accountId, queryId).catch(() => {});
+      const { accountId } = principal;
+      await catalog.leftovers.finish(queryId, () => deleteOrphans(store, { accountId, id: queryId }));
       await catalog.changes.publish([queryId]);
       return {};
     },
@@ -153,62 +144,4 @@ async function currentSignature(
     described?.queryVersion === query.version &&
     described.settingsVersion === String(source?.settingsVersion);
   return isCurrent ? described.signatureJson : '';
-}
-
-type UpdateRequest = Parameters<QueryCalls['updateQuery']>[0];
-
-async function changeQuery(
-  catalog: Catalog,
-  principal: Principal,
-  { doc, request }: { doc: QueryDoc; request: UpdateRequest },
-): Promise<{ next: QueryDoc; warnings: QueryWarning[] }> {
-  const { label, parentNodeId, command, query, cache, sourceId } = request;
-  const source =
-    sourceId === undefined || sourceId === doc.sourceId
-      ? undefined
-      : await loadSourceIn(catalog, principal, {
-          sourceId,
-          hubId: doc.hubId,
-        });
-  if (parentNodeId !== undefined) {
-    const hub = await loadHub(catalog, principal, doc.hubId);
-    await findParent(catalog, hub, {
-      nodeId: parentNodeId,
-      nodeSubType: 'queries',
-    });
-  }
-  const next = patchQuery(doc, {
-    label,
-    parentNodeId,
-    command,
-    query,
-    context: request.context?.variables,
-    cache: cache && (cache.policy ?? null),
-    notNull: request.notNull?.names,
-    source: source && { id: source.id, engine: source.engine },
-  });
-  // Only a changed statement is checked, so that renaming never fails because of an old statement.
-  if (
-    next.query !== doc.query ||
-    next.command !== doc.command ||
-    next.engine !== doc.engine ||
-    source?.pooling !== undefined ||
-    next.context !== doc.context ||
-    next.cache !== doc.cache
-  ) {
-    const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
-    return { next, warnings: catalog.checkStatement(next, bound?.pooling) };
-  }
-  return { next, warnings: [] };
-}
-
-async function loadSourceIn(
-  catalog: Catalog,
-  principal: Principal,
-  wanted: { sourceId: string; hubId: string },
-): Promise<SourceDoc> {
-  const source = await loadSource(catalog, principal, wanted.sourceId);
-  if (source.hubId === wanted.hubId) return source;
-  const detail = 'is a source of another hub; a query and its source must be in the same hub';
-  throw fieldError([{ path: ['sourceId'], detail }]);
 }

@@ -20,6 +20,7 @@ import * as hubs from './hubs.ts';
 import * as keys from './keys.ts';
 import * as queryChecks from './queries/checks.ts';
 import * as queries from './queries/queries.ts';
+import * as versions from './queries/versions.ts';
 import * as sources from './sources.ts';
 import * as summarize from './summarize.ts';
 
@@ -109,6 +110,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
   const folder = folders.createFolderHandlers(upstreams);
   const source = sources.createSourceHandlers(upstreams);
   const query = queries.createQueryHandlers(upstreams);
+  const version = versions.createVersionHandlers(upstreams);
   const key = keys.createKeyHandlers(upstreams);
   const job = jobs.createJobHandlers(upstreams);
   const executeQuery = execute.createExecuteHandler(upstreams, settings);
@@ -148,6 +150,8 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'GET', url: '/v1/queries/:queryId/data', scope: 'queries:execute', summary: 'Execute a query that reads', audit: 'query.execute', query: [...dataOptions, 'variables'], pointers: execute.dataPointers, compressed: true, answer: execute.execution, handler: readData },
     { method: 'GET', url: '/v1/queries/:queryId', scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: queries.query, handler: query.get },
     { method: 'PUT', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: queries.updateQueryBody, pointers: queries.updateQueryPointers, versioned: true, answer: queries.savedQuery, handler: query.update },
+    { method: 'GET', url: '/v1/queries/:queryId/versions', scope: 'queries:read', summary: 'List the versions of a query', query: paged, answer: versions.versions, handler: version.list },
+    { method: 'POST', url: '/v1/queries/:queryId/restore', scope: 'queries:write', summary: 'Restore a version of a query', audit: 'by catalog', query: ['signature'], body: versions.restoreBody, pointers: versions.restorePointers, versioned: true, settledBy: 'audit', answer: queries.savedQuery, handler: version.restore },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: query.remove },
 
     ...listClassifierRoutes(upstreams, settings),

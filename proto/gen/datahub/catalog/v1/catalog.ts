@@ -449,6 +449,45 @@ export interface DeleteQueryRequest {
 export interface DeleteQueryResponse {
 }
 
+export interface QueryVersion {
+  /** Higher than that of the version before. Not every number has a version. */
+  number: number;
+  at?:
+    | Date
+    | undefined;
+  /** The key that made the change; empty if an older hub made it. */
+  keyId: string;
+  /** The number of the version that this one restored. */
+  restoredFrom?:
+    | number
+    | undefined;
+  /** The query as it was. Its folder is the present one. */
+  query?: Query | undefined;
+}
+
+export interface ListQueryVersionsRequest {
+  queryId: string;
+  page?: Page | undefined;
+}
+
+export interface ListQueryVersionsResponse {
+  versions: QueryVersion[];
+  total: number;
+}
+
+export interface RestoreQueryRequest {
+  queryId: string;
+  /** The number of the version. */
+  number: number;
+  expectedVersion?: number | undefined;
+  moreVersions: number[];
+}
+
+export interface RestoreQueryResponse {
+  query?: Query | undefined;
+  warnings: QueryWarning[];
+}
+
 export interface AuthenticateRequest {
   /** SHA-256 of the whole key, 32 bytes. The gateway does not send the key itself. */
   keySha256: Buffer;
@@ -4819,6 +4858,360 @@ export const DeleteQueryResponse: MessageFns<DeleteQueryResponse> = {
   },
 };
 
+function createBaseQueryVersion(): QueryVersion {
+  return { number: 0, at: undefined, keyId: "", restoredFrom: undefined, query: undefined };
+}
+
+export const QueryVersion: MessageFns<QueryVersion> = {
+  encode(message: QueryVersion, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.number !== 0) {
+      writer.uint32(8).uint32(message.number);
+    }
+    if (message.at !== undefined) {
+      Timestamp.encode(toTimestamp(message.at), writer.uint32(18).fork()).join();
+    }
+    if (message.keyId !== "") {
+      writer.uint32(26).string(message.keyId);
+    }
+    if (message.restoredFrom !== undefined) {
+      writer.uint32(32).uint32(message.restoredFrom);
+    }
+    if (message.query !== undefined) {
+      Query.encode(message.query, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryVersion {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryVersion();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.number = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.restoredFrom = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.query = Query.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListQueryVersionsRequest(): ListQueryVersionsRequest {
+  return { queryId: "", page: undefined };
+}
+
+export const ListQueryVersionsRequest: MessageFns<ListQueryVersionsRequest> = {
+  encode(message: ListQueryVersionsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    if (message.page !== undefined) {
+      Page.encode(message.page, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListQueryVersionsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListQueryVersionsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.page = Page.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListQueryVersionsResponse(): ListQueryVersionsResponse {
+  return { versions: [], total: 0 };
+}
+
+export const ListQueryVersionsResponse: MessageFns<ListQueryVersionsResponse> = {
+  encode(message: ListQueryVersionsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.versions) {
+      QueryVersion.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.total !== 0) {
+      writer.uint32(16).uint32(message.total);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListQueryVersionsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListQueryVersionsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.versions.push(QueryVersion.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.total = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRestoreQueryRequest(): RestoreQueryRequest {
+  return { queryId: "", number: 0, expectedVersion: undefined, moreVersions: [] };
+}
+
+export const RestoreQueryRequest: MessageFns<RestoreQueryRequest> = {
+  encode(message: RestoreQueryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    if (message.number !== 0) {
+      writer.uint32(16).uint32(message.number);
+    }
+    if (message.expectedVersion !== undefined) {
+      writer.uint32(24).uint32(message.expectedVersion);
+    }
+    if (message.moreVersions.length !== 0) {
+      writer.uint32(34).fork();
+      for (const v of message.moreVersions) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestoreQueryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestoreQueryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.number = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.expectedVersion = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag === 32) {
+              message.moreVersions.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 34) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.moreVersions.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRestoreQueryResponse(): RestoreQueryResponse {
+  return { query: undefined, warnings: [] };
+}
+
+export const RestoreQueryResponse: MessageFns<RestoreQueryResponse> = {
+  encode(message: RestoreQueryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.query !== undefined) {
+      Query.encode(message.query, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.warnings) {
+      QueryWarning.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestoreQueryResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestoreQueryResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.query = Query.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.warnings.push(QueryWarning.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseAuthenticateRequest(): AuthenticateRequest {
   return { keySha256: Buffer.alloc(0) };
 }
@@ -6759,6 +7152,29 @@ export const CatalogServiceService = {
     responseSerialize: (value: DeleteQueryResponse): Buffer => Buffer.from(DeleteQueryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteQueryResponse => DeleteQueryResponse.decode(value),
   },
+  /** Lists the versions of a query, newest first. The first one is the present query. */
+  listQueryVersions: {
+    path: "/datahub.catalog.v1.CatalogService/ListQueryVersions" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListQueryVersionsRequest): Buffer =>
+      Buffer.from(ListQueryVersionsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListQueryVersionsRequest => ListQueryVersionsRequest.decode(value),
+    responseSerialize: (value: ListQueryVersionsResponse): Buffer =>
+      Buffer.from(ListQueryVersionsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListQueryVersionsResponse => ListQueryVersionsResponse.decode(value),
+  },
+  /** Changes a query to what it was in one of its versions, with the checks of UpdateQuery. */
+  restoreQuery: {
+    path: "/datahub.catalog.v1.CatalogService/RestoreQuery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RestoreQueryRequest): Buffer => Buffer.from(RestoreQueryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RestoreQueryRequest => RestoreQueryRequest.decode(value),
+    responseSerialize: (value: RestoreQueryResponse): Buffer =>
+      Buffer.from(RestoreQueryResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RestoreQueryResponse => RestoreQueryResponse.decode(value),
+  },
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.
@@ -6899,6 +7315,10 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   getQuery: handleUnaryCall<GetQueryRequest, GetQueryResponse>;
   updateQuery: handleUnaryCall<UpdateQueryRequest, UpdateQueryResponse>;
   deleteQuery: handleUnaryCall<DeleteQueryRequest, DeleteQueryResponse>;
+  /** Lists the versions of a query, newest first. The first one is the present query. */
+  listQueryVersions: handleUnaryCall<ListQueryVersionsRequest, ListQueryVersionsResponse>;
+  /** Changes a query to what it was in one of its versions, with the checks of UpdateQuery. */
+  restoreQuery: handleUnaryCall<RestoreQueryRequest, RestoreQueryResponse>;
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.

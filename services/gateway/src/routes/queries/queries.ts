@@ -100,19 +100,24 @@ const queryVariable = answer(
   ['value', 'type', 'required', 'enum', 'description'],
 );
 const meta = answer({ engine, hubId: text, label: text, parentNodeId: text });
+/** What a query does, apart from its text and source. */
+export const behaviour = {
+  command: text,
+  context: list(queryVariable),
+  notNull: list(text),
+  cache: answer({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
+} as const;
 const configWith = <const S>(context: S) =>
   answer(
     {
-      command: text,
+      ...behaviour,
       context,
-      notNull: list(text),
       query: answer({ queryId: text, query: text }),
       source: answer({ sourceId: text, engine }),
-      cache: answer({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
     },
     ['notNull', 'cache'],
   );
-const config = configWith(list(queryVariable));
+const config = configWith(behaviour.context);
 export const createdQuery = answer({ meta, config: configWith({ type: 'null' }), signature, warnings }, [
   'signature',
   'warnings',
@@ -176,7 +181,7 @@ function toChange(request: FastifyRequest) {
   };
 }
 
-const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
+export const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
 
 export function createQueryHandlers({ catalog, executor }: Upstreams) {
   const signatures = createSignatures(executor);
@@ -232,7 +237,7 @@ export function createQueryHandlers({ catalog, executor }: Upstreams) {
 function toQueryJson(query: Query): QueryJson {
   const { signatureJson } = query;
   return {
-    ...toDefinitionJson(query, query.context.map(toVariableJson)),
+    ...toDefinitionJson(query, toContextJson(query)),
     ...(signatureJson === '' ? {} : { signature: parseExact(signatureJson) as SignatureJson }),
   };
 }
@@ -240,7 +245,7 @@ function toQueryJson(query: Query): QueryJson {
 /** The answer to a creation has `context: null`, which clients of the reference API expect. */
 const toCreatedQueryJson = (query: Query): FromSchema<typeof createdQuery> => toDefinitionJson(query, null);
 
-function toDefinitionJson<C>(query: Query, context: C) {
+export function toDefinitionJson<C>(query: Query, context: C) {
   const engine = query.engine as EngineName;
   return {
     meta: { engine, hubId: query.hubId, label: query.label, parentNodeId: query.parentNodeId },
@@ -254,6 +259,8 @@ function toDefinitionJson<C>(query: Query, context: C) {
     },
   };
 }
+
+export const toContextJson = ({ context }: Query) => context.map(toVariableJson);
 
 const toCacheJson = ({ maxAgeS, staleS, validate }: CachePolicy) => ({
   maxAgeS,

@@ -1,0 +1,121 @@
+/** Changes of a stored query. Each one makes a version, unless the query only moves. */
+
+import type { Query, QueryWarning, UpdateQueryRequest } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
+import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import type { Expected } from '@datahub/service-kit/call/expected-version';
+import { type Catalog, findParent, loadHub, loadQuery, loadSource, update } from '../catalog.ts';
+import type { QueryDoc, SourceDoc } from '../documents.ts';
+import { requireMayWriteQueries } from '../key-limits.ts';
+import { isSameState, patchQuery } from '../query.ts';
+import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
+import { auditEntry } from './audit.ts';
+import { toQuery } from './to-proto.ts';
+
+/** Absent members stay unchanged. */
+export type QueryChange = Omit<UpdateQueryRequest, 'queryId' | 'expectedVersion' | 'moreVersions'>;
+
+interface Requested {
+  rpc: 'updateQuery' | 'restoreQuery';
+  queryId: string;
+  expected: Expected;
+  /** Returns the change of the query as it is now. */
+  change: (doc: QueryDoc) => Promise<QueryChange>;
+  /** The number of the version to restore. */
+  restoredFrom?: number;
+}
+
+export async function changeQuery(
+  catalog: Catalog,
+  ctx: CallContext,
+  { rpc, queryId, expected, change, restoredFrom }: Requested,
+): Promise<{ query: Query; warnings: QueryWarning[] }> {
+  const { store } = catalog;
+  const principal = requirePrincipal(ctx);
+  const { accountId, keyId } = principal;
+  requireMayWriteQueries(principal.limits);
+  let before: QueryDoc | undefined;
+  let warnings: QueryWarning[] = [];
+  const query = await update(catalog, {
+    collection: store.queries,
+    load: async () => (before = await loadQuery(catalog, principal, queryId)),
+    change: async (doc, at) => {
+      const changed = await applyChange(catalog, principal, { doc, change: await change(doc) });
+      ({ warnings } = changed);
+      return changed.next === doc ? doc : stampChanged(doc, changed.next, { at, keyId, restoredFrom });
+    },
+    beforeReplace: async (doc, next) => {
+      if (!isSameState(doc, next)) await keepVersion(store, doc);
+    },
+    expected,
+    entry: auditEntry(catalog, ctx, { rpc, resourceId: queryId }),
+  }).catch(async (err) => {
+    // If the query was deleted meanwhile, its versions may have been deleted before the last one was kept.
+    const isGone = before !== undefined && err instanceof HubError && err.code === 'NOT_FOUND';
+    if (isGone)
+      await catalog.leftovers.finish(queryId, () => deleteOrphans(store, { accountId, id: queryId }));
+    throw err;
+  });
+  if (query.version !== before?.version) {
+    await catalog.changes.publish([query.id]);
+    await catalog.leftovers.finish(query.id, () => trimVersions(store, query));
+  }
+  return { query: toQuery(query), warnings };
+}
+
+async function applyChange(
+  catalog: Catalog,
+  principal: Principal,
+  { doc, change }: { doc: QueryDoc; change: QueryChange },
+): Promise<{ next: QueryDoc; warnings: QueryWarning[] }> {
+  const { label, parentNodeId, command, query, cache, sourceId } = change;
+  const source =
+    sourceId === undefined || sourceId === doc.sourceId
+      ? undefined
+      : await loadSourceIn(catalog, principal, {
+          sourceId,
+          hubId: doc.hubId,
+        });
+  if (parentNodeId !== undefined) {
+    const hub = await loadHub(catalog, principal, doc.hubId);
+    await findParent(catalog, hub, {
+      nodeId: parentNodeId,
+      nodeSubType: 'queries',
+    });
+  }
+  const next = patchQuery(doc, {
+    label,
+    parentNodeId,
+    command,
+    query,
+    context: change.context?.variables,
+    cache: cache && (cache.policy ?? null),
+    notNull: change.notNull?.names,
+    source: source && { id: source.id, engine: source.engine },
+  });
+  // Only a changed statement is checked, so that renaming never fails because of an old statement.
+  if (
+    next.query !== doc.query ||
+    next.command !== doc.command ||
+    next.engine !== doc.engine ||
+    source?.pooling !== undefined ||
+    next.context !== doc.context ||
+    next.cache !== doc.cache
+  ) {
+    const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
+    return { next, warnings: catalog.checkStatement(next, bound?.pooling) };
+  }
+  return { next, warnings: [] };
+}
+
+export async function loadSourceIn(
+  catalog: Catalog,
+  principal: Principal,
+  wanted: { sourceId: string; hubId: string },
+): Promise<SourceDoc> {
+  const source = await loadSource(catalog, principal, wanted.sourceId);
+  if (source.hubId === wanted.hubId) return source;
+  const detail = 'is a source of another hub; a query and its source must be in the same hub';
+  throw fieldError([{ path: ['sourceId'], detail }]);
+}

@@ -1,0 +1,76 @@
+/** The versions of a stored query. */
+
+import type { CatalogServiceService, QueryVersion } from '@datahub/proto/catalog/v1/catalog';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, loadQuery, notFound } from '../catalog.ts';
+import type { QueryDoc } from '../documents.ts';
+import { findVersion, listOlder, readOlder, stampOf } from '../query-version.ts';
+import { changeQuery, type QueryChange } from './query-changes.ts';
+import { toQuery } from './to-proto.ts';
+
+type QueryVersionCalls = Pick<Calls<typeof CatalogServiceService>, 'listQueryVersions' | 'restoreQuery'>;
+
+export function createQueryVersionCalls(catalog: Catalog): QueryVersionCalls {
+  const { store } = catalog;
+  return {
+    listQueryVersions: async ({ queryId, page }, ctx) => {
+      const present = await loadQuery(catalog, requirePrincipal(ctx), queryId);
+      const total = 1 + (await listOlder(store, present)).length;
+      const offset = page?.offset ?? 0;
+      const end = Math.min(total, offset + (page?.limit ?? total));
+      const first = Math.max(offset, 1);
+      const older = await readOlder(store, present, { offset: first - 1, limit: Math.max(0, end - first) });
+      const queries = older.map(({ query }) => query);
+      if (offset === 0 && end > 0) queries.unshift(present);
+      return { versions: queries.map(toVersion), total };
+    },
+
+    restoreQuery: ({ queryId, number, ...expected }, ctx) => {
+      const change = async (doc: QueryDoc) => {
+        const was = await findVersion(store, doc, number);
+        if (was === null) throw notFound('version of this query');
+        if (was.sourceId !== doc.sourceId) await requireSource(catalog, was, number);
+        return toChange(was);
+      };
+      return changeQuery(catalog, ctx, {
+        rpc: 'restoreQuery',
+        queryId,
+        expected,
+        change,
+        restoredFrom: number,
+      });
+    },
+  };
+}
+
+function toVersion(query: QueryDoc): QueryVersion {
+  const { number, at, keyId, restoredFrom } = stampOf(query);
+  return { number, at: new Date(at), keyId, restoredFrom, query: toQuery(query) };
+}
+
+/** Every member that a change can set, except the folder. If this does not compile, a member is missing. */
+function toChange(was: QueryDoc): Required<Omit<QueryChange, 'parentNodeId'>> {
+  const { label, command, context, query, sourceId, cache, notNull } = toQuery(was);
+  return {
+    label,
+    command,
+    query,
+    sourceId,
+    context: { variables: context },
+    cache: { policy: cache },
+    notNull: { names: notNull },
+  };
+}
+
+async function requireSource(
+  { store }: Catalog,
+  { accountId, sourceId }: QueryDoc,
+  number: number,
+): Promise<void> {
+  if ((await store.sources.get(accountId, sourceId)) !== null) return;
+  throw new HubError(
+    'SOURCE_GONE',
+    `The source of version ${number} was deleted. Change the members that you want back with PUT instead.`,
+  );
+}
