@@ -8,6 +8,7 @@ import { startDatabases } from '../tools/databases.ts';
 const all = [
   'store',
   'key-check',
+  'statistics',
   'start',
   'small-execution',
   'half-rate',

@@ -251,6 +251,22 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     expect(answers).toEqual(['KEY_MISSING', 'KEY_MISSING', 'NOT_FOUND', '{"data":[{"one":1}]}']);
   });
 
+  it('statistics and names are those of the caller’s own queries', async () => {
+    const { queryId } = mine;
+    const idsOf = async (method: 'readStatistics' | 'nameQueries', principal: Principal) => {
+      const [service, request] =
+        method === 'nameQueries'
+          ? (['catalog', { queryIds: [queryId] }] as const)
+          : (['executor', {}] as const);
+      const [{ queries }] = (await ask(service, method, request, principal)).responses;
+      return queries.map((query: Ids) => query.queryId);
+    };
+    for (const method of ['readStatistics', 'nameQueries'] as const) {
+      expect(await idsOf(method, ours)).toEqual([queryId]);
+      expect(await idsOf(method, theirs)).toEqual([]);
+    }
+  });
+
   it('have changed nothing: every call with our own ids succeeds', async () => {
     expect(await run(ours, mine, () => true)).toEqual([]);
   });

@@ -43,6 +43,7 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['catalog', 'createQuery', 'hubId sourceId parentNodeId=nodeId', { label, query, notNull: [] }],
   ['catalog', 'listQueries', 'hubId'],
   ['catalog', 'getQuery', 'queryId', { signature: true }],
+  ['catalog', 'getQueryUsage', 'queryId'],
   ['catalog', 'updateQuery', 'queryId sourceId parentNodeId=nodeId', { label }],
   ['catalog', 'listQueryVersions', 'queryId'],
   ['catalog', 'restoreQuery', 'queryId', { number: 1 }],

@@ -3,9 +3,15 @@
  * calls a client, which sends all executions of one iteration of the event loop in one message.
  */
 
-import type { CacheInfo, ExecuteRequest, ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
+import type {
+  CacheInfo,
+  ExecuteRequest,
+  ExecutorServiceService,
+  ReadStatisticsRequest,
+} from '@datahub/proto/executor/v1/executor';
 import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import type { FleetStatistics } from './fleet-statistics.ts';
 
 /** Receives the bytes of one answer. */
 export interface ExecutionReply {
@@ -37,6 +43,8 @@ export interface Executor
    * chunk, the answer must not look complete. `ctx.signal` cancels the statement at the database.
    */
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
+  /** Never rejects because of an executor that does not answer. */
+  readStatistics(request: ReadStatisticsRequest, ctx: CallContext): Promise<FleetStatistics>;
 }
 
 /**

@@ -4,13 +4,14 @@
  */
 
 import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
-import type { Calls } from '@datahub/service-kit/call/call';
+import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
 import { openReplicas } from '@datahub/service-kit/grpc/replicas';
 import { createCachedQueries, scoreOf } from './cached-queries.ts';
 import { executorService } from './codec.ts';
 import { type Executor, Rerouted } from './executor.ts';
+import { mergeStatistics } from './fleet-statistics.ts';
 import { NotSentError, openSession, type Session } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
@@ -27,6 +28,8 @@ interface Replica {
 }
 
 const retryDelayMs = 200;
+/** An executor that takes longer is missing in the statistics. */
+const statisticsTimeoutMs = 1_500;
 /** Higher than any `scoreOf`. */
 const greetedScore = 2 ** 32;
 
@@ -70,8 +73,28 @@ export async function openRemoteExecutor(
     readSchema: async (request, ctx) => anyClient().readSchema(request, ctx),
     describeQuery: async (request, ctx) => anyClient().describeQuery(request, ctx),
     checkQuery: async (request, ctx) => anyClient().checkQuery(request, ctx),
+    readStatistics: async (request, ctx) => {
+      const one = withTimeout(ctx, statisticsTimeoutMs);
+      const addresses = [...replicas.current.keys()].sort();
+      const answers = await Promise.all(
+        addresses.map((address) =>
+          replicas.current
+            .get(address)
+            ?.client.calls.readStatistics(request, one)
+            .catch(() => undefined),
+        ),
+      );
+      // Callers must not learn addresses.
+      return mergeStatistics(new Map(answers.map((answer, i) => [`executor-${i + 1}`, answer])));
+    },
     close: replicas.close,
   };
+}
+
+function withTimeout(ctx: CallContext, timeoutMs: number): CallContext {
+  const { principal, requestId, traceparent, signal } = ctx;
+  const deadlineAt = Math.min(ctx.deadlineAt, performance.now() + timeoutMs);
+  return { principal, requestId, traceparent, deadlineAt, signal };
 }
 
 function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions) {

@@ -1,9 +1,15 @@
-import { type ExecuteRequest, ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
+import {
+  type ExecuteRequest,
+  ExecutorServiceService,
+  Format,
+  type ReadStatisticsResponse,
+} from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { scoreOf } from '../src/cached-queries.ts';
 import { type Executor, Rerouted } from '../src/executor.ts';
+import { sumFigures } from '../src/fleet-statistics.ts';
 import { openRemoteExecutor } from '../src/remote-executor.ts';
 import { serveSession } from '../src/session-server.ts';
 
@@ -14,6 +20,18 @@ const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined
 let ran: Map<string, number>[];
 let servers: RunningGrpcServer[];
 let gateways: Awaited<ReturnType<typeof openRemoteExecutor>>[];
+
+/** The counts of executors that do not answer. */
+let hanging: Set<Map<string, number>>;
+
+const toAnswer = (counts: Map<string, number>): ReadStatisticsResponse => ({
+  queries: [...counts].map(([queryId, calls]) => {
+    const figures = { ...sumFigures([]), calls };
+    return { queryId, sinceStart: figures, lastHour: figures };
+  }),
+  since: '2026-01-01T00:00:00.000Z',
+  dropped: 0,
+});
 
 async function startExecutor(): Promise<RunningGrpcServer> {
   const counts = new Map<string, number>();
@@ -41,6 +59,8 @@ async function startExecutor(): Promise<RunningGrpcServer> {
           readSchema: unused,
           describeQuery: unused,
           checkQuery: unused,
+          readStatistics: () =>
+            hanging.has(counts) ? new Promise(() => {}) : Promise.resolve(toAnswer(counts)),
         },
       },
     ],
@@ -62,26 +82,30 @@ const readFromAll = (queryId: string, times: number) =>
 /** Returns the executors that ran a query. */
 const ranBy = (queryId: string) => ran.flatMap((counts, i) => (counts.has(queryId) ? [i] : []));
 
-describe('reads of queries with a cache, over three gateways and three executors', () => {
-  beforeEach(async () => {
-    ran = [];
-    servers = [await startExecutor(), await startExecutor(), await startExecutor()];
-    gateways = await Promise.all(
-      [1, 2, 3].map(() =>
-        openRemoteExecutor({
-          addresses: servers.map(({ port }) => `127.0.0.1:${port}`),
-          serviceToken: token,
-          onDown: () => {},
-        }),
-      ),
-    );
-    await readFromAll('warm', 6);
-  });
+async function startAll(): Promise<void> {
+  ran = [];
+  hanging = new Set();
+  servers = [await startExecutor(), await startExecutor(), await startExecutor()];
+  gateways = await Promise.all(
+    [1, 2, 3].map(() =>
+      openRemoteExecutor({
+        addresses: servers.map(({ port }) => `127.0.0.1:${port}`),
+        serviceToken: token,
+        onDown: () => {},
+      }),
+    ),
+  );
+  await readFromAll('warm', 6);
+}
 
-  afterEach(async () => {
-    for (const gateway of gateways) gateway.close();
-    await Promise.all(servers.map((server) => server.close(0, () => {})));
-  });
+async function stopAll(): Promise<void> {
+  for (const gateway of gateways) gateway.close();
+  await Promise.all(servers.map((server) => server.close(0, () => {})));
+}
+
+describe('reads of queries with a cache, over three gateways and three executors', () => {
+  beforeEach(startAll);
+  afterEach(stopAll);
 
   it('go to the same executor from every gateway', async () => {
     const names = Array.from({ length: 12 }, (_, i) => `cached ${i}`);
@@ -101,6 +125,44 @@ describe('reads of queries with a cache, over three gateways and three executors
     await readFromAll('cached', 5);
     expect(ranBy('cached')).toHaveLength(1);
     expect(ranBy('cached')).not.toContain(owner);
+  });
+});
+
+describe('statistics', () => {
+  beforeEach(startAll);
+  afterEach(stopAll);
+
+  const readAll = async () => {
+    const [gateway] = gateways;
+    const ctx = createCallContext({ timeoutMs: 5_000, principal });
+    const { queries, missing, executors } = (await gateway?.readStatistics({}, ctx)) ?? {};
+    return { calls: queries?.[0]?.lastHour?.calls ?? 0, missing, names: executors?.map(({ name }) => name) };
+  };
+
+  it('are the sum over all executors', async () => {
+    await readFromAll('warm', 100);
+    expect(ranBy('warm')).toEqual([0, 1, 2]);
+    expect(await readAll()).toEqual({
+      calls: 318,
+      missing: [],
+      names: ['executor-1', 'executor-2', 'executor-3'],
+    });
+  });
+
+  it('name the executors that hang or are gone, and have the figures of the others', async () => {
+    const order = servers
+      .map(({ port }, i) => ({ port: `${port}`, i }))
+      .sort((a, b) => (a.port < b.port ? -1 : 1));
+    const [first, second, third] = order.map(({ i }) => i) as [number, number, number];
+    hanging.add(ran[first] as Map<string, number>);
+    await servers[third]?.close(0, () => {});
+    const startedAt = performance.now();
+    expect(await readAll()).toEqual({
+      calls: ran[second]?.get('warm'),
+      missing: ['executor-1', 'executor-3'],
+      names: ['executor-2'],
+    });
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
   });
 });
 

@@ -113,6 +113,7 @@ beforeEach(async () => {
           readSchema: unused,
           describeQuery: unused,
           checkQuery: unused,
+          readStatistics: unused,
         },
       },
     ],

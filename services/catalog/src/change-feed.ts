@@ -8,7 +8,7 @@ import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 
 export interface ChangeFeed {
   /** Resolves when the change is in force everywhere. */
-  publish(ids: string[]): Promise<void>;
+  publish(ids: string[], options?: { deleted: boolean }): Promise<void>;
   watch(requests: AsyncIterable<WatchRequest>, signal: CallSignal): AsyncIterable<WatchResponse>;
   /** Ends all watches. */
   close(): void;
@@ -47,10 +47,10 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     [...watchers].every((watcher) => watcher.acknowledged >= upTo);
 
   return {
-    publish: (ids) => {
+    publish: (ids, { deleted } = { deleted: false }) => {
       const mine = ++sequence;
       for (const watcher of watchers) {
-        watcher.pending.push({ sequence: mine, instanceId: '', changed: ids });
+        watcher.pending.push({ sequence: mine, instanceId: '', changed: ids, deleted });
         watcher.wake();
       }
       return new Promise((resolve) => {
@@ -78,7 +78,7 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
       signal.addEventListener('abort', end, { once: true });
       readAcknowledgements(requests, watcher, settle).then(end, end);
       try {
-        yield { sequence: 0, instanceId: options.instanceId, changed: [] };
+        yield { sequence: 0, instanceId: options.instanceId, changed: [], deleted: false };
         while (!watcher.closed && !closed) {
           const next = watcher.pending.shift();
           if (next) yield next;

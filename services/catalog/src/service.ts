@@ -26,6 +26,7 @@ import { createQueryCalls } from './rpc/queries.ts';
 import { createQueryVersionCalls } from './rpc/query-versions.ts';
 import { createWindowCalls } from './rpc/rate-windows.ts';
 import { createSourceCalls } from './rpc/sources.ts';
+import { createUsageCalls } from './rpc/usage.ts';
 import { openCatalogStore } from './store.ts';
 import { requireWhole } from './store-file.ts';
 import { createStoredBytes } from './stored-bytes.ts';
@@ -101,6 +102,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       ...createQueryVersionCalls(catalog),
       ...createKeyCalls(catalog),
       ...createAuditCalls(catalog),
+      ...createUsageCalls(catalog, config),
       ...createWindowCalls(catalog),
       ...createOperationCalls(catalog),
     },

@@ -2,7 +2,6 @@
 
 import { randomUUID } from 'node:crypto';
 import { executorService } from '@datahub/executor-session/codec';
-import type { Executor } from '@datahub/executor-session/executor';
 import {
   type SessionServerOptions,
   serveExecute,
@@ -117,13 +116,13 @@ interface ServerOptions {
 }
 
 function startServer(service: ExecutorService, { grpc, tracing, draining }: ServerOptions) {
-  const { executor, onFailure } = service;
+  const { onFailure } = service;
   return startGrpcServer({
     address: `${grpc.host}:${grpc.port}`,
     services: [
       {
         definition: executorService,
-        handlers: createHandlers(executor, { callsMax: callsPerSessionMax, draining, onFailure }),
+        handlers: createHandlers(service, { callsMax: callsPerSessionMax, draining, onFailure }),
       },
     ],
     reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],
@@ -137,7 +136,7 @@ function startServer(service: ExecutorService, { grpc, tracing, draining }: Serv
 }
 
 function createHandlers(
-  executor: Executor,
+  { executor, readStatistics }: ExecutorService,
   options: SessionServerOptions,
 ): Calls<typeof ExecutorServiceService> {
   return {
@@ -147,6 +146,7 @@ function createHandlers(
     readSchema: (request, ctx) => executor.readSchema(request, ctx),
     describeQuery: (request, ctx) => executor.describeQuery(request, ctx),
     checkQuery: (request, ctx) => executor.checkQuery(request, ctx),
+    readStatistics,
   };
 }
 

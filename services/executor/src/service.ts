@@ -2,7 +2,10 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import type { Executor } from '@datahub/executor-session/executor';
+import { mergeStatistics } from '@datahub/executor-session/fleet-statistics';
+import type { ReadStatisticsRequest, ReadStatisticsResponse } from '@datahub/proto/executor/v1/executor';
 import type { Opener } from '@datahub/sealing/opener';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -10,6 +13,7 @@ import { AnswerStore } from './cache/answer-store.ts';
 import type { ExecutorConfig } from './config.ts';
 import { createRdsTokens } from './credentials/rds-tokens.ts';
 import { unseal } from './credentials/unseal.ts';
+import type { WatchOptions } from './definitions/catalog-watch.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
 import type { ConnectDeps, Connection, Engine, Learned } from './engine.ts';
@@ -21,15 +25,15 @@ import { createDial } from './network/dialer.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
+import { QueryStatistics } from './statistics/query-statistics.ts';
+import { createStatisticsRecorder } from './statistics/recorder.ts';
 import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
 
 export interface ExecutorDeps {
   logger: Logger;
   catalog: Catalog;
   /** Watches the catalog for changes until it is closed. After `invalidate` has returned, no old definition is used. */
-  follow(listeners: { invalidate(ids: readonly string[]): void; onLost(err: unknown): void }): {
-    close(): Promise<void>;
-  };
+  follow(listeners: Pick<WatchOptions, 'invalidate' | 'onDeleted' | 'onLost'>): { close(): Promise<void> };
   opener: Opener;
   engines: Readonly<Record<EngineName, Engine>>;
   compile: CompileQuery;
@@ -43,6 +47,8 @@ export interface ExecutorDeps {
 
 export interface ExecutorService {
   executor: Executor;
+  /** Returns what this process counted. */
+  readStatistics(request: ReadStatisticsRequest, ctx: CallContext): Promise<ReadStatisticsResponse>;
   /** Returns the metrics in Prometheus' text format. */
   metrics(): string;
   onFailure(err: unknown, requestId: string): void;
@@ -55,6 +61,8 @@ export interface ExecutorService {
 /** Long enough for a store to fail over. */
 const resolveTimeoutMs = 5_000;
 const renewTimeoutMs = 1_000;
+/** They take at most about 35 MB. */
+const countedQueriesMax = 1_000;
 const now = performance.now.bind(performance);
 
 export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
@@ -76,10 +84,14 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     now,
     random: Math.random,
   });
+  const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
+  const readStatistics: ExecutorService['readStatistics'] = async (request, ctx) =>
+    statistics.read(request, requirePrincipal(ctx));
   const events = createExecutorEvents({
     logger: deps.logger,
     poolStats: () => pools.stats,
     answerStats: () => answers,
+    statistics: createStatisticsRecorder(statistics),
     slowMs: config.slowMs,
     tracing: deps.tracing,
   });
@@ -91,6 +103,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
       definitions.invalidate(ids);
       answers.invalidate(ids);
     },
+    onDeleted: (ids) => statistics.remove(ids),
     onLost: events.watchLost,
   });
 
@@ -105,7 +118,10 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
         tracing: deps.tracing,
       }),
       ...createSourceCalls({ ...shared, catalog, timeoutMs, nowMs: Date.now }),
+      readStatistics: async (request, ctx) =>
+        mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),
     },
+    readStatistics,
     metrics: events.metrics,
     onFailure: events.unexpected,
     inFlight: () => pools.stats.busy + pools.stats.waiting,

@@ -1051,6 +1051,173 @@ export interface Routes {
             })[] | undefined;
         };
     };
+    /** Get the statistics of a query */
+    'GET /v1/queries/{queryId}/stats': {
+        path: {
+            queryId: string;
+        };
+        answer: {
+            queryId: string;
+            sinceStart: {
+                count: number;
+                failed: number;
+                errors: ({
+                    code: string;
+                    count: number;
+                })[];
+                cacheHits: number;
+                rows: number;
+                bytes: number;
+                queueMs: {
+                    p50: number;
+                    p95: number;
+                    p99: number;
+                } | null;
+                databaseMs: {
+                    p50: number;
+                    p95: number;
+                    p99: number;
+                } | null;
+                totalMs: {
+                    p50: number;
+                    p95: number;
+                    p99: number;
+                } | null;
+            };
+            lastHour: {
+                count: number;
+                failed: number;
+                errors: ({
+                    code: string;
+                    count: number;
+                })[];
+                cacheHits: number;
+                rows: number;
+                bytes: number;
+                queueMs: {
+                    p50: number;
+                    p95: number;
+                    p99: number;
+                } | null;
+                databaseMs: {
+                    p50: number;
+                    p95: number;
+                    p99: number;
+                } | null;
+                totalMs: {
+                    p50: number;
+                    p95: number;
+                    p99: number;
+                } | null;
+            };
+            executors: ({
+                name: string;
+                since: string;
+                dropped: number;
+            })[];
+            missing: string[];
+        };
+    };
+    /** Count the executions of a query by key and day */
+    'GET /v1/queries/{queryId}/usage': {
+        path: {
+            queryId: string;
+        };
+        answer: {
+            queryId: string;
+            from: string;
+            to: string;
+            count: number;
+            failed: number;
+            totalKeys: number;
+            keys: ({
+                keyId: string;
+                name?: string | null | undefined;
+                count: number;
+                failed: number;
+                days: ({
+                    day: string;
+                    count: number;
+                    failed: number;
+                })[];
+            })[];
+        };
+    };
+    /** List the slowest or most failing queries */
+    'GET /v1/stats': {
+        query?: {
+            sort?: "p99" | "errors" | "rows" | undefined;
+            window?: "lastHour" | "sinceStart" | undefined;
+            limit?: number | undefined;
+        } | undefined;
+        answer: {
+            sort: "p99" | "errors" | "rows";
+            window: "lastHour" | "sinceStart";
+            queries: ({
+                queryId: string;
+                hubId: string;
+                label: string;
+                sinceStart: {
+                    count: number;
+                    failed: number;
+                    errors: ({
+                        code: string;
+                        count: number;
+                    })[];
+                    cacheHits: number;
+                    rows: number;
+                    bytes: number;
+                    queueMs: {
+                        p50: number;
+                        p95: number;
+                        p99: number;
+                    } | null;
+                    databaseMs: {
+                        p50: number;
+                        p95: number;
+                        p99: number;
+                    } | null;
+                    totalMs: {
+                        p50: number;
+                        p95: number;
+                        p99: number;
+                    } | null;
+                };
+                lastHour: {
+                    count: number;
+                    failed: number;
+                    errors: ({
+                        code: string;
+                        count: number;
+                    })[];
+                    cacheHits: number;
+                    rows: number;
+                    bytes: number;
+                    queueMs: {
+                        p50: number;
+                        p95: number;
+                        p99: number;
+                    } | null;
+                    databaseMs: {
+                        p50: number;
+                        p95: number;
+                        p99: number;
+                    } | null;
+                    totalMs: {
+                        p50: number;
+                        p95: number;
+                        p99: number;
+                    } | null;
+                };
+            })[];
+            executors: ({
+                name: string;
+                since: string;
+                dropped: number;
+            })[];
+            missing: string[];
+        };
+    };
     /** Create a classifier */
     'POST /v1/classifiers': {
         body?: {

@@ -48,6 +48,8 @@ const actionOf = {
   deleteQuery: 'query.delete',
   listQueryVersions: null,
   restoreQuery: 'query.restore',
+  nameQueries: null,
+  getQueryUsage: null,
   authenticate: null,
   resolveKey: null,
   createKey: 'key.create',

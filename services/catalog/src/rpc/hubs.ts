@@ -118,7 +118,7 @@ async function deleteHub(
       throw (await catalog.leftovers.finish(hub.id, giveBack)) ? err : outcomeUnknown(err);
     });
   }
-  await catalog.changes.publish([hub.id]);
+  await catalog.changes.publish([hub.id], { deleted: true });
   await catalog.leftovers.finish(hub.id, () => sweepHub(catalog.store, tombstone));
 }
 

@@ -2,6 +2,7 @@
 
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import {
   type Catalog,
   findParent,
@@ -22,7 +23,7 @@ import { toQuery } from './to-proto.ts';
 
 type QueryCalls = Pick<
   Calls<typeof CatalogServiceService>,
-  'createQuery' | 'listQueries' | 'getQuery' | 'updateQuery' | 'deleteQuery'
+  'createQuery' | 'listQueries' | 'getQuery' | 'updateQuery' | 'deleteQuery' | 'nameQueries'
 >;
 
 export function createQueryCalls(catalog: Catalog): QueryCalls {
@@ -104,10 +105,29 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       await store.signatures.delete(principal.accountId, queryId).catch(() => {});
       const { accountId } = principal;
       await catalog.leftovers.finish(queryId, () => deleteOrphans(store, { accountId, id: queryId }));
-      await catalog.changes.publish([queryId]);
+      await catalog.changes.publish([queryId], { deleted: true });
       return {};
     },
+
+    nameQueries: async ({ queryIds }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      if (queryIds.length > namedMax)
+        throw new HubError('TOO_LARGE', `A call can name at most ${namedMax} queries.`);
+      const found = await Promise.all(
+        queryIds.map((queryId) => loadQuery(catalog, principal, queryId).catch(toUnreadable)),
+      );
+      const queries = found.filter((query) => query !== undefined);
+      return { queries: queries.map(({ id, hubId, label }) => ({ queryId: id, hubId, label })) };
+    },
   };
+}
+
+const namedMax = 1_000;
+
+/** Returns undefined for a query that does not exist, or that the key may not use. */
+function toUnreadable(err: unknown): undefined {
+  if (err instanceof HubError && (err.code === 'NOT_FOUND' || err.code === 'SCOPE_DENIED')) return undefined;
+  throw err;
 }
 
 /** The most characters of all signatures in one list. Beyond it, the signatures of the last queries are left out. */

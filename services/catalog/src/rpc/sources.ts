@@ -99,7 +99,7 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
       const load = () => loadSource(catalog, principal, sourceId);
       const entry = auditEntry(catalog, ctx, { rpc: 'deleteSource', resourceId: sourceId });
       await remove({ collection: store.sources, load, expected, entry });
-      await catalog.changes.publish([sourceId]);
+      await catalog.changes.publish([sourceId], { deleted: true });
       return {};
     },
   };

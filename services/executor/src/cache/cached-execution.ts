@@ -40,8 +40,12 @@ export interface CacheEvents {
   /**
    * Called when a query with a cache was answered. `run` has durations only if the answer did not come from the cache.
    */
-  answered(run: Execution, outcome: CacheOutcome, kept?: KeptAnswer): void;
+  answered(run: Execution, info: AnsweredInfo, kept?: KeptAnswer): void;
+  /** Called when an execution that several calls share has ended, unless all of them have left. */
+  ended(run: Execution): void;
 }
+
+export type AnsweredInfo = Pick<CacheInfo, 'outcome'> & Partial<Pick<CacheInfo, 'notModified'>>;
 
 export interface CacheDeps extends RunDeps {
   answers: AnswerStore;
@@ -188,6 +192,8 @@ export class CachedExecution {
       const failure = toFailure(own.causeOf(err), own.stage, own);
       if (flight.waiting === 0 && !flight.stop.aborted) events.failed(own, failure);
       flight.fail(failure);
+    } finally {
+      if (!flight.stop.aborted) events.ended(own);
     }
   }
 
@@ -202,7 +208,7 @@ export class CachedExecution {
       deadlineAt: flight.startedAt + timeoutMs,
       signal: flight.stop,
     };
-    const own = new Execution(run.request, ctx, { reply: flight, now });
+    const own = new Execution(run.request, ctx, { reply: flight, now, isShared: true });
     own.onPrepared(query, preparedOf(run), timeoutMs);
     own.statement = work.statement;
     return own;
@@ -261,7 +267,7 @@ export class CachedExecution {
   ): void {
     const { maxAgeS, staleS } = rules;
     run.reply.cached?.({ maxAgeS, staleS, notModified: false, ...info });
-    this.#deps.events.answered(run, info.outcome, kept);
+    this.#deps.events.answered(run, info, kept);
   }
 }
 

@@ -10,6 +10,8 @@ export interface WatchOptions {
   instanceId: string;
   /** No old definition may be used once this has returned. */
   invalidate(ids: readonly string[]): void;
+  /** Called after `invalidate` if the ids are of deleted documents. */
+  onDeleted?(ids: readonly string[]): void;
   /** Called for each message of the catalog. */
   onMessage?(): void;
   /** Called once when a watch breaks, however many attempts it takes to open it again. */
@@ -58,9 +60,10 @@ async function watchOnce(options: WatchOptions, signal: AbortSignal, onMessage: 
   signal.addEventListener('abort', end, { once: true });
   const ctx = { requestId: options.instanceId, deadlineAt: Number.POSITIVE_INFINITY, signal };
   try {
-    for await (const { sequence, changed } of options.catalog.watch(requests.iterate(), ctx)) {
+    for await (const { sequence, changed, deleted } of options.catalog.watch(requests.iterate(), ctx)) {
       onMessage();
       if (changed.length > 0) options.invalidate(changed);
+      if (deleted) options.onDeleted?.(changed);
       if (sequence > 0) requests.acknowledge(sequence);
     }
   } finally {

@@ -21,7 +21,7 @@ export interface RemoteCatalog {
   calls: Catalog;
   /** Resolves when the first replica has answered a watch. */
   reached: Promise<void>;
-  follow(listeners: Pick<WatchOptions, 'invalidate' | 'onLost'>): { close(): Promise<void> };
+  follow(listeners: Pick<WatchOptions, 'invalidate' | 'onDeleted' | 'onLost'>): { close(): Promise<void> };
   close(): void;
 }
 
@@ -31,7 +31,7 @@ interface Replica {
 }
 
 export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<RemoteCatalog> {
-  let listeners: Pick<WatchOptions, 'invalidate' | 'onLost'> | undefined;
+  let listeners: Pick<WatchOptions, 'invalidate' | 'onDeleted' | 'onLost'> | undefined;
   const reached = Promise.withResolvers<void>();
   const watchReplica = ({ calls }: Replica['client']) =>
     listeners &&

@@ -39,6 +39,13 @@ const formats: Partial<Record<Format, RowFormat>> = {
   [Format.FORMAT_CSV]: 'csv',
 };
 
+interface ExecutionOptions {
+  reply: ExecutionReply;
+  now: () => number;
+  tracing?: Tracing | undefined;
+  isShared?: boolean;
+}
+
 /** The state of one execution. Events read their figures from it. */
 export class Execution implements ExecutionReply, ErrorMapping {
   readonly request: ExecuteRequest;
@@ -65,16 +72,19 @@ export class Execution implements ExecutionReply, ErrorMapping {
   runAt = 0;
   /** True if the connection had run other statements before. */
   isReused = false;
+  /** True if its answer is for several calls, each of which has an execution of its own. */
+  readonly isShared: boolean;
   readonly reply: ExecutionReply;
 
   constructor(
     request: ExecuteRequest,
     ctx: CallContext,
-    { reply, now, tracing }: { reply: ExecutionReply; now: () => number; tracing?: Tracing | undefined },
+    { reply, now, tracing, isShared = false }: ExecutionOptions,
   ) {
     this.request = request;
     this.ctx = ctx;
     this.reply = reply;
+    this.isShared = isShared;
     this.now = now;
     this.startedAt = now();
     this.deadlineAt = ctx.deadlineAt;

@@ -6,15 +6,18 @@ import { HubError } from '@datahub/service-kit/call/error';
 
 type Limits = Principal['limits'];
 
+const isAmong = (ids: readonly string[] | undefined, id: string): boolean =>
+  ids === undefined || ids.length === 0 || ids.includes(id);
+
 export const keyLimits = {
   /** Throws SCOPE_DENIED. */
   queryIds: (limits: Limits, queryId: string): void => {
-    if (limits === undefined || limits.queryIds.length === 0 || limits.queryIds.includes(queryId)) return;
+    if (isAmong(limits?.queryIds, queryId)) return;
     throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
   },
   /** Throws SCOPE_DENIED. */
   hubIds: (limits: Limits, hubId: string): void => {
-    if (limits === undefined || limits.hubIds.length === 0 || limits.hubIds.includes(hubId)) return;
+    if (isAmong(limits?.hubIds, hubId)) return;
     throw new HubError('SCOPE_DENIED', 'This key may not use this hub.');
   },
   /** JSON of the variables that the caller cannot override; empty for none. */
@@ -22,3 +25,7 @@ export const keyLimits = {
   maxRows: (limits: Limits): number | undefined => limits?.maxRows,
   strict: (limits: Limits): boolean | undefined => limits?.strict,
 } satisfies Record<LimitEnforcedBy<'executor'>, unknown>;
+
+/** Whether the query and its hub are within the limits. */
+export const mayUse = (limits: Limits, query: { queryId: string; hubId: string }): boolean =>
+  isAmong(limits?.queryIds, query.queryId) && isAmong(limits?.hubIds, query.hubId);

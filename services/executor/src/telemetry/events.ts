@@ -12,6 +12,7 @@ import type { AnswerStore } from '../cache/answer-store.ts';
 import type { CacheEvents } from '../cache/cached-execution.ts';
 import type { Execution } from '../execution/execution.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
+import type { StatisticsRecorder } from '../statistics/recorder.ts';
 import { traceExecution } from './traces.ts';
 
 export interface ExecutorEvents extends CacheEvents {
@@ -30,13 +31,14 @@ export interface EventsOptions {
   poolStats: () => PoolStats & { pools: number };
   /** The figures of the result cache. Called for each scrape. */
   answerStats: () => AnswerStats;
+  statistics: StatisticsRecorder;
   /** Executions longer than this are logged. */
   slowMs: number;
   tracing?: Tracing | undefined;
 }
 
 export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
-  const { logger, poolStats, answerStats, slowMs, tracing } = options;
+  const { logger, poolStats, answerStats, slowMs, tracing, statistics } = options;
   const metrics = createMetrics();
   return {
     executed: (run) => {
@@ -44,6 +46,7 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
       if (tracing) traceExecution(run, tracing);
       metrics.executed(run.query?.source.engine ?? 'unknown', 'OK', queueMs + durationMs);
       metrics.answered(outcome?.rowCount ?? 0, bytes);
+      statistics.executed(run);
       if (durationMs < slowMs && !logger.isLevelEnabled('debug')) return;
       const line = {
         event: 'execution',
@@ -60,6 +63,7 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
     failed: (run, err) => {
       if (tracing) traceExecution(run, tracing, err);
       metrics.executed(run.query?.source.engine ?? 'unknown', err.code, run.now() - run.startedAt);
+      statistics.failed(run, err.code);
       const level = err.code === 'INTERNAL' ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;
       logger[level](
@@ -75,7 +79,8 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
       );
     },
 
-    answered: createAnswered(metrics),
+    answered: createAnswered(metrics, statistics),
+    ended: statistics.ended,
 
     connected: ({ sourceId, engine }, durationMs, err) => {
       const code = err === undefined ? 'OK' : ((err as Partial<HubError>).code ?? 'INTERNAL');
@@ -131,9 +136,11 @@ function causeOf(err: unknown): string | undefined {
   return typeof inner === 'string' ? `${cause.name} ${inner}` : cause.name;
 }
 
-function createAnswered(metrics: Metrics): CacheEvents['answered'] {
-  return (run, outcome, kept) => {
+function createAnswered(metrics: Metrics, statistics: StatisticsRecorder): CacheEvents['answered'] {
+  return (run, info, kept) => {
+    const { outcome } = info;
     metrics.looked(cacheOutcomes[outcome]);
+    statistics.answered(run, info, kept);
     if (kept !== undefined && outcome !== CacheOutcome.OUTCOME_MISS)
       metrics.answered(kept.rowCount, kept.bytes.length);
     if (kept !== undefined || outcome === CacheOutcome.OUTCOME_NONE) run.span?.end({});

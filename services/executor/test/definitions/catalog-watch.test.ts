@@ -33,17 +33,21 @@ const change = (sequence: number, ...changed: string[]): WatchResponse => ({
   sequence,
   instanceId: 'c',
   changed,
+  deleted: false,
 });
 
 test('lets go, acknowledges, and comes back after a loss', async () => {
   const replica = fakeReplica([
     [change(0), change(1, 'q1'), change(2, 'q2', 's1')],
-    [change(0), change(7, 'h1')],
+    [change(0), { ...change(7, 'h1'), deleted: true }],
   ]);
   const invalidate = vi.fn();
+  const onDeleted = vi.fn();
   const onLost = vi.fn();
-  const watch = watchCatalog({ catalog: replica, instanceId: 'e', invalidate, onLost, random: () => 0 });
+  const listeners = { invalidate, onDeleted, onLost };
+  const watch = watchCatalog({ catalog: replica, instanceId: 'e', ...listeners, random: () => 0 });
   await vi.waitFor(() => expect(replica.opened).toBe(3), 3_000);
+  expect(onDeleted.mock.calls).toEqual([[['h1']]]);
   expect(invalidate.mock.calls).toEqual([[['q1']], [['q2', 's1']], [['h1']]]);
   expect(replica.heard.map(({ acknowledged }) => acknowledged)).toEqual([0, 1, 2, 0, 7, 0]);
   expect(replica.heard.every(({ instanceId }) => instanceId === 'e')).toBe(true);

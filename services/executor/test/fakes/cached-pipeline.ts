@@ -9,7 +9,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import type { Connection, Outcome, Statement } from '../../src/engine.ts';
-import { createExecute } from '../../src/execution/execute.ts';
+import { createExecute, type ExecuteDeps } from '../../src/execution/execute.ts';
 import type { ResponseOptions, ResponseWriter } from '../../src/execution/execution.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import type { Pool } from '../../src/pool/pool.ts';
@@ -59,9 +59,10 @@ export interface CachedPipelineOptions {
   /** Returns the answer of the database to a statement. */
   answerOf(statement: Statement, source: QueryDefinition['source'], seen: Seen): string;
   bytesMax: number;
+  events?: Partial<ExecuteDeps['events']>;
 }
 
-export function createCachedPipeline({ definitionOf, bytesMax, ...database }: CachedPipelineOptions) {
+export function createCachedPipeline({ definitionOf, bytesMax, events, ...database }: CachedPipelineOptions) {
   const clock = { now: 0 };
   const now = () => clock.now;
   const pending = new Set<Pending>();
@@ -81,7 +82,7 @@ export function createCachedPipeline({ definitionOf, bytesMax, ...database }: Ca
     createWriter,
     limits: { statementTimeoutMs: 30_000, rowsMax: 0 },
     answers,
-    events: { executed: () => {}, failed: () => {}, answered: () => {} },
+    events: { executed: () => {}, failed: () => {}, answered: () => {}, ended: () => {}, ...events },
     now,
     deadlines: new Deadlines(),
   });

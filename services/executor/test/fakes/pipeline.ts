@@ -138,7 +138,7 @@ export function setupExecute({
     mapLocation: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),
     nameVariables: (message) => message,
   };
-  const events = { executed: vi.fn(), failed: vi.fn(), answered: vi.fn() };
+  const events = { executed: vi.fn(), failed: vi.fn(), answered: vi.fn(), ended: vi.fn() };
   const execute = createExecute({
     definitions: { cached: () => undefined, query: async () => definition },
     pools: registry,

@@ -21,6 +21,7 @@ function setup(level = 'debug') {
       logger,
       poolStats,
       answerStats: () => ({ size: 6, bytes: 7 }),
+      statistics: { executed: () => {}, failed: () => {}, answered: () => {}, ended: () => {} },
       slowMs: 1_000,
     }),
   };

@@ -32,3 +32,25 @@ export function requireText(request: FastifyRequest, name: string): string {
   if (text !== undefined && text !== '') return text;
   throw validationError([{ pointer: `query/${name}`, detail: 'is missing' }]);
 }
+
+/** Returns undefined if the parameter is absent. Throws VALIDATION for a value that is not among the choices. */
+export function readChoice<T extends string>(
+  request: FastifyRequest,
+  name: string,
+  choices: readonly T[],
+): T | undefined {
+  const chosen = readText(request, name);
+  if (chosen === undefined) return undefined;
+  const known = choices.find((choice) => choice === chosen);
+  if (known !== undefined) return known;
+  throw validationError([{ pointer: `query/${name}`, detail: `must be one of ${choices.join(', ')}` }]);
+}
+
+/** Throws VALIDATION for a parameter with another name. */
+export function requireKnownParameters(request: FastifyRequest, names: readonly string[]): void {
+  const known = names.length === 0 ? 'there are no parameters' : `the parameters are ${names.join(', ')}`;
+  const faults = Object.keys(request.query as object)
+    .filter((name) => !names.includes(name))
+    .map((name) => ({ pointer: `query/${name.slice(0, 100)}`, detail: `is unknown; ${known}` }));
+  if (faults.length > 0) throw validationError(faults);
+}

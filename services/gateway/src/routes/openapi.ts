@@ -8,6 +8,7 @@ import { trainedExamples } from './classifiers/trained-examples.ts';
 import { problem } from './documents/problem-schema.ts';
 import { execution } from './execute.ts';
 import { node } from './hubs.ts';
+import { statisticsList, statisticsSorts, statisticsWindows } from './queries/statistics.ts';
 import { type Route, takesIdempotencyKey } from './table.ts';
 
 export function buildOpenApi(routes: Route[]): object {
@@ -120,6 +121,8 @@ const schemas = new Map<string, object>([
   ['archived', flag],
   ['recursive', flag],
   ['signature', flag],
+  ['sort', { type: 'string', enum: statisticsSorts }],
+  ['window', { type: 'string', enum: statisticsWindows }],
   ['options.maxRows', { ...count, maximum: 4_294_967_295 }],
   ['options.numbers', { type: 'string', enum: ['auto', 'string'] }],
   ['options.meta', flag],
@@ -229,4 +232,5 @@ const refer = (names: AnswerHeader[]) =>
 /** True if clients can cache the answer. */
 const readsData = ({ answer, method }: Route): boolean => answer === execution && method === 'GET';
 
-const isPaged = ({ query }: Route): boolean => query?.includes('limit') === true;
+const isPaged = ({ query, answer }: Route): boolean =>
+  query?.includes('limit') === true && answer !== statisticsList;

@@ -20,6 +20,7 @@ import * as hubs from './hubs.ts';
 import * as keys from './keys.ts';
 import * as queryChecks from './queries/checks.ts';
 import * as queries from './queries/queries.ts';
+import * as statistics from './queries/statistics.ts';
 import * as versions from './queries/versions.ts';
 import * as sources from './sources.ts';
 import * as summarize from './summarize.ts';
@@ -114,6 +115,7 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
   const key = keys.createKeyHandlers(upstreams);
   const job = jobs.createJobHandlers(upstreams);
   const executeQuery = execute.createExecuteHandler(upstreams, settings);
+  const statistic = statistics.createStatisticsHandlers(upstreams);
   const checkQuery = queryChecks.createCheckHandler(upstreams);
   const readData = execute.createDataHandler(upstreams, settings);
   const summarizeTexts = summarize.createSummarizeHandler(upstreams);
@@ -153,6 +155,9 @@ export function listRoutes(upstreams: Upstreams, settings: AnswerSettings): Rout
     { method: 'GET', url: '/v1/queries/:queryId/versions', scope: 'queries:read', summary: 'List the versions of a query', query: paged, answer: versions.versions, handler: version.list },
     { method: 'POST', url: '/v1/queries/:queryId/restore', scope: 'queries:write', summary: 'Restore a version of a query', audit: 'by catalog', query: ['signature'], body: versions.restoreBody, pointers: versions.restorePointers, versioned: true, settledBy: 'audit', answer: queries.savedQuery, handler: version.restore },
     { method: 'DELETE', url: '/v1/queries/:queryId', scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: query.remove },
+    { method: 'GET', url: '/v1/queries/:queryId/stats', scope: 'queries:read', summary: 'Get the statistics of a query', answer: statistics.queryStatistics, handler: statistic.one },
+    { method: 'GET', url: '/v1/queries/:queryId/usage', scope: 'queries:read', summary: 'Count the executions of a query by key and day', answer: statistics.queryUsage, handler: statistic.usage },
+    { method: 'GET', url: '/v1/stats', scope: 'queries:read', summary: 'List the slowest or most failing queries', query: statistics.statisticsParameters, answer: statistics.statisticsList, handler: statistic.ranked },
 
     ...listClassifierRoutes(upstreams, settings),
 

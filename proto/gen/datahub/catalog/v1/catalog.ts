@@ -449,6 +449,57 @@ export interface DeleteQueryRequest {
 export interface DeleteQueryResponse {
 }
 
+export interface NameQueriesRequest {
+  /** At most 1,000. */
+  queryIds: string[];
+}
+
+export interface NameQueriesResponse {
+  queries: NamedQuery[];
+}
+
+export interface NamedQuery {
+  queryId: string;
+  hubId: string;
+  label: string;
+}
+
+export interface GetQueryUsageRequest {
+  queryId: string;
+}
+
+export interface GetQueryUsageResponse {
+  /**
+   * The counted days in UTC, as in 2026-11-23. `from` is later than 30 days ago if older entries were deleted, or are too
+   * many to read.
+   */
+  from: string;
+  to: string;
+  /** The keys with the most executions, at most 1,000. */
+  keys: KeyUsage[];
+  /** The number of all keys. */
+  totalKeys: number;
+  /** The executions with all keys. */
+  count: number;
+  failed: number;
+}
+
+export interface KeyUsage {
+  keyId: string;
+  /** Absent if the caller's key may not list keys, or the key was revoked. */
+  name?: string | undefined;
+  count: number;
+  failed: number;
+  /** Ascending, without days that have no execution. */
+  days: DayUsage[];
+}
+
+export interface DayUsage {
+  day: string;
+  count: number;
+  failed: number;
+}
+
 export interface QueryVersion {
   /** Higher than that of the version before. Not every number has a version. */
   number: number;
@@ -4858,6 +4909,471 @@ export const DeleteQueryResponse: MessageFns<DeleteQueryResponse> = {
   },
 };
 
+function createBaseNameQueriesRequest(): NameQueriesRequest {
+  return { queryIds: [] };
+}
+
+export const NameQueriesRequest: MessageFns<NameQueriesRequest> = {
+  encode(message: NameQueriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.queryIds) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NameQueriesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNameQueriesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNameQueriesResponse(): NameQueriesResponse {
+  return { queries: [] };
+}
+
+export const NameQueriesResponse: MessageFns<NameQueriesResponse> = {
+  encode(message: NameQueriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.queries) {
+      NamedQuery.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NameQueriesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNameQueriesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queries.push(NamedQuery.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNamedQuery(): NamedQuery {
+  return { queryId: "", hubId: "", label: "" };
+}
+
+export const NamedQuery: MessageFns<NamedQuery> = {
+  encode(message: NamedQuery, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    if (message.hubId !== "") {
+      writer.uint32(18).string(message.hubId);
+    }
+    if (message.label !== "") {
+      writer.uint32(26).string(message.label);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NamedQuery {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNamedQuery();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.hubId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.label = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetQueryUsageRequest(): GetQueryUsageRequest {
+  return { queryId: "" };
+}
+
+export const GetQueryUsageRequest: MessageFns<GetQueryUsageRequest> = {
+  encode(message: GetQueryUsageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetQueryUsageRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetQueryUsageRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetQueryUsageResponse(): GetQueryUsageResponse {
+  return { from: "", to: "", keys: [], totalKeys: 0, count: 0, failed: 0 };
+}
+
+export const GetQueryUsageResponse: MessageFns<GetQueryUsageResponse> = {
+  encode(message: GetQueryUsageResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.from !== "") {
+      writer.uint32(10).string(message.from);
+    }
+    if (message.to !== "") {
+      writer.uint32(18).string(message.to);
+    }
+    for (const v of message.keys) {
+      KeyUsage.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.totalKeys !== 0) {
+      writer.uint32(32).uint32(message.totalKeys);
+    }
+    if (message.count !== 0) {
+      writer.uint32(40).uint64(message.count);
+    }
+    if (message.failed !== 0) {
+      writer.uint32(48).uint64(message.failed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetQueryUsageResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetQueryUsageResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.keys.push(KeyUsage.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.totalKeys = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.count = longToNumber(reader.uint64());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.failed = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseKeyUsage(): KeyUsage {
+  return { keyId: "", name: undefined, count: 0, failed: 0, days: [] };
+}
+
+export const KeyUsage: MessageFns<KeyUsage> = {
+  encode(message: KeyUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.keyId !== "") {
+      writer.uint32(10).string(message.keyId);
+    }
+    if (message.name !== undefined) {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.count !== 0) {
+      writer.uint32(24).uint64(message.count);
+    }
+    if (message.failed !== 0) {
+      writer.uint32(32).uint64(message.failed);
+    }
+    for (const v of message.days) {
+      DayUsage.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): KeyUsage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseKeyUsage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.count = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.failed = longToNumber(reader.uint64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.days.push(DayUsage.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDayUsage(): DayUsage {
+  return { day: "", count: 0, failed: 0 };
+}
+
+export const DayUsage: MessageFns<DayUsage> = {
+  encode(message: DayUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.day !== "") {
+      writer.uint32(10).string(message.day);
+    }
+    if (message.count !== 0) {
+      writer.uint32(16).uint64(message.count);
+    }
+    if (message.failed !== 0) {
+      writer.uint32(24).uint64(message.failed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DayUsage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDayUsage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.day = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.count = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.failed = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseQueryVersion(): QueryVersion {
   return { number: 0, at: undefined, keyId: "", restoredFrom: undefined, query: undefined };
 }
@@ -7175,6 +7691,27 @@ export const CatalogServiceService = {
       Buffer.from(RestoreQueryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RestoreQueryResponse => RestoreQueryResponse.decode(value),
   },
+  /** Returns the labels and hubs of those of the queries that exist and that the key may use, in the same order. */
+  nameQueries: {
+    path: "/datahub.catalog.v1.CatalogService/NameQueries" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: NameQueriesRequest): Buffer => Buffer.from(NameQueriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): NameQueriesRequest => NameQueriesRequest.decode(value),
+    responseSerialize: (value: NameQueriesResponse): Buffer => Buffer.from(NameQueriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): NameQueriesResponse => NameQueriesResponse.decode(value),
+  },
+  /** Counts the executions of a query by key and day, from the audit log. */
+  getQueryUsage: {
+    path: "/datahub.catalog.v1.CatalogService/GetQueryUsage" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetQueryUsageRequest): Buffer => Buffer.from(GetQueryUsageRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetQueryUsageRequest => GetQueryUsageRequest.decode(value),
+    responseSerialize: (value: GetQueryUsageResponse): Buffer =>
+      Buffer.from(GetQueryUsageResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetQueryUsageResponse => GetQueryUsageResponse.decode(value),
+  },
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.
@@ -7319,6 +7856,10 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   listQueryVersions: handleUnaryCall<ListQueryVersionsRequest, ListQueryVersionsResponse>;
   /** Changes a query to what it was in one of its versions, with the checks of UpdateQuery. */
   restoreQuery: handleUnaryCall<RestoreQueryRequest, RestoreQueryResponse>;
+  /** Returns the labels and hubs of those of the queries that exist and that the key may use, in the same order. */
+  nameQueries: handleUnaryCall<NameQueriesRequest, NameQueriesResponse>;
+  /** Counts the executions of a query by key and day, from the audit log. */
+  getQueryUsage: handleUnaryCall<GetQueryUsageRequest, GetQueryUsageResponse>;
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.
@@ -7355,6 +7896,17 @@ function fromTimestamp(t: Timestamp): Date {
   let millis = (t.seconds || 0) * 1_000;
   millis += (t.nanos || 0) / 1_000_000;
   return new globalThis.Date(millis);
+}
+
+function longToNumber(int64: { toString(): string }): number {
+  const num = globalThis.Number(int64.toString());
+  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
+  }
+  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
+  }
+  return num;
 }
 
 export interface MessageFns<T> {

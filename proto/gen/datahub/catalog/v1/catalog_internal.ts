@@ -117,6 +117,8 @@ export interface WatchResponse {
   instanceId: string;
   /** Ids of queries and sources that changed. A hub id stands for everything in it. */
   changed: string[];
+  /** True if they were deleted. */
+  deleted: boolean;
 }
 
 export interface SaveSignatureRequest {
@@ -1110,7 +1112,7 @@ export const WatchRequest: MessageFns<WatchRequest> = {
 };
 
 function createBaseWatchResponse(): WatchResponse {
-  return { sequence: 0, instanceId: "", changed: [] };
+  return { sequence: 0, instanceId: "", changed: [], deleted: false };
 }
 
 export const WatchResponse: MessageFns<WatchResponse> = {
@@ -1123,6 +1125,9 @@ export const WatchResponse: MessageFns<WatchResponse> = {
     }
     for (const v of message.changed) {
       writer.uint32(26).string(v!);
+    }
+    if (message.deleted !== false) {
+      writer.uint32(32).bool(message.deleted);
     }
     return writer;
   },
@@ -1162,6 +1167,14 @@ export const WatchResponse: MessageFns<WatchResponse> = {
             }
 
             message.changed.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.deleted = reader.bool();
             continue;
           }
         }

@@ -372,6 +372,57 @@ export interface CheckQueryResponse {
   changes?: ContractChanges | undefined;
 }
 
+export interface ReadStatisticsRequest {
+  /** If absent, the statistics of all queries. */
+  queryId?: string | undefined;
+}
+
+export interface ReadStatisticsResponse {
+  queries: QueryStatistics[];
+  /**
+   * ISO 8601. For one query: since when this executor has counted its calls without a gap. For all: the start of the
+   * process.
+   */
+  since: string;
+  /** The number of queries, of all accounts, whose statistics were dropped to make room for others. */
+  dropped: number;
+}
+
+export interface QueryStatistics {
+  queryId: string;
+  sinceStart?: QueryFigures | undefined;
+  lastHour?: QueryFigures | undefined;
+}
+
+export interface QueryFigures {
+  /** The calls that were answered or failed. */
+  calls: number;
+  /** The calls that were answered without running the query. */
+  cacheHits: number;
+  rows: number;
+  bytes: number;
+  errors: ErrorCount[];
+  queue?: DurationCounts | undefined;
+  database?: DurationCounts | undefined;
+  total?: DurationCounts | undefined;
+}
+
+export interface ErrorCount {
+  code: string;
+  calls: number;
+}
+
+/**
+ * A histogram without its empty buckets. The bounds of the buckets are in `duration-buckets.ts` of the package
+ * executor-session.
+ */
+export interface DurationCounts {
+  /** Ascending. */
+  buckets: number[];
+  /** The number of durations in each of them. */
+  counts: number[];
+}
+
 function createBaseExecuteOptions(): ExecuteOptions {
   return {
     timeoutMs: undefined,
@@ -2589,6 +2640,462 @@ export const CheckQueryResponse: MessageFns<CheckQueryResponse> = {
   },
 };
 
+function createBaseReadStatisticsRequest(): ReadStatisticsRequest {
+  return { queryId: undefined };
+}
+
+export const ReadStatisticsRequest: MessageFns<ReadStatisticsRequest> = {
+  encode(message: ReadStatisticsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== undefined) {
+      writer.uint32(10).string(message.queryId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadStatisticsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadStatisticsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadStatisticsResponse(): ReadStatisticsResponse {
+  return { queries: [], since: "", dropped: 0 };
+}
+
+export const ReadStatisticsResponse: MessageFns<ReadStatisticsResponse> = {
+  encode(message: ReadStatisticsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.queries) {
+      QueryStatistics.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.since !== "") {
+      writer.uint32(18).string(message.since);
+    }
+    if (message.dropped !== 0) {
+      writer.uint32(24).uint32(message.dropped);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadStatisticsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadStatisticsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queries.push(QueryStatistics.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.since = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.dropped = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseQueryStatistics(): QueryStatistics {
+  return { queryId: "", sinceStart: undefined, lastHour: undefined };
+}
+
+export const QueryStatistics: MessageFns<QueryStatistics> = {
+  encode(message: QueryStatistics, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    if (message.sinceStart !== undefined) {
+      QueryFigures.encode(message.sinceStart, writer.uint32(18).fork()).join();
+    }
+    if (message.lastHour !== undefined) {
+      QueryFigures.encode(message.lastHour, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryStatistics {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryStatistics();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.sinceStart = QueryFigures.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.lastHour = QueryFigures.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseQueryFigures(): QueryFigures {
+  return {
+    calls: 0,
+    cacheHits: 0,
+    rows: 0,
+    bytes: 0,
+    errors: [],
+    queue: undefined,
+    database: undefined,
+    total: undefined,
+  };
+}
+
+export const QueryFigures: MessageFns<QueryFigures> = {
+  encode(message: QueryFigures, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.calls !== 0) {
+      writer.uint32(8).uint64(message.calls);
+    }
+    if (message.cacheHits !== 0) {
+      writer.uint32(16).uint64(message.cacheHits);
+    }
+    if (message.rows !== 0) {
+      writer.uint32(24).uint64(message.rows);
+    }
+    if (message.bytes !== 0) {
+      writer.uint32(32).uint64(message.bytes);
+    }
+    for (const v of message.errors) {
+      ErrorCount.encode(v!, writer.uint32(42).fork()).join();
+    }
+    if (message.queue !== undefined) {
+      DurationCounts.encode(message.queue, writer.uint32(50).fork()).join();
+    }
+    if (message.database !== undefined) {
+      DurationCounts.encode(message.database, writer.uint32(58).fork()).join();
+    }
+    if (message.total !== undefined) {
+      DurationCounts.encode(message.total, writer.uint32(66).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryFigures {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryFigures();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.calls = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.cacheHits = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.rows = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.bytes = longToNumber(reader.uint64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.errors.push(ErrorCount.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.queue = DurationCounts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.database = DurationCounts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.total = DurationCounts.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseErrorCount(): ErrorCount {
+  return { code: "", calls: 0 };
+}
+
+export const ErrorCount: MessageFns<ErrorCount> = {
+  encode(message: ErrorCount, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.code !== "") {
+      writer.uint32(10).string(message.code);
+    }
+    if (message.calls !== 0) {
+      writer.uint32(16).uint64(message.calls);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ErrorCount {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseErrorCount();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.calls = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDurationCounts(): DurationCounts {
+  return { buckets: [], counts: [] };
+}
+
+export const DurationCounts: MessageFns<DurationCounts> = {
+  encode(message: DurationCounts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.buckets.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.buckets) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    if (message.counts.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.counts) {
+        writer.uint64(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DurationCounts {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDurationCounts();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.buckets.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.buckets.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.counts.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.counts.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** Runs stored queries on the users' databases. */
 export type ExecutorServiceService = typeof ExecutorServiceService;
 export const ExecutorServiceService = {
@@ -2658,6 +3165,18 @@ export const ExecutorServiceService = {
     responseSerialize: (value: CheckQueryResponse): Buffer => Buffer.from(CheckQueryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CheckQueryResponse => CheckQueryResponse.decode(value),
   },
+  /** Returns what this executor counted about the queries of the account that the key may use. */
+  readStatistics: {
+    path: "/datahub.executor.v1.ExecutorService/ReadStatistics" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReadStatisticsRequest): Buffer =>
+      Buffer.from(ReadStatisticsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReadStatisticsRequest => ReadStatisticsRequest.decode(value),
+    responseSerialize: (value: ReadStatisticsResponse): Buffer =>
+      Buffer.from(ReadStatisticsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReadStatisticsResponse => ReadStatisticsResponse.decode(value),
+  },
 } as const;
 
 export interface ExecutorServiceServer extends UntypedServiceImplementation {
@@ -2678,6 +3197,19 @@ export interface ExecutorServiceServer extends UntypedServiceImplementation {
   describeQuery: handleUnaryCall<DescribeQueryRequest, DescribeQueryResponse>;
   /** Does the same for a query that is not stored, and compares its contract with that of a stored one. */
   checkQuery: handleUnaryCall<CheckQueryRequest, CheckQueryResponse>;
+  /** Returns what this executor counted about the queries of the account that the key may use. */
+  readStatistics: handleUnaryCall<ReadStatisticsRequest, ReadStatisticsResponse>;
+}
+
+function longToNumber(int64: { toString(): string }): number {
+  const num = globalThis.Number(int64.toString());
+  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
+  }
+  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
+  }
+  return num;
 }
 
 export interface MessageFns<T> {

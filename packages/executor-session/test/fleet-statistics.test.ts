@@ -1,0 +1,50 @@
+import type { QueryFigures, ReadStatisticsResponse } from '@datahub/proto/executor/v1/executor';
+import { expect, test } from 'vitest';
+import { mergeStatistics } from '../src/fleet-statistics.ts';
+
+const figures = (calls: number, bucket: number, code: string): QueryFigures => ({
+  calls,
+  cacheHits: 1,
+  rows: 10 * calls,
+  bytes: 100 * calls,
+  errors: [{ code, calls: 1 }],
+  queue: { buckets: [0], counts: [calls] },
+  database: { buckets: [bucket], counts: [calls] },
+  total: { buckets: [0, bucket], counts: [1, calls] },
+});
+const answerOf = (queryId: string, all: QueryFigures): ReadStatisticsResponse => ({
+  queries: [{ queryId, sinceStart: all, lastHour: all }],
+  since: '2026-01-01T00:00:00.000Z',
+  dropped: 2,
+});
+
+test('adds up what the executors answered, and names those that did not', () => {
+  const { queries, executors, missing } = mergeStatistics(
+    new Map([
+      ['executor-1', answerOf('q', figures(3, 7, 'CANCELLED'))],
+      ['executor-2', undefined],
+      ['executor-3', answerOf('q', figures(4, 9, 'SOURCE_BUSY'))],
+      ['executor-4', answerOf('other', figures(1, 1, 'SOURCE_BUSY'))],
+    ]),
+  );
+  expect(missing).toEqual(['executor-2']);
+  expect(executors.map(({ name, dropped }) => [name, dropped])).toEqual([
+    ['executor-1', 2],
+    ['executor-3', 2],
+    ['executor-4', 2],
+  ]);
+  expect(queries.map(({ queryId }) => queryId)).toEqual(['q', 'other']);
+  expect(queries[0]?.lastHour).toEqual({
+    calls: 7,
+    cacheHits: 2,
+    rows: 70,
+    bytes: 700,
+    errors: [
+      { code: 'CANCELLED', calls: 1 },
+      { code: 'SOURCE_BUSY', calls: 1 },
+    ],
+    queue: { buckets: [0], counts: [7] },
+    database: { buckets: [7, 9], counts: [3, 4] },
+    total: { buckets: [0, 7, 9], counts: [2, 3, 4] },
+  });
+});

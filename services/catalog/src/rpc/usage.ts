@@ -1,0 +1,147 @@
+/** The executions of a query by key and day, from the audit log. */
+
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { isGranted } from '@datahub/contract/scopes';
+import type {
+  CatalogServiceService,
+  DayUsage,
+  GetQueryUsageResponse,
+  KeyUsage,
+} from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { createFixedId } from '@datahub/service-kit/id';
+import { type Catalog, loadQuery } from '../catalog.ts';
+import type { AuditDoc } from '../documents.ts';
+
+const dayMs = 86_400_000;
+/** Today and the days before it. */
+const days = 30;
+/** Read at a time. */
+const batchMax = 500;
+/** There is one entry per key and hour: these are 138 keys that execute the query in every hour of the 30 days. */
+const entriesMaxDefault = 100_000;
+const keysMax = 1_000;
+
+interface UsageOptions {
+  /** How long audit entries are kept. */
+  auditKeptMs: number;
+  /** The most entries that one call reads. Beyond it, the answer has fewer days. */
+  entriesMax?: number;
+}
+
+export function createUsageCalls(
+  catalog: Catalog,
+  options: UsageOptions,
+): Pick<Calls<typeof CatalogServiceService>, 'getQueryUsage'> {
+  return {
+    getQueryUsage: async ({ queryId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const { id } = await loadQuery(catalog, principal, queryId);
+      const today = dayOf(catalog.nowMs());
+      const { fromMs, usage } = await readUsage(catalog, { ...options, queryId: id, principal, today });
+      const keys = usage.toKeys();
+      const shown = keys.slice(0, keysMax);
+      const named = isGranted(principal.scopes, 'keys:admin')
+        ? await withNames(catalog, principal, shown)
+        : shown;
+      return { from: toDay(fromMs), to: toDay(today), keys: named, totalKeys: keys.length, ...usage.total };
+    },
+  };
+}
+
+interface Reading extends UsageOptions {
+  queryId: string;
+  principal: Principal;
+  /** The start of the day. */
+  today: number;
+}
+
+/** Reads whole days, newest first. */
+async function readUsage(catalog: Catalog, reading: Reading): Promise<{ fromMs: number; usage: Usage }> {
+  const { queryId, principal, today, auditKeptMs, entriesMax = entriesMaxDefault } = reading;
+  const { accountId } = principal;
+  // The sweep may have deleted a part of the day on which the oldest entries were written.
+  const keptFrom = dayOf(catalog.nowMs() - auditKeptMs) + dayMs;
+  let fromMs = Math.max(today - (days - 1) * dayMs, Math.min(keptFrom, today));
+  const where = { resourceId: queryId, action: 'query.execute' };
+  const afterId = createFixedId(
+    { namespace: catalog.namespace, kind: 'evt', atMs: fromMs },
+    Buffer.alloc(10),
+  );
+  const usage = new Usage();
+  let beforeId: string | undefined;
+  for (let read = 0; ; read += batchMax) {
+    const page = { accountId, where, afterId, limit: batchMax, descending: true };
+    const batch = await catalog.store.audit.find({
+      ...page,
+      ...(beforeId === undefined ? {} : { beforeId }),
+    });
+    for (const entry of batch) if (entry.at >= fromMs) usage.add(entry);
+    const last = batch.at(-1);
+    if (last === undefined || batch.length < batchMax) break;
+    beforeId = last.id;
+    // SQLite does not wait, and other calls must run between batches.
+    await nextIteration();
+    // Today is always read whole: it has at most 24 entries for each key.
+    if (read + batchMax < entriesMax || dayOf(last.at) === today) continue;
+    // Only a part of this day was read.
+    fromMs = dayOf(last.at) + dayMs;
+    usage.removeBefore(toDay(fromMs));
+    break;
+  }
+  return { fromMs, usage };
+}
+
+class Usage {
+  /** By key, then by day. */
+  readonly #keys = new Map<string, Map<string, DayUsage>>();
+
+  add({ keyId, at, count, failed }: AuditDoc): void {
+    const ofKey = this.#keys.get(keyId) ?? new Map<string, DayUsage>();
+    this.#keys.set(keyId, ofKey);
+    const day = toDay(at);
+    const sum = ofKey.get(day) ?? { day, count: 0, failed: 0 };
+    ofKey.set(day, { day, count: sum.count + count, failed: sum.failed + failed });
+  }
+
+  removeBefore(first: string): void {
+    for (const [keyId, ofKey] of this.#keys) {
+      for (const day of ofKey.keys()) if (day < first) ofKey.delete(day);
+      if (ofKey.size === 0) this.#keys.delete(keyId);
+    }
+  }
+
+  get total(): Pick<GetQueryUsageResponse, 'count' | 'failed'> {
+    return sumOf([...this.#keys.values()].flatMap((ofKey) => [...ofKey.values()]));
+  }
+
+  /** The keys with the most executions first. */
+  toKeys(): KeyUsage[] {
+    const keys = [...this.#keys].map(([keyId, ofKey]) => {
+      const sorted = [...ofKey.values()].sort((a, b) => (a.day < b.day ? -1 : 1));
+      return { keyId, days: sorted, ...sumOf(sorted) };
+    });
+    return keys.sort((a, b) => b.count - a.count || (a.keyId < b.keyId ? -1 : 1));
+  }
+}
+
+function sumOf(all: readonly DayUsage[]): { count: number; failed: number } {
+  const sum = { count: 0, failed: 0 };
+  for (const { count, failed } of all) {
+    sum.count += count;
+    sum.failed += failed;
+  }
+  return sum;
+}
+
+/** Revoked keys have no name. */
+function withNames({ store }: Catalog, { accountId }: Principal, keys: KeyUsage[]): Promise<KeyUsage[]> {
+  return Promise.all(
+    keys.map(async (key) => ({ ...key, name: (await store.keys.get(accountId, key.keyId))?.name })),
+  );
+}
+
+/** The start of the day in UTC. */
+const dayOf = (ms: number): number => ms - (ms % dayMs);
+const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);

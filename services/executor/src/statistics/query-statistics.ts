@@ -1,0 +1,156 @@
+/**
+ * Counts the calls of queries in fixed memory: of at most `queriesMax` queries, since they were first called and in the
+ * last hour, as twelve windows of five minutes. The last hour is thus the last 55 to 60 minutes. With all its windows, a
+ * query takes about 35 kB.
+ */
+
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type {
+  QueryFigures,
+  ReadStatisticsRequest,
+  ReadStatisticsResponse,
+  QueryStatistics as StatisticsMessage,
+} from '@datahub/proto/executor/v1/executor';
+import type { QueryDefinition } from '../definitions/definition.ts';
+import { mayUse } from '../execution/key-limits.ts';
+import { Figures, type Sample } from './figures.ts';
+
+export const windowMs = 300_000;
+export const windowCount = 12;
+/** These take about a millisecond. */
+const readAtOnce = 25;
+
+export interface QueryStatisticsOptions {
+  /** Beyond it, the queries that were not called for the longest time are dropped, to the accuracy of one window. */
+  queriesMax: number;
+  now: () => number;
+  /** The wall-clock time. */
+  nowMs: () => number;
+}
+
+type CountedQuery = Pick<QueryDefinition, 'queryId' | 'accountId' | 'hubId'>;
+
+interface Window {
+  /** The number of the window since the start of `now`. */
+  number: number;
+  figures: Figures;
+}
+
+/** The statistics of one query. */
+interface Counted {
+  query: CountedQuery;
+  /** Since when the query is counted without a gap, in milliseconds since 1970. */
+  sinceMs: number;
+  sinceStart: Figures;
+  /** By number modulo `windowCount`. A window that is older than the last hour is reused. */
+  windows: Window[];
+  /** The window of the last call. */
+  last: Window | undefined;
+}
+
+export class QueryStatistics {
+  readonly #options: QueryStatisticsOptions;
+  readonly #startedAtMs: number;
+  /** Ordered by the window of the last call. */
+  readonly #counted = new Map<string, Counted>();
+  #dropped = 0;
+  /** For sums that are read at once. */
+  readonly #sum = new Figures(Float64Array);
+
+  constructor(options: QueryStatisticsOptions) {
+    this.#options = options;
+    this.#startedAtMs = options.nowMs();
+  }
+
+  add(query: CountedQuery, sample: Sample): void {
+    this.#addTo(this.#counted.get(query.queryId) ?? this.#count(query), sample);
+  }
+
+  /** Does nothing if the query is not counted yet, so that calls with unknown ids need no memory. */
+  addToKnown(queryId: string, accountId: string | undefined, sample: Sample): void {
+    const counted = this.#counted.get(queryId);
+    if (counted?.query.accountId === accountId && counted !== undefined) this.#addTo(counted, sample);
+  }
+
+  /** Drops deleted queries. The id of a hub stands for all its queries. */
+  remove(ids: readonly string[]): void {
+    const removed = new Set(ids);
+    for (const [queryId, { query }] of this.#counted)
+      if (removed.has(queryId) || removed.has(query.hubId)) this.#counted.delete(queryId);
+  }
+
+  /** Lets other calls run between parts of a long answer. */
+  async read({ queryId }: ReadStatisticsRequest, principal: Principal): Promise<ReadStatisticsResponse> {
+    const asked = queryId === undefined ? [...this.#counted.values()] : [this.#counted.get(queryId)];
+    const readable = asked
+      .filter((counted) => counted !== undefined)
+      .filter(({ query }) => query.accountId === principal.accountId && mayUse(principal.limits, query));
+    const nowMs = this.#options.nowMs();
+    const sinceMs =
+      queryId === undefined || this.#dropped === 0 ? this.#startedAtMs : (readable[0]?.sinceMs ?? nowMs);
+    const queries: StatisticsMessage[] = [];
+    for (const counted of readable) {
+      queries.push({
+        queryId: counted.query.queryId,
+        sinceStart: counted.sinceStart.toProto(),
+        lastHour: this.#lastHour(counted),
+      });
+      if (queries.length % readAtOnce === 0) await nextIteration();
+    }
+    return {
+      queries,
+      since: new Date(sinceMs).toISOString(),
+      dropped: this.#dropped,
+    };
+  }
+
+  #count(query: CountedQuery): Counted {
+    const { queriesMax, nowMs } = this.#options;
+    if (this.#counted.size >= queriesMax) {
+      this.#counted.delete(this.#counted.keys().next().value as string);
+      this.#dropped++;
+    }
+    const { queryId, accountId, hubId } = query;
+    const counted: Counted = {
+      query: { queryId, accountId, hubId },
+      // If a query was dropped, it may have been this one.
+      sinceMs: this.#dropped === 0 ? this.#startedAtMs : nowMs(),
+      sinceStart: new Figures(Float64Array),
+      windows: [],
+      last: undefined,
+    };
+    this.#counted.set(queryId, counted);
+    return counted;
+  }
+
+  #addTo(counted: Counted, sample: Sample): void {
+    const number = Math.floor(this.#options.now() / windowMs);
+    let { last } = counted;
+    if (last?.number !== number) last = this.#begin(counted, number);
+    counted.sinceStart.add(sample);
+    last.figures.add(sample);
+  }
+
+  /** Begins a window, and makes the query the last one to be dropped. */
+  #begin(counted: Counted, number: number): Window {
+    const { queryId } = counted.query;
+    this.#counted.delete(queryId);
+    this.#counted.set(queryId, counted);
+    const old = counted.windows[number % windowCount];
+    old?.figures.clear();
+    const window = { number, figures: old?.figures ?? new Figures(Uint32Array) };
+    counted.windows[number % windowCount] = window;
+    counted.last = window;
+    return window;
+  }
+
+  #lastHour({ windows }: Counted): QueryFigures {
+    const oldest = Math.floor(this.#options.now() / windowMs) - windowCount + 1;
+    const sum = this.#sum;
+    sum.clear();
+    for (const window of windows)
+      if (window !== undefined && window.number >= oldest) sum.addAll(window.figures);
+    return sum.toProto();
+  }
+}

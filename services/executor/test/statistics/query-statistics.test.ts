@@ -1,0 +1,144 @@
+import { percentile } from '@datahub/executor-session/duration-buckets';
+import { describe, expect, it } from 'vitest';
+import type { Sample } from '../../src/statistics/figures.ts';
+import { QueryStatistics, windowCount, windowMs } from '../../src/statistics/query-statistics.ts';
+import { noLimits } from '../fakes/pipeline.ts';
+
+const sample: Sample = {
+  calls: 1,
+  cacheHits: 0,
+  failedWith: undefined,
+  rows: 2,
+  bytes: 30,
+  queueMs: 0.1,
+  databaseMs: 5,
+  totalMs: 6,
+};
+const query = (queryId: string, accountId = 'a', hubId = 'h') => ({ queryId, accountId, hubId });
+const principal = (limits: object = {}, accountId = 'a') => ({
+  accountId,
+  keyId: 'k',
+  scopes: ['*'],
+  limits: { ...noLimits, ...limits },
+});
+
+function setup(queriesMax = 10) {
+  const clock = { now: 0 };
+  const startedAtMs = Date.parse('2026-01-01T00:00:00Z');
+  const statistics = new QueryStatistics({
+    queriesMax,
+    now: () => clock.now,
+    nowMs: () => startedAtMs + clock.now,
+  });
+  const read = async (queryId?: string, as = principal()) => statistics.read({ queryId }, as);
+  const lastHour = async () => (await read('q')).queries[0]?.lastHour?.calls;
+  return { clock, statistics, read, lastHour };
+}
+
+describe('statistics of queries', () => {
+  it('add up calls, rows, bytes, errors, cache hits and durations', async () => {
+    const { statistics, read } = setup();
+    statistics.add(query('q'), sample);
+    statistics.add(query('q'), { ...sample, databaseMs: 50, totalMs: 60 });
+    statistics.add(query('q'), {
+      ...sample,
+      failedWith: 'CONTEXT_INVALID',
+      queueMs: undefined,
+      databaseMs: undefined,
+      totalMs: undefined,
+    });
+    statistics.add(query('q'), { ...sample, cacheHits: 1, queueMs: undefined, databaseMs: undefined });
+    const { sinceStart, lastHour } = (await read('q')).queries[0] ?? {};
+    expect(lastHour).toEqual(sinceStart);
+    expect(sinceStart).toMatchObject({ calls: 4, cacheHits: 1, rows: 8, bytes: 120 });
+    expect(sinceStart?.errors).toEqual([{ code: 'CONTEXT_INVALID', calls: 1 }]);
+    const { queue, database, total } = sinceStart ?? {};
+    expect([queue, database, total].map((all) => all?.counts.reduce((sum, one) => sum + one))).toEqual([
+      2, 2, 3,
+    ]);
+    expect(percentile(database ?? { buckets: [], counts: [] }, 0.99)).toBeCloseTo(50, -1);
+  });
+
+  it('of the last hour leave with their window, and those since the start stay', async () => {
+    const { clock, statistics, read, lastHour } = setup();
+    for (let window = 0; window < windowCount; window++) {
+      clock.now = window * windowMs + 1;
+      statistics.add(query('q'), sample);
+    }
+    const seen: unknown[] = [];
+    for (let window = windowCount - 1; window <= 2 * windowCount; window++) {
+      clock.now = window * windowMs + 2;
+      seen.push(await lastHour());
+    }
+    expect(seen).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]);
+    statistics.add(query('q'), sample);
+    expect(await lastHour()).toBe(1);
+    expect((await read('q')).queries[0]?.sinceStart?.calls).toBe(13);
+  });
+
+  it('never contain less than 55 minutes, or more than an hour', async () => {
+    const { clock, statistics, lastHour } = setup();
+    clock.now = windowMs - 1;
+    statistics.add(query('q'), sample);
+    clock.now += 11 * windowMs;
+    expect(await lastHour()).toBe(1);
+    clock.now += 1;
+    expect(await lastHour()).toBe(0);
+    clock.now = 20 * windowMs;
+    statistics.add(query('q'), sample);
+    clock.now += 12 * windowMs - 1;
+    expect(await lastHour()).toBe(1);
+    clock.now += 1;
+    expect(await lastHour()).toBe(0);
+  });
+
+  it('are of a bounded number of queries: those not called for the longest leave, and the answer says so', async () => {
+    const { clock, statistics, read } = setup(2);
+    const { since } = await read();
+    statistics.add(query('q1'), sample);
+    clock.now += windowMs;
+    statistics.add(query('q2'), sample);
+    statistics.add(query('q1'), sample);
+    expect(await read('q1')).toMatchObject({ since, dropped: 0 });
+    clock.now += 1_000;
+    statistics.add(query('q3'), sample);
+    expect((await read()).queries.map(({ queryId }) => queryId)).toEqual(['q1', 'q3']);
+    expect((await read()).dropped).toBe(1);
+    // It was counted all the time.
+    expect((await read('q1')).since).toBe(since);
+    expect((await read('q2')).queries).toEqual([]);
+    expect(Date.parse((await read('q3')).since) - Date.parse(since)).toBe(windowMs + 1_000);
+  });
+
+  it('are those of queries that the key may use', async () => {
+    const { statistics, read } = setup();
+    statistics.add(query('q1'), sample);
+    statistics.add(query('q2', 'a', 'other'), sample);
+    statistics.add(query('q3', 'b'), sample);
+    const readable = async (limits: object) =>
+      (await read(undefined, principal(limits))).queries.map(({ queryId }) => queryId);
+    expect(await readable({})).toEqual(['q1', 'q2']);
+    expect(await readable({ hubIds: ['other'] })).toEqual(['q2']);
+    expect(await readable({ queryIds: ['q1', 'q3'] })).toEqual(['q1']);
+    expect((await read('q3')).queries).toEqual([]);
+    expect((await read('q1', principal({}, 'b'))).queries).toEqual([]);
+  });
+
+  it('leave with the query or its hub', async () => {
+    const { statistics, read } = setup();
+    for (const one of [query('q1'), query('q2', 'a', 'deleted'), query('q3')]) statistics.add(one, sample);
+    statistics.remove(['q1', 'deleted', 'a source']);
+    expect((await read()).queries.map(({ queryId }) => queryId)).toEqual(['q3']);
+  });
+
+  it('count calls that failed before their query was known, if the account has called it before', async () => {
+    const { statistics, read } = setup();
+    statistics.addToKnown('q', 'a', sample);
+    expect((await read()).queries).toEqual([]);
+    statistics.add(query('q'), sample);
+    statistics.addToKnown('q', 'a', sample);
+    statistics.addToKnown('q', 'b', sample);
+    statistics.addToKnown('q', undefined, sample);
+    expect((await read()).queries[0]?.sinceStart?.calls).toBe(2);
+  });
+});
