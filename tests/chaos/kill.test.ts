@@ -54,8 +54,24 @@ describe('a hub that is killed while it writes', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
+  /** Three changes of a new query at once. */
+  async function changeQuery(own: { hubId: string; queryId?: string; labels: string[] }): Promise<void> {
+    const { hubId } = own;
+    const connectionSettings = { host: '127.0.0.1', port: 1, database: 'd', user: 'u', password: 'p' };
+    const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
+    const { sourceId } = await api.ok(api.post('/v1/sources', source));
+    const body = { hubId, sourceId, label: 'made', query: 'SELECT 1' };
+    own.queryId = (await api.ok(api.post('/v1/queries', body))).config.query.queryId;
+    own.labels.push('made');
+    const change = async (label: string) => {
+      await api.ok(api.put(`/v1/queries/${own.queryId}`, { meta: { label } }));
+      own.labels.push(label);
+    };
+    await Promise.all(['one', 'two', 'three'].map(change));
+  }
+
   it('has everything that it acknowledged, and nothing half', async () => {
-    const acknowledged: { hubId: string; folders: string[] }[] = [];
+    const acknowledged: { hubId: string; folders: string[]; queryId?: string; labels: string[] }[] = [];
     let trained = 0;
     await run();
     const classifier = (await api.ok(api.post('/v1/classifiers', { name: 'c' }))).id;
@@ -65,9 +81,10 @@ describe('a hub that is killed while it writes', () => {
       const write = async () => {
         while (!stop.signal.aborted) {
           const hubDoc = await api.ok(api.post('/v1/hubs', { label: 'h' }));
-          const own = { hubId: hubDoc.hubId, folders: [] as string[] };
+          const own: (typeof acknowledged)[number] = { hubId: hubDoc.hubId, folders: [], labels: [] };
           acknowledged.push(own);
           own.folders.push((await api.ok(api.post(`/v1/hubs/${own.hubId}/folders`, { label: 'f' }))).nodeId);
+          await changeQuery(own);
           await api.ok(api.post(`/v1/classifiers/${classifier}/train`, { label: 'l', context: 'some text' }));
           trained++;
         }
@@ -91,6 +108,15 @@ describe('a hub that is killed while it writes', () => {
       ]);
       const nodes = tree.children[0].children.map(({ nodeId }: { nodeId: string }) => nodeId);
       expect(nodes).toEqual(expect.arrayContaining(folders));
+    }
+    for (const { queryId, labels } of acknowledged) {
+      if (queryId === undefined) continue;
+      const versions = await api.ok(api.get(`/v1/queries/${queryId}/versions`));
+      const numbers = versions.map(({ number }: { number: number }) => number);
+      expect(numbers).toEqual(Array.from(numbers, (_, i) => numbers.length - i));
+      const kept = versions.map(({ label }: { label: string }) => label);
+      expect(new Set(kept).size).toBe(kept.length);
+      expect(kept).toEqual(expect.arrayContaining(labels));
     }
     const { classes } = await api.ok(api.get(`/v1/classifiers/${classifier}`));
     // What was under way when the hub died may have been kept too, but never twice.
