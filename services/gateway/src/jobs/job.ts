@@ -14,6 +14,7 @@ import { type CallContext, createCallContext } from '@datahub/service-kit/call/c
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { createRequestId } from '@datahub/service-kit/call/request-id';
 import type { Upstreams } from '../upstreams.ts';
+import { LearntRows } from './learnt-rows.ts';
 import { TrainingRun } from './training-run.ts';
 
 /** The reasons for stopping a run, besides a key that is no longer valid. */
@@ -66,7 +67,7 @@ class JobRun {
   #principal: Principal;
   #checkedAt = performance.now();
   #run: TrainingRun | undefined;
-  #learnt = 0;
+  readonly #learnt = new LearntRows();
   /** True if the job was deleted or another gateway has leased it. */
   #isLost = false;
   readonly #onClosing = () => this.#stop.abort(stops.closing);
@@ -89,18 +90,19 @@ class JobRun {
 
   async run(): Promise<void> {
     for (let tries = 1; ; tries++) {
-      const before = this.#learnt;
+      const before = this.#learnt.size;
       try {
         await this.#runOnce();
         return await this.#end('done');
       } catch (err) {
         if (this.#isLost) return;
         if (this.#deps.closing.aborted) return await this.#end('');
-        if (this.#learnt > before || err === stops.rights) tries = 0;
+        if (this.#learnt.size > before || err === stops.rights) tries = 0;
         const failure = toHubError(err);
         if (failure.code === 'INTERNAL') this.#deps.onFailure(err);
+        // A run may also need its time to skip the rows that another gateway has learnt before.
         const mayPass =
-          transientCodes.has(failure.code) || (failure.code === 'STATEMENT_TIMEOUT' && tries === 0);
+          transientCodes.has(failure.code) || (failure.code === 'STATEMENT_TIMEOUT' && this.#learnt.size > 0);
         if (!mayPass || tries >= triesMax) return await this.#end('failed', failure);
         if (tries > 0) await this.#pause(Math.min(pauseMs.first * 2 ** tries, pauseMs.max));
       }
@@ -131,9 +133,7 @@ class JobRun {
         signal: stop,
       },
       stop,
-      onProgress: (learnt) => {
-        this.#learnt = learnt;
-      },
+      learnt: this.#learnt,
     });
     this.#run = run;
     await run.run().catch((err) => {

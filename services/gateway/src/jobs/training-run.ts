@@ -9,6 +9,7 @@ import { repeated } from '../rows/repeated.ts';
 import { type Row, RowReader, toText } from '../rows/row-reader.ts';
 import { executeInto } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { type Digest, digestOf, type LearntRows } from './learnt-rows.ts';
 
 const faultsMax = 50;
 const batchMax = 500;
@@ -21,8 +22,8 @@ export interface TrainingRunOptions {
   /** Has the principal of the job's key. Its signal is `stop`. */
   ctx: CallContext;
   stop: CallStop;
-  /** Called with the number of rows that all runs of the job have learnt. */
-  onProgress(learnt: number): void;
+  /** The rows that earlier runs have learnt. This run adds its own. */
+  learnt: LearntRows;
 }
 
 export class TrainingRun {
@@ -30,7 +31,7 @@ export class TrainingRun {
   counts: RowCounts = { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
   readonly #read: RowCounts = { ...this.counts, faults: [] };
   readonly #options: TrainingRunOptions;
-  #batch: TrainRow[] = [];
+  #batch: { row: TrainRow; digest: Digest }[] = [];
   #characters = 0;
 
   constructor(options: TrainingRunOptions) {
@@ -44,7 +45,14 @@ export class TrainingRun {
     const options = { dryRun: false, meta: false, numbersAsStrings: true };
     const { queryId, contextJson } = job;
     const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };
-    await executeInto(reader, { executor: upstreams.executor, execution, ctx });
+    try {
+      await executeInto(reader, { executor: upstreams.executor, execution, ctx });
+    } catch (err) {
+      // What has arrived is learnt, so a run that ends by a timeout makes progress.
+      if (!stop.aborted) await reader.finish();
+      if (!stop.aborted) await this.#train();
+      throw err;
+    }
     this.#read.truncated = reader.isTruncated;
     await this.#train();
   }
@@ -54,7 +62,9 @@ export class TrainingRun {
       this.#read.rows = row.number;
       const example = this.#toExample(row);
       if (example === undefined) continue;
-      this.#batch.push(example);
+      const digest = digestOf(example);
+      if (this.#options.learnt.has(digest)) continue;
+      this.#batch.push({ row: example, digest });
       this.#characters += example.text.length;
       if (this.#batch.length >= batchMax || this.#characters >= batchCharactersMax) await this.#train();
     }
@@ -66,17 +76,18 @@ export class TrainingRun {
   }
 
   async #train(): Promise<void> {
-    const { job, upstreams, ctx, stop, onProgress } = this.#options;
-    const rows = this.#batch;
+    const { job, upstreams, ctx, stop, learnt } = this.#options;
+    const batch = this.#batch;
+    const rows = batch.map(({ row }) => row);
     this.#batch = [];
     this.#characters = 0;
     const { jobId, lease } = job;
     const counts = this.#snapshot();
     // The call can be repeated: the service learns a row once, even if it receives it twice.
     const call = () => upstreams.ml.trainRows({ jobId, lease, rows, counts }, ctx);
-    const { trained, corrected } = await repeated(call, stop);
+    await repeated(call, stop);
     this.counts = counts;
-    onProgress(trained + corrected);
+    for (const { digest } of batch) learnt.add(digest);
   }
 
   #toExample({ number, values }: Row): TrainRow | undefined {

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { EndJobRequest, Row, TakenJob } from '@datahub/proto/ml/v1/ml';
+import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import { HubError } from '@datahub/service-kit/call/error';
+import { expect, it } from 'vitest';
+import { type JobDeps, runJob } from '../../src/jobs/job.ts';
+import { digestOf, LearntRows } from '../../src/jobs/learnt-rows.ts';
+
+const principal: Principal = {
+  accountId: 'a',
+  keyId: 'k',
+  scopes: ['classifiers:train', 'queries:execute'],
+  limits: undefined,
+};
+const job: TakenJob = {
+  jobId: 'j',
+  accountId: 'a',
+  keyId: 'k',
+  queryId: 'q',
+  contextJson: '{}',
+  columns: { id: 'id', label: 'label', text: 'text' },
+  lease: 'l',
+  leaseMs: 60_000,
+};
+const timedOut = new HubError('STATEMENT_TIMEOUT', 'The statement took longer than allowed.');
+
+/** Each run of the query answers as many rows more than the one before as `rowsOfRun` says, and then times out. */
+async function run({ rows, rowsOfRun }: { rows: number; rowsOfRun: number }) {
+  const lines = Array.from({ length: rows }, (_, n) =>
+    Buffer.from(`${JSON.stringify({ id: n, label: `l${n % 3}`, text: `text ${n}` })}\n`),
+  );
+  const trained: Row[] = [];
+  const ended: Partial<EndJobRequest>[] = [];
+  let runs = 0;
+  const upstreams = {
+    catalog: { resolveKey: async () => ({ principal }) },
+    executor: {
+      execute: async (_: unknown, __: unknown, reply: { chunk(bytes: Buffer): boolean }) => {
+        runs++;
+        for (const line of lines.slice(0, runs * rowsOfRun)) reply.chunk(line);
+        if (runs * rowsOfRun < rows) throw timedOut;
+      },
+    },
+    ml: {
+      trainRows: async ({ rows }: { rows: Row[] }) => {
+        trained.push(...rows);
+        return { trained: trained.length, corrected: 0 };
+      },
+      endJob: async (end: Partial<EndJobRequest>) => {
+        ended.push(end);
+        return {};
+      },
+    },
+  } as unknown as JobDeps['upstreams'];
+  await runJob(job, { upstreams, closing: new CallStop(), onFailure: () => {} });
+  return { trained, ended, runs };
+}
+
+it('learns more rows than fit into the timeout of a statement, and sends each of them once', async () => {
+  const { trained, ended, runs } = await run({ rows: 3_000, rowsOfRun: 300 });
+  expect(runs).toBe(10);
+  expect(trained.map(({ id }) => Number(id))).toEqual(Array.from({ length: 3_000 }, (_, n) => n));
+  expect(ended).toMatchObject([{ state: 'done', counts: { rows: 3_000, invalid: 0 } }]);
+});
+
+it('fails if a statement times out before its first row', async () => {
+  const { ended, runs } = await run({ rows: 10, rowsOfRun: 0 });
+  expect(runs).toBe(1);
+  expect(ended).toMatchObject([{ state: 'failed', errorCode: 'STATEMENT_TIMEOUT' }]);
+});
+
+it('recognises rows by id, label and text', () => {
+  const learnt = new LearntRows();
+  const row = { id: '1', label: 'a', text: 'b' };
+  learnt.add(digestOf(row));
+  expect(learnt.has(digestOf({ ...row }))).toBe(true);
+  for (const other of [{ id: '2' }, { label: 'b' }, { text: 'a' }])
+    expect(learnt.has(digestOf({ ...row, ...other }))).toBe(false);
+});
+
+it('recognises 100,000 digests, each once', () => {
+  const learnt = new LearntRows();
+  const bytes = randomBytes(800_000);
+  const digests = Array.from({ length: 100_000 }, (_, i): [number, number] => [
+    bytes.readUInt32LE(8 * i),
+    bytes.readUInt32LE(8 * i + 4) || 1,
+  ]);
+  for (const digest of [...digests, ...digests]) learnt.add(digest);
+  expect(learnt.size).toBe(new Set(digests.map(String)).size);
+  expect(digests.every((digest) => learnt.has(digest))).toBe(true);
+  expect(learnt.has([1, 0x1_0000])).toBe(false);
+});
