@@ -20,12 +20,12 @@ const options: BuildOptions = {
   logLevel: 'error',
 };
 
-/** `texts` is loaded after the first page. What both use is in `shared`, so that it exists once. */
+/** `later` is loaded after the first page. What both use is in `shared`, so that it exists once. */
 const pages: BuildOptions = {
   ...options,
   entryPoints: [
     { in: pathOf('main.tsx'), out: 'console' },
-    { in: pathOf('texts.ts'), out: 'texts' },
+    { in: pathOf('later.ts'), out: 'later' },
   ],
   splitting: true,
   chunkNames: 'shared',

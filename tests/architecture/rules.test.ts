@@ -26,7 +26,7 @@ const programs = [
 /** The programs that a browser runs. Images contain their bundles instead of these files. */
 const browserPrograms = [
   'main.tsx',
-  'texts.ts',
+  'later.ts',
   'editor/editor.ts',
   'chart/chart.ts',
   'schema/worker.ts',

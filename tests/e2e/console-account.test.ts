@@ -120,11 +120,11 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
 
   it('says when the code of a page is missing', async () => {
     const { page } = shared;
-    await page.route('**/console/texts.js', (route) => route.abort());
+    await page.route('**/console/later.js', (route) => route.abort());
     await goTo('summary');
     await page.reload();
     await page.getByText('Its code could not be loaded. Reload the page.').waitFor();
-    await page.unroute('**/console/texts.js');
+    await page.unroute('**/console/later.js');
     await page.reload();
     await page.getByLabel('Text', { exact: true }).waitFor();
   });

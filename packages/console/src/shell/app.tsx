@@ -7,7 +7,7 @@ import { AuditPage } from '../hub/audit-page.tsx';
 import { HubPage } from '../hub/hub-page.tsx';
 import { HubsPage } from '../hub/hubs-page.tsx';
 import { KeysPage } from '../key/keys-page.tsx';
-import { useLoad } from '../parts/load.tsx';
+import { Later, loadLater } from '../parts/later.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { Loading } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
@@ -25,7 +25,7 @@ import './theme.ts';
 import { hubId, hubs, hubsProblem, loadClassifiers, loadHubs, loadTree } from './workspace.ts';
 
 /** The first page has what it needs by then. */
-const textPagesAfterMs = 1_000;
+const laterAfterMs = 1_000;
 
 export function App() {
   if (key.value === undefined) return <SignIn />;
@@ -43,7 +43,7 @@ function Frame() {
     void loadPermissions();
     void loadClassifiers();
     // Soon, because after an update of the hub this code would not fit what is loaded already.
-    const loading = setTimeout(() => void loadTextPages().catch(() => undefined), textPagesAfterMs);
+    const loading = setTimeout(() => void loadLater().catch(() => undefined), laterAfterMs);
     // Others can change the hub, so the tree is read again when the tab becomes visible.
     const refresh = () => document.visibilityState === 'visible' && void loadTree();
     document.addEventListener('visibilitychange', refresh);
@@ -89,23 +89,6 @@ function Frame() {
   );
 }
 
-const textPages = new Set(['classifier', 'new-classifier', 'summary']);
-const loadTextPages = () => import('../texts.ts');
-
-function TextView({ page, id }: { page: string; id: string | undefined }) {
-  const loaded = useLoad(loadTextPages, []);
-  if (loaded.problem !== undefined) {
-    const detail = 'Its code could not be loaded. Reload the page.';
-    return <ProblemBox problem={{ status: 0, title: 'The page is incomplete', detail }} />;
-  }
-  if (loaded.value === undefined) return <Loading what="the page" />;
-  const { ClassifierPage, NewClassifier, SummaryPage } = loaded.value;
-  if (page === 'classifier' && id !== undefined) return <ClassifierPage key={id} classifierId={id} />;
-  if (page === 'new-classifier') return <NewClassifier />;
-  if (page === 'summary') return <SummaryPage />;
-  return <NoPage />;
-}
-
 const NoPage = () => <p class="loading">There is no such page.</p>;
 
 function View() {
@@ -124,7 +107,10 @@ function View() {
   if (page === 'source' && id !== undefined) return <SourcePage key={id} sourceId={id} />;
   if (page === 'new-query') return <NewQuery key={hub} />;
   if (page === 'new-source') return <NewSource key={hub} />;
-  if (textPages.has(page)) return <TextView page={page} id={id} />;
+  if (page === 'classifier' && id !== undefined)
+    return <Later>{({ ClassifierPage }) => <ClassifierPage key={id} classifierId={id} />}</Later>;
+  if (page === 'new-classifier') return <Later>{({ NewClassifier }) => <NewClassifier />}</Later>;
+  if (page === 'summary') return <Later>{({ SummaryPage }) => <SummaryPage />}</Later>;
   if (page === 'keys') return <KeysPage key={hub} />;
   if (page === 'audit') return <AuditPage />;
   return <NoPage />;

@@ -28,7 +28,7 @@ const consoleTypes = new Map([
   ['console.css', 'text/css'],
   ['console.js', 'text/javascript'],
   ['shared.js', 'text/javascript'],
-  ['texts.js', 'text/javascript'],
+  ['later.js', 'text/javascript'],
   ['editor.js', 'text/javascript'],
   ['chart.js', 'text/javascript'],
   ['worker.js', 'text/javascript'],

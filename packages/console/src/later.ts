@@ -1,4 +1,4 @@
-/** The views of classifiers and summaries, which the console loads after its first page. */
+/** The views that the console loads after its first page. */
 
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
