@@ -31,6 +31,8 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
     const sourceId = await createSource(hubId);
     const query = 'SELECT region, note FROM sales WHERE region = :region AND id IN (:ids)';
     const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'by region', query }));
+    const changed = { query: { query: query.replace('note', 'note, id') }, cache: { maxAgeS: 60 } };
+    await api.ok(api.put(`/v1/queries/${config.query.queryId}`, { config: changed }));
     const { id } = await api.ok(api.post('/v1/classifiers', { name: 'mail' }));
     const words = [
       ['late', 'it is late'],
@@ -75,6 +77,7 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
         hub: [],
         contract: ['query', queryId, 'contract'],
         runs: ['query', queryId, 'runs'],
+        versions: ['query', queryId, 'versions'],
         source: ['source', sourceId],
         settings: ['source', sourceId, 'settings'],
         'new source': ['new-source'],
@@ -92,7 +95,7 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
         // The second theme differs only in its colours, and these views have all of them.
         if (
           theme === 'dark' &&
-          !['hub', 'settings', 'new key', 'predict', 'evaluation', 'audit'].includes(name)
+          !['hub', 'versions', 'settings', 'new key', 'predict', 'evaluation', 'audit'].includes(name)
         )
           continue;
         await goTo(...path);

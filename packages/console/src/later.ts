@@ -3,3 +3,4 @@
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
 export { SummaryPage } from './summary/summary-page.tsx';
+export { VersionsView } from './versions/versions-view.tsx';

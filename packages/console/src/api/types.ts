@@ -73,6 +73,22 @@ export interface Query {
   signature?: Signature | null;
 }
 
+/** What a query was after a change. */
+export interface QueryVersion {
+  number: number;
+  at: string;
+  keyId: string | null;
+  restoredFrom?: number;
+  label: string;
+  text: string;
+  command: string;
+  context: Variable[];
+  sourceId: string;
+  engine: string;
+  cache?: CachePolicy;
+  notNull?: string[];
+}
+
 export interface TlsSettings {
   mode?: string;
   ca?: string | null;

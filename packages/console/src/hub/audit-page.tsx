@@ -1,9 +1,10 @@
 /** Who did what in the account, newest first. */
 
 import { useState } from 'preact/hooks';
-import { call, callList, part } from '../api/client.ts';
+import { call, part } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
-import type { AuditEntry, Key } from '../api/types.ts';
+import type { AuditEntry } from '../api/types.ts';
+import { keyNames } from '../key/key-names.ts';
 import { count, moment } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { useLoad } from '../parts/load.tsx';
@@ -21,12 +22,6 @@ async function readPage(action: string, offset: number, signal: AbortSignal) {
     entries: parseExact<AuditEntry[]>(await response.text()),
     total: Number(response.headers.get('x-total-count') ?? 0),
   };
-}
-
-/** Keys that were revoked have no name any more. */
-async function keyNames(signal: AbortSignal): Promise<Map<string, string>> {
-  const keys = await callList<Key>('v1/keys', { signal }).catch(() => []);
-  return new Map(keys.map(({ keyId, name }) => [keyId, name]));
 }
 
 /** The name of a thing that is in sight, else its id. */

@@ -7,6 +7,7 @@ import { may, needs } from '../api/permissions.ts';
 import type { Problem, TreeNode } from '../api/types.ts';
 import { engineName } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
+import { Later } from '../parts/later.tsx';
 import { Menu, type MenuItem } from '../parts/menu.tsx';
 import { Loading, PageHead, Tabs } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
@@ -40,6 +41,7 @@ const tabs = [
   ['query', 'Query'],
   ['contract', 'Contract'],
   ['runs', 'Runs'],
+  ['versions', 'Versions'],
 ] as const;
 
 /** Makes the browser ask before it closes a tab with unsaved changes. Within the console, changes are kept. */
@@ -94,6 +96,9 @@ function LoadedQuery({ work }: { work: QueryWork }) {
             show('query');
           }}
         />
+      )}
+      {tab === 'versions' && (
+        <Later>{({ VersionsView }) => <VersionsView work={work} chosen={route.value[5]} />}</Later>
       )}
       {run.dialog}
       {using && <UseDialog work={work} onClose={() => setUsing(false)} />}

@@ -135,4 +135,12 @@ export class QueryWork {
     };
     await this.load();
   }
+
+  /** Makes the query what it was in a version, if it still has this ETag. Unsaved changes are lost. */
+  async restore(version: number, etag: string): Promise<void> {
+    const path = `v1/queries/${part(this.queryId)}/restore`;
+    await call(path, { body: { version }, headers: { 'if-match': etag } });
+    this.revert();
+    await this.load();
+  }
 }
