@@ -107,6 +107,13 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     ]);
   });
 
+  it.runIf(engine === 'postgres')('names the variable at which the syntax is wrong', async () => {
+    const { problems } = await api.ok(check('SELECT id FROM sales WHERE id = :one ORDER :two'));
+    expect(problems).toMatchObject([
+      { detail: 'The database rejected the statement: syntax error at or near ":two".' },
+    ]);
+  });
+
   it('lists the changes compared with a stored query', async () => {
     const compareTo = await store('SELECT id, region FROM sales WHERE id = :id');
     expect(
