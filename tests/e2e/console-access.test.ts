@@ -78,6 +78,8 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
         contract: ['query', queryId, 'contract'],
         runs: ['query', queryId, 'runs'],
         versions: ['query', queryId, 'versions'],
+        statistics: ['query', queryId, 'statistics'],
+        slowest: ['statistics'],
         source: ['source', sourceId],
         settings: ['source', sourceId, 'settings'],
         'new source': ['new-source'],
@@ -95,7 +97,16 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
         // The second theme differs only in its colours, and these views have all of them.
         if (
           theme === 'dark' &&
-          !['hub', 'versions', 'settings', 'new key', 'predict', 'evaluation', 'audit'].includes(name)
+          ![
+            'hub',
+            'versions',
+            'settings',
+            'new key',
+            'predict',
+            'evaluation',
+            'audit',
+            'statistics',
+          ].includes(name)
         )
           continue;
         await goTo(...path);

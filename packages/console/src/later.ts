@@ -2,5 +2,7 @@
 
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
+export { StatisticsPage } from './statistics/statistics-page.tsx';
+export { StatisticsView } from './statistics/statistics-view.tsx';
 export { SummaryPage } from './summary/summary-page.tsx';
 export { VersionsView } from './versions/versions-view.tsx';

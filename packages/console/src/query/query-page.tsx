@@ -42,6 +42,7 @@ const tabs = [
   ['contract', 'Contract'],
   ['runs', 'Runs'],
   ['versions', 'Versions'],
+  ['statistics', 'Statistics'],
 ] as const;
 
 /** Makes the browser ask before it closes a tab with unsaved changes. Within the console, changes are kept. */
@@ -99,6 +100,9 @@ function LoadedQuery({ work }: { work: QueryWork }) {
       )}
       {tab === 'versions' && (
         <Later>{({ VersionsView }) => <VersionsView work={work} chosen={route.value[5]} />}</Later>
+      )}
+      {tab === 'statistics' && (
+        <Later>{({ StatisticsView }) => <StatisticsView queryId={work.queryId} />}</Later>
       )}
       {run.dialog}
       {using && <UseDialog work={work} onClose={() => setUsing(false)} />}

@@ -111,6 +111,7 @@ function View() {
     return <Later>{({ ClassifierPage }) => <ClassifierPage key={id} classifierId={id} />}</Later>;
   if (page === 'new-classifier') return <Later>{({ NewClassifier }) => <NewClassifier />}</Later>;
   if (page === 'summary') return <Later>{({ SummaryPage }) => <SummaryPage />}</Later>;
+  if (page === 'statistics') return <Later>{({ StatisticsPage }) => <StatisticsPage />}</Later>;
   if (page === 'keys') return <KeysPage key={hub} />;
   if (page === 'audit') return <AuditPage />;
   return <NoPage />;

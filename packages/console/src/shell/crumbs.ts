@@ -9,6 +9,7 @@ const pages: Record<string, string> = {
   'new-source': 'New source',
   'new-classifier': 'New classifier',
   summary: 'Summaries',
+  statistics: 'Statistics',
   keys: 'Keys',
   audit: 'Audit',
 };

@@ -17,6 +17,7 @@ interface Hit {
 const shownMax = 50;
 const pages: [string, IconName, string][] = [
   ['Summaries', 'summary', 'summary'],
+  ['Statistics', 'statistics', 'statistics'],
   ['Keys', 'key', 'keys'],
   ['Audit', 'audit', 'audit'],
   ['New query', 'plus', 'new-query'],

@@ -80,14 +80,15 @@ function OtherLinks({ hub }: { hub: string }) {
         ))}
         {may('ai:summarize') && <SideLink to={['summary']} icon="summary" label="Summaries" />}
       </ul>
-      {may('keys:admin') && (
+      {(may('queries:read') || may('keys:admin')) && (
         <>
           <div class="section">
-            <span>Access</span>
+            <span>Account</span>
           </div>
           <ul class="links">
-            <SideLink to={['keys']} icon="key" label="Keys" />
-            <SideLink to={['audit']} icon="audit" label="Audit" />
+            {may('queries:read') && <SideLink to={['statistics']} icon="statistics" label="Statistics" />}
+            {may('keys:admin') && <SideLink to={['keys']} icon="key" label="Keys" />}
+            {may('keys:admin') && <SideLink to={['audit']} icon="audit" label="Audit" />}
           </ul>
         </>
       )}
