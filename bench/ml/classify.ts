@@ -1,7 +1,7 @@
 /**
  * Measures the classifier: accuracy and calibration after one pass, the same with examples sorted by class, accuracy with
  * few examples, time and memory. Skips if the data sets beside the repository are missing.
- * `npm run bench -- ml/classify [set …]`
+ * `npx node bench/ml/classify.ts [set …]`; with `--curves` accuracy and error with 1 to 50 examples per class instead.
  */
 
 import type { Learner } from '../../services/ml/src/classifiers/learner.ts';
@@ -56,13 +56,33 @@ function few(examples: Example[], perClass: number, seed: number): Example[] {
   });
 }
 
-export function learningCurve(examples: Example[], tests: Example[], perClass: number): number {
-  const seeds = [1, 2, 3, 4, 5];
-  const sum = seeds.reduce(
-    (total, seed) => total + test(train(few(examples, perClass, seed)), tests).accuracy,
-    0,
-  );
-  return sum / seeds.length;
+/** The numbers of examples per class, and how many draws of each are averaged. */
+const draws = new Map([
+  [1, 12],
+  [5, 24],
+  [10, 12],
+  [20, 6],
+  [50, 3],
+]);
+
+function drawn(examples: Example[], tests: Example[], perClass: number): { accuracy: number; ece: number } {
+  const count = draws.get(perClass) ?? 1;
+  const mean = { accuracy: 0, ece: 0 };
+  for (let seed = 1; seed <= count; seed++) {
+    const { accuracy, ece } = test(train(few(examples, perClass, seed)), tests);
+    mean.accuracy += accuracy / count;
+    mean.ece += ece / count;
+  }
+  return mean;
+}
+
+function measureCurve(name: string): void {
+  const [examples, tests] = [load(`${name}.train`), load(`${name}.test`)];
+  const cells = [...draws.keys()].map((perClass) => {
+    const { accuracy, ece } = drawn(examples, tests, perClass);
+    return `${accuracy.toFixed(1)} / ${ece.toFixed(1)}`.padStart(13);
+  });
+  process.stdout.write(`${name.padEnd(16)}${cells.join('')}\n`);
 }
 
 const cell = (value: number, digits = 1) => value.toFixed(digits).padStart(7);
@@ -76,7 +96,7 @@ function measure(name: string): void {
   const memory = (heldBytes() - before) / 1_048_576;
   const result = test(learner, tests);
   const sorted = test(train(examples.toSorted((a, b) => (a.label < b.label ? -1 : 1))), tests);
-  const five = learningCurve(examples, tests, 5);
+  const five = drawn(examples, tests, 5).accuracy;
   const quarter = Math.floor(times.length / 4);
   const [first, last] = [quantile(times.slice(0, quarter), 0.5), quantile(times.slice(-quarter), 0.5)];
   const { batch = Number.NaN, five: fiveBatch = Number.NaN } = baselines[name] ?? {};
@@ -90,6 +110,11 @@ function measure(name: string): void {
 const names = listSets(process.argv.slice(2).filter((argument) => !argument.startsWith('-')));
 if (names.length === 0) {
   process.stdout.write('ml/classify: skipped, because the data sets are missing (../shared/data/ml).\n');
+} else if (process.argv.includes('--curves')) {
+  process.stdout.write(
+    `${'per class'.padEnd(16)}${[...draws.keys()].map((count) => `${count}`.padStart(13)).join('')}\n`,
+  );
+  for (const name of names) measureCurve(name);
 } else {
   process.stdout.write(
     `${'set'.padEnd(16)}    acc   batch    diff    ece  sorted s.ece   five f.batch  1st ms lst ms p99 ms pred ms     MB\n`,

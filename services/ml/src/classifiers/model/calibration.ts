@@ -4,6 +4,7 @@
  * the Fisher information).
  */
 
+import { solve } from './linear-algebra.ts';
 import { softmax } from './model.ts';
 
 /** The inputs of a prediction, each by class index. */
@@ -133,22 +134,4 @@ function addSlopes(
   ];
   for (const [i, covariance] of covariances.entries())
     information[i] = (information[i] as number) + covariance;
-}
-
-/** Gaussian elimination for a positive definite 3 × 3 matrix. Overwrites both arguments. */
-function solve(matrix: number[], right: number[]): number[] {
-  for (let i = 0; i < 3; i++) {
-    for (let j = i + 1; j < 3; j++) {
-      const factor = (matrix[3 * j + i] as number) / (matrix[4 * i] as number);
-      for (let k = i; k < 3; k++)
-        matrix[3 * j + k] = (matrix[3 * j + k] as number) - factor * (matrix[3 * i + k] as number);
-      right[j] = (right[j] as number) - factor * (right[i] as number);
-    }
-  }
-  for (let i = 2; i >= 0; i--) {
-    for (let k = i + 1; k < 3; k++)
-      right[i] = (right[i] as number) - (matrix[3 * i + k] as number) * (right[k] as number);
-    right[i] = (right[i] as number) / (matrix[4 * i] as number);
-  }
-  return right;
 }

@@ -6,6 +6,8 @@
  * the kernel.
  */
 
+import { addSquare, timesSymmetric } from './linear-algebra.ts';
+
 /** An example to add. */
 export interface Addition {
   /** The kernel of the example with each earlier example, and with itself. */
@@ -39,7 +41,7 @@ export class LeastSquaresSvm {
   add({ similarities, self, classIndex }: Addition): void {
     const size = this.#classIndexes.length;
     this.#reserve(size + 1, classIndex + 2);
-    const projected = this.#timesInverse(similarities);
+    const projected = timesSymmetric(this.#inverse, similarities);
     let rest = ridge + self;
     for (let i = 0; i < size; i++) rest -= (similarities[i] as number) * (projected[i] as number);
     this.#border(projected, rest);
@@ -78,12 +80,8 @@ export class LeastSquaresSvm {
   #border(projected: Float64Array, rest: number): void {
     const inverse = this.#inverse;
     const size = projected.length;
-    let at = 0;
-    for (let i = 0; i < size; i++) {
-      const scaled = (projected[i] as number) / rest;
-      for (let j = 0; j <= i; j++, at++)
-        inverse[at] = (inverse[at] as number) + scaled * (projected[j] as number);
-    }
+    addSquare(inverse, projected, rest);
+    let at = (size * (size + 1)) / 2;
     for (let i = 0; i < size; i++) inverse[at++] = -(projected[i] as number) / rest;
     inverse[at] = 1 / rest;
   }
@@ -120,23 +118,6 @@ export class LeastSquaresSvm {
         products[c] = (products[c] as number) + factor * (solutions[at] as number);
     }
     return products;
-  }
-
-  #timesInverse(vector: Float64Array): Float64Array {
-    const size = vector.length;
-    const product = new Float64Array(size);
-    const inverse = this.#inverse;
-    for (let i = 0, at = 0; i < size; i++) {
-      const own = vector[i] as number;
-      let sum = 0;
-      for (let j = 0; j < i; j++, at++) {
-        const cell = inverse[at] as number;
-        sum += cell * (vector[j] as number);
-        product[j] = (product[j] as number) + cell * own;
-      }
-      product[i] = sum + (inverse[at++] as number) * own;
-    }
-    return product;
   }
 
   #reserve(size: number, columns: number): void {

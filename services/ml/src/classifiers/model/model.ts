@@ -1,6 +1,7 @@
-/** The data that the parts of the learner share: feature table, classes with their counts, and the encoded example. */
+/** The data that the parts of the learner share: feature table, dense regression, classes with their counts, and the encoded example. */
 
 import type { Score } from '../learner.ts';
+import type { DenseRegression } from './dense-regression.ts';
 import type { FeatureTable } from './feature-table.ts';
 
 /** An example as rows of the feature table. Snapshots store it, so its members keep their names. */
@@ -14,6 +15,12 @@ export interface EncodedExample {
   strange?: { words: number; characters: number };
 }
 
+/** An example with the vector of its text; empty if the text has none. */
+export interface VectorExample {
+  example: EncodedExample;
+  vector: Float32Array;
+}
+
 export interface ClassNumbers {
   classId: string;
   examples: number;
@@ -25,6 +32,7 @@ export interface ClassNumbers {
 
 export interface Model {
   table: FeatureTable;
+  dense: DenseRegression;
   /** By class index; null for a deleted class. */
   classes: (ClassNumbers | null)[];
   examples: number;
@@ -49,6 +57,18 @@ export function softmax(values: Float64Array): void {
     sum += value;
   }
   for (let i = 0; i < values.length; i++) values[i] = (values[i] as number) / sum;
+}
+
+/** Returns the most likely class, of several the one with the least id. `probabilities` is by class index. */
+export function bestScore({ classes }: Model, probabilities: Float64Array): Score | undefined {
+  let best: Score | undefined;
+  for (let i = 0; i < probabilities.length; i++) {
+    const confidence = probabilities[i] as number;
+    const classId = classes[i]?.classId;
+    if (classId === undefined || (best !== undefined && confidence < best.confidence)) continue;
+    if (confidence !== best?.confidence || classId < best.classId) best = { classId, confidence };
+  }
+  return best;
 }
 
 const byConfidence = (x: Score, y: Score) => y.confidence - x.confidence || (x.classId < y.classId ? -1 : 1);

@@ -1,6 +1,7 @@
 /**
- * The learner combines naive Bayes on words with a sparse logistic regression on words and character n-grams. Their
- * ensemble is calibrated on examples that the regression has not learnt. While there are few examples, an exact model
+ * The learner combines naive Bayes on words, a sparse logistic regression on words and character n-grams, and a ridge
+ * regression on the vectors of English texts. Their ensemble is calibrated on examples that the regression has not
+ * learnt. While there are few examples, an exact model
  * replaces the regression. Training is one pass, one example at a time. Earlier examples are replayed, so the order of
  * training hardly matters.
  */
@@ -8,16 +9,24 @@
 import { deserialize, serialize } from 'node:v8';
 import { createTextVectors, type TextVectors } from '@datahub/word-vectors/text-vectors';
 import type { Learner, LearnerFactory, Score } from '../learner.ts';
+import { DenseRegression, type DenseRegressionState } from './dense-regression.ts';
 import { Ensemble, type EnsembleState } from './ensemble.ts';
 import { FeatureTable, type FeatureTableState } from './feature-table.ts';
 import { extractFeatures, type Features } from './features.ts';
-import { bestScores, type ClassNumbers, type EncodedExample, type Model } from './model.ts';
+import {
+  bestScore,
+  bestScores,
+  type ClassNumbers,
+  type EncodedExample,
+  type Model,
+  type VectorExample,
+} from './model.ts';
 import { countExample } from './naive-bayes.ts';
 import { stepRegression } from './regression.ts';
 import { ReplayBuffer, type ReplayBufferState } from './replay-buffer.ts';
 import { SmallSampleModel, type SmallSampleState } from './small-sample.ts';
 
-const format = 9;
+const format = 10;
 const replaysMin = 4;
 const replaysMax = 12;
 /**
@@ -47,6 +56,7 @@ const noVector = new Float32Array(0);
 interface State {
   format: number;
   tables: FeatureTableState;
+  dense: DenseRegressionState | null;
   classes: (ClassNumbers | null)[];
   examples: number;
   mass: number;
@@ -67,7 +77,13 @@ export function createLearners(): LearnerFactory {
 }
 
 class OnlineLearner implements Learner {
-  readonly #model: Model = { table: new FeatureTable(), classes: [], examples: 0, mass: 0 };
+  readonly #model: Model = {
+    table: new FeatureTable(),
+    dense: new DenseRegression(),
+    classes: [],
+    examples: 0,
+    mass: 0,
+  };
   readonly #indexes = new Map<string, number>();
   #ensemble = new Ensemble();
   #replayBuffer = new ReplayBuffer();
@@ -89,6 +105,7 @@ class OnlineLearner implements Learner {
     if (state.format !== format) throw new Error('The snapshot has another format.');
     const learner = new OnlineLearner(toVector);
     learner.#model.table = FeatureTable.from(state.tables);
+    learner.#model.dense = DenseRegression.from(state.dense);
     learner.#model.classes = state.classes;
     for (const [i, one] of state.classes.entries()) if (one !== null) learner.#indexes.set(one.classId, i);
     learner.#model.examples = state.examples;
@@ -105,6 +122,7 @@ class OnlineLearner implements Learner {
     const state: State = {
       format,
       tables: this.#model.table.toState(),
+      dense: this.#model.dense.toState(),
       classes: this.#model.classes,
       examples: this.#model.examples,
       mass: this.#model.mass,
@@ -118,15 +136,15 @@ class OnlineLearner implements Learner {
   }
 
   get size(): number {
-    return (
-      this.#model.table.size + bytesPerFeature * this.#replayBuffer.features + (this.#smallSample?.size ?? 0)
-    );
+    const { table, dense } = this.#model;
+    const kept = bytesPerFeature * this.#replayBuffer.features;
+    return table.size + dense.size + kept + (this.#smallSample?.size ?? 0);
   }
 
   learn(classId: string, text: string): Score | undefined {
     const features = extractFeatures(text);
     const vector = this.#vectorOf(text);
-    const best = this.#predictBefore(this.#encodeKnown(features), { classId, vector });
+    const best = this.#predictBefore({ example: this.#encodeKnown(features), vector }, classId);
     const index = this.#indexOf(classId);
     this.#runLength = index === this.#lastIndex ? this.#runLength + 1 : 1;
     this.#lastIndex = index;
@@ -135,8 +153,10 @@ class OnlineLearner implements Learner {
     this.#model.examples++;
     const example = this.#encode(features, index);
     countExample(this.#model, example, 1);
+    this.#model.dense.add(vector, index);
     if (this.#smallSample?.add(this.#model, { example, vector }) === false) this.#smallSample = undefined;
-    for (const one of this.#replayBuffer.add(example, own.examples)) stepRegression(this.#model, one);
+    for (const one of this.#replayBuffer.add({ example, vector }, own.examples))
+      stepRegression(this.#model, one);
     this.#replay(example);
     this.#calibrate();
     return best;
@@ -145,7 +165,7 @@ class OnlineLearner implements Learner {
   predict(text: string, top = Number.POSITIVE_INFINITY): Score[] {
     if (this.#model.examples === 0) return [];
     const example = this.#encodeKnown(extractFeatures(text));
-    return bestScores(this.#model, this.#probabilities(example, this.#vectorOf(text)), top);
+    return bestScores(this.#model, this.#probabilities({ example, vector: this.#vectorOf(text) }), top);
   }
 
   forget(classId: string): void {
@@ -153,6 +173,7 @@ class OnlineLearner implements Learner {
     const own = index === undefined ? undefined : this.#model.classes[index];
     if (index === undefined || !own) return;
     this.#model.table.dropClass(index);
+    this.#model.dense.dropClass(index);
     this.#model.mass -= own.mass;
     this.#model.examples -= own.examples;
     this.#replayBuffer.drop(index);
@@ -162,39 +183,25 @@ class OnlineLearner implements Learner {
     this.#model.classes[index] = null;
   }
 
-  /** The text vector; empty once the model for small samples, its only user, is gone. */
+  /** The text vector; empty if nothing uses it. */
   #vectorOf(text: string): Float32Array {
-    return this.#smallSample === undefined ? noVector : this.#toVector(text);
+    return this.#smallSample === undefined && this.#model.dense.isOver ? noVector : this.#toVector(text);
   }
 
   /** Predicts the best class before the example is learnt. May calibrate the ensemble with the example. */
-  #predictBefore(
-    example: EncodedExample,
-    { classId, vector }: { classId: string; vector: Float32Array },
-  ): Score | undefined {
+  #predictBefore(point: VectorExample, classId: string): Score | undefined {
     if (this.#model.examples === 0) return undefined;
-    if (example.rows.length === 0) return this.#best(this.#priors());
+    if (point.example.rows.length === 0) return bestScore(this.#model, this.#priors());
     if (this.#smallSample !== undefined && this.#model.examples < calibratedFrom) {
-      return this.#best(this.#smallSample.predict(this.#model, { example, vector }));
+      return bestScore(this.#model, this.#smallSample.predict(this.#model, point));
     }
-    const prediction = this.#ensemble.predict(this.#model, example, false);
-    const ofFew = this.#smallSample?.predict(this.#model, { example, vector });
-    const best = this.#best(ofFew ?? prediction.probabilities);
+    const prediction = this.#ensemble.predict(this.#model, point, false);
+    const ofFew = this.#smallSample?.predict(this.#model, point);
+    const best = bestScore(this.#model, ofFew ?? prediction.probabilities);
     const classIndex = this.#indexes.get(classId);
     const isRepeated = classIndex === this.#lastIndex;
     if (classIndex !== undefined && !isRepeated && this.#replayBuffer.heldOutCount < heldOutEnough) {
       this.#ensemble.fit(this.#model, prediction, { classIndex, steps: calibrations });
-    }
-    return best;
-  }
-
-  #best(probabilities: Float64Array): Score | undefined {
-    let best: Score | undefined;
-    for (let i = 0; i < probabilities.length; i++) {
-      const confidence = probabilities[i] as number;
-      const classId = this.#model.classes[i]?.classId;
-      if (classId === undefined || (best !== undefined && confidence < best.confidence)) continue;
-      if (confidence !== best?.confidence || classId < best.classId) best = { classId, confidence };
     }
     return best;
   }
@@ -262,24 +269,25 @@ class OnlineLearner implements Learner {
   /** Fits the ensemble to a few held-out examples. */
   #calibrate(): void {
     for (let i = 0; i < calibrations; i++) {
-      const example = this.#replayBuffer.drawHeldOut();
-      if (example === undefined) return;
-      const own = this.#model.classes[example.classIndex] as ClassNumbers;
+      const point = this.#replayBuffer.drawHeldOut();
+      if (point === undefined) return;
+      const { classIndex } = point.example;
+      const own = this.#model.classes[classIndex] as ClassNumbers;
       own.examples--;
       this.#model.examples--;
       if (own.examples > 0) {
-        const prediction = this.#ensemble.predict(this.#model, example, true);
-        this.#ensemble.fit(this.#model, prediction, { classIndex: example.classIndex, steps: 1 });
+        const prediction = this.#ensemble.predict(this.#model, point, true);
+        this.#ensemble.fit(this.#model, prediction, { classIndex, steps: 1 });
       }
       own.examples++;
       this.#model.examples++;
     }
   }
 
-  #probabilities(example: EncodedExample, vector: Float32Array): Float64Array {
-    if (example.rows.length === 0) return this.#priors();
-    if (this.#smallSample !== undefined) return this.#smallSample.predict(this.#model, { example, vector });
-    return this.#ensemble.predict(this.#model, example, false).probabilities;
+  #probabilities(point: VectorExample): Float64Array {
+    if (point.example.rows.length === 0) return this.#priors();
+    if (this.#smallSample !== undefined) return this.#smallSample.predict(this.#model, point);
+    return this.#ensemble.predict(this.#model, point, false).probabilities;
   }
 
   #priors(): Float64Array {

@@ -3,7 +3,7 @@
  * are held out for calibration.
  */
 
-import type { EncodedExample } from './model.ts';
+import type { EncodedExample, VectorExample } from './model.ts';
 
 interface Reservoir {
   /** The number of examples that were offered to the reservoir. */
@@ -16,7 +16,7 @@ export interface ReplayBufferState {
   random: number;
   /** By class index. */
   reservoirs: Map<number, Reservoir>;
-  heldOut: Map<number, EncodedExample[]>;
+  heldOut: Map<number, VectorExample[]>;
 }
 
 const keptMax = 4_000;
@@ -67,7 +67,7 @@ export class ReplayBuffer {
    * Adds an example. `number` counts the examples of its class, starting at 1. Returns the examples that the regression
    * may learn now: this one, or those that leave the ring because of it.
    */
-  add(example: EncodedExample, number: number): EncodedExample[] {
+  add({ example, vector }: VectorExample, number: number): EncodedExample[] {
     const isHeldOut = number >= heldOutFrom && number % heldOutEvery === heldOutFrom % heldOutEvery;
     if (!isHeldOut || this.#heldOutFeatures + example.rows.length > heldOutFeaturesMax) {
       this.#addToReservoir(example);
@@ -76,11 +76,11 @@ export class ReplayBuffer {
     const { heldOut } = this.state;
     const ring = heldOut.get(example.classIndex) ?? [];
     heldOut.set(example.classIndex, ring);
-    ring.push(example);
+    ring.push({ example, vector });
     this.#heldOutFeatures += example.rows.length;
     const share = Math.min(heldOutMax, heldOutShareMax * this.#seen) / heldOut.size;
     const room = Math.max(heldOutPerClassMin, Math.floor(Math.min(share, heldOutShareOfClassMax * number)));
-    const leaving = ring.splice(0, Math.min(leavingMax, ring.length - room));
+    const leaving = ring.splice(0, Math.min(leavingMax, ring.length - room)).map((one) => one.example);
     for (const one of leaving) {
       this.#heldOutFeatures -= one.rows.length;
       this.#addToReservoir(one);
@@ -103,7 +103,7 @@ export class ReplayBuffer {
    * Returns a random held-out example. Its class is drawn in proportion to the examples seen, so rare classes stay
    * rare.
    */
-  drawHeldOut(): EncodedExample | undefined {
+  drawHeldOut(): VectorExample | undefined {
     const { heldOut, reservoirs } = this.state;
     let seen = 0;
     for (const classIndex of heldOut.keys()) seen += reservoirs.get(classIndex)?.seen ?? 0;
@@ -166,10 +166,11 @@ export class ReplayBuffer {
       this.#kept += kept.length;
       for (const { rows } of kept) this.#features += rows.length;
     }
-    for (const ring of heldOut.values()) for (const { rows } of ring) this.#heldOutFeatures += rows.length;
+    for (const ring of heldOut.values())
+      for (const { example } of ring) this.#heldOutFeatures += example.rows.length;
   }
 
-  #randomOf(examples: EncodedExample[] | undefined): EncodedExample | undefined {
+  #randomOf<T>(examples: T[] | undefined): T | undefined {
     return examples === undefined ? undefined : examples[this.#random(examples.length)];
   }
 

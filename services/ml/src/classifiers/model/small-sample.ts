@@ -8,7 +8,7 @@
 import { type Calibration, type CalibrationState, createCalibration, type Terms } from './calibration.ts';
 import { dot, Kernel, type Similarities, type Support } from './kernel.ts';
 import { LeastSquaresSvm } from './lssvm.ts';
-import type { ClassNumbers, EncodedExample, Model } from './model.ts';
+import type { ClassNumbers, Model, VectorExample } from './model.ts';
 import { scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
 import { tfIdf } from './regression.ts';
 
@@ -35,12 +35,6 @@ export interface SmallSampleState {
   candidates: CandidateState[];
   /** The next example to calibrate with. */
   cursor: number;
-}
-
-/** An example with the vector of its text. */
-export interface VectorExample {
-  example: EncodedExample;
-  vector: Float32Array;
 }
 
 interface CandidateState {

@@ -1,12 +1,19 @@
 import { expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
+import { DenseRegression } from '../../../src/classifiers/model/dense-regression.ts';
 import { FeatureTable } from '../../../src/classifiers/model/feature-table.ts';
 import type { EncodedExample, Model } from '../../../src/classifiers/model/model.ts';
 import { countExample, scoreBayes, scoreBayesWithout } from '../../../src/classifiers/model/naive-bayes.ts';
 
 /** Texts of 1 to 80 distinct words. A fifth of the words occurs twice. */
 function makeModel(random: () => number): { model: Model; examples: EncodedExample[] } {
-  const model: Model = { table: new FeatureTable(), classes: [], examples: 0, mass: 0 };
+  const model: Model = {
+    table: new FeatureTable(),
+    dense: new DenseRegression(),
+    classes: [],
+    examples: 0,
+    mass: 0,
+  };
   for (const classId of ['a', 'b', 'c', 'd']) {
     model.classes.push({ classId, examples: 0, mass: 0, bias: 0, biasGradient: 0 });
   }

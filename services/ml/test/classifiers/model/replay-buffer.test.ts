@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EncodedExample } from '../../../src/classifiers/model/model.ts';
 import { ReplayBuffer } from '../../../src/classifiers/model/replay-buffer.ts';
 
+const noVector = new Float32Array(0);
 const example = (classIndex: number, number: number): EncodedExample => ({
   rows: Int32Array.of(number),
   weights: Float32Array.of(1),
@@ -14,7 +15,8 @@ function fill(buffer: ReplayBuffer, counts: readonly number[]): EncodedExample[]
   const learnt: EncodedExample[][] = [];
   for (let number = 1; number <= Math.max(...counts); number++) {
     for (const [classIndex, count] of counts.entries()) {
-      if (number <= count) learnt.push(buffer.add(example(classIndex, number), number));
+      if (number <= count)
+        learnt.push(buffer.add({ example: example(classIndex, number), vector: noVector }, number));
     }
   }
   return learnt;
@@ -26,7 +28,7 @@ describe('the held-out examples', () => {
     (counts) => {
       const buffer = new ReplayBuffer();
       const learnt = fill(buffer, counts).flat();
-      const held = [...buffer.state.heldOut.values()].flat();
+      const held = [...buffer.state.heldOut.values()].flat().map(({ example }) => example);
       const total = counts.reduce((sum, count) => sum + count, 0);
       expect(new Set([...learnt, ...held]).size).toBe(total);
       expect(learnt.length + held.length).toBe(total);
@@ -46,7 +48,7 @@ describe('the held-out examples', () => {
     const buffer = new ReplayBuffer();
     fill(buffer, [1_800, 200]);
     let rare = 0;
-    for (let i = 0; i < 5_000; i++) if (buffer.drawHeldOut()?.classIndex === 1) rare++;
+    for (let i = 0; i < 5_000; i++) if (buffer.drawHeldOut()?.example.classIndex === 1) rare++;
     expect(rare / 5_000).toBeCloseTo(0.1, 1);
     expect(buffer.state.heldOut.get(1)?.length).toBeGreaterThan(10);
   });
@@ -56,7 +58,7 @@ describe('the held-out examples', () => {
     fill(buffer, [100, 100]);
     buffer.drop(0);
     for (let i = 0; i < 50; i++) {
-      for (const one of [buffer.drawHeldOut(), buffer.draw(true), buffer.draw(false)]) {
+      for (const one of [buffer.drawHeldOut()?.example, buffer.draw(true), buffer.draw(false)]) {
         expect(one?.classIndex).toBe(1);
       }
     }

@@ -1,0 +1,139 @@
+/**
+ * A ridge regression of the classes on the text vectors, which represent the meaning of English words. It is exact after
+ * each example, whatever their order (recursive least squares). All classes share the inverse of the inputs' covariance,
+ * so an example costs the square of the dimensions once, and the dimensions once for each class. Its leave-one-out
+ * predictions are exact, too. Texts without a vector are ignored.
+ */
+
+import { addSquare, timesSymmetric } from './linear-algebra.ts';
+import { grown } from './sparse-counts.ts';
+
+/** Snapshots store it, so its members keep their names. */
+export interface DenseRegressionState {
+  inverse: Float64Array;
+  sums: Float32Array;
+}
+
+/** Added to the diagonal of the covariance. */
+const ridge = 2;
+/** The input of the intercept. It is small, so that the ridge keeps the intercept of a few examples low. */
+const constant = 0.3;
+/**
+ * The used numbers of a vector: the first ones of its two halves, which have most of the variance. All of them would take
+ * three times as long and give 0.2 points more accuracy.
+ */
+const used = [
+  { from: 0, to: 64 },
+  { from: 128, to: 160 },
+] as const;
+const inputsCount = 97;
+/** With more classes, a prediction would take too long, so the regression ends. */
+const classesMax = 500;
+
+export class DenseRegression {
+  /** Lower triangle of the inverse of covariance + ridge, row by row; empty before the first vector. */
+  #inverse: Float64Array = new Float64Array(0);
+  /** The sum of the inputs of each class, by class index. */
+  #sums: Float32Array = new Float32Array(0);
+  #isOver = false;
+
+  static from(state: DenseRegressionState | null): DenseRegression {
+    const regression = new DenseRegression();
+    regression.#isOver = state === null;
+    regression.#inverse = state?.inverse ?? regression.#inverse;
+    regression.#sums = state?.sums ?? regression.#sums;
+    return regression;
+  }
+
+  /** Returns null once there were too many classes. */
+  toState(): DenseRegressionState | null {
+    return this.#isOver ? null : { inverse: this.#inverse, sums: this.#sums };
+  }
+
+  /** True once there were too many classes. Then all scores are 0. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** In bytes. */
+  get size(): number {
+    return this.#inverse.byteLength + this.#sums.byteLength;
+  }
+
+  add(vector: Float32Array, classIndex: number): void {
+    if (classIndex >= classesMax) this.#end();
+    if (vector.length === 0 || this.#isOver) return;
+    const inputs = toInputs(vector);
+    this.#reserve(classIndex);
+    const projected = timesSymmetric(this.#inverse, inputs);
+    addSquare(this.#inverse, projected, -1 - dot(inputs, projected));
+    for (let i = 0, at = classIndex * inputsCount; i < inputsCount; i++, at++)
+      this.#sums[at] = (this.#sums[at] as number) + (inputs[i] as number);
+  }
+
+  /**
+   * Writes scores by class index: about 1 for the class of texts with a similar meaning, about 0 for others. If the text
+   * is that of an example of class `own`, scores it as if it had not been added.
+   */
+  score(vector: Float32Array, into: Float64Array, own = -1): void {
+    if (vector.length === 0 || this.#inverse.length === 0) return;
+    const inputs = toInputs(vector);
+    const projected = timesSymmetric(this.#inverse, inputs);
+    const leverage = own < 0 ? 0 : dot(inputs, projected);
+    const known = Math.min(into.length, this.#sums.length / inputsCount);
+    for (let c = 0; c < known; c++) {
+      const score = this.#project(projected, c) - (c === own ? leverage : 0);
+      into[c] = score / (1 - leverage);
+    }
+  }
+
+  /** Removes the examples of a class from the scores. The covariance still includes them. */
+  dropClass(classIndex: number): void {
+    this.#sums.fill(0, classIndex * inputsCount, (classIndex + 1) * inputsCount);
+  }
+
+  /** Four separate sums take a third of the time of one. */
+  #project(projected: Float64Array, classIndex: number): number {
+    const sums = this.#sums;
+    let [a, b, c, d] = [0, 0, 0, 0];
+    let [i, at] = [0, classIndex * inputsCount];
+    for (; i + 3 < inputsCount; i += 4, at += 4) {
+      a += (sums[at] as number) * (projected[i] as number);
+      b += (sums[at + 1] as number) * (projected[i + 1] as number);
+      c += (sums[at + 2] as number) * (projected[i + 2] as number);
+      d += (sums[at + 3] as number) * (projected[i + 3] as number);
+    }
+    for (; i < inputsCount; i++, at++) a += (sums[at] as number) * (projected[i] as number);
+    return a + b + c + d;
+  }
+
+  #reserve(classIndex: number): void {
+    if (this.#inverse.length === 0) {
+      this.#inverse = new Float64Array((inputsCount * (inputsCount + 1)) / 2);
+      for (let i = 0; i < inputsCount; i++) this.#inverse[(i * (i + 3)) / 2] = 1 / ridge;
+    }
+    const classes = classIndex + 1;
+    if (classes * inputsCount <= this.#sums.length) return;
+    this.#sums = grown(this.#sums, new Float32Array(Math.ceil(classes * 1.25) * inputsCount));
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#inverse = new Float64Array(0);
+    this.#sums = new Float32Array(0);
+  }
+}
+
+function toInputs(vector: Float32Array): Float64Array {
+  const inputs = new Float64Array(inputsCount);
+  let at = 0;
+  for (const { from, to } of used) for (let i = from; i < to; i++) inputs[at++] = vector[i] as number;
+  inputs[at] = constant;
+  return inputs;
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] as number);
+  return sum;
+}
