@@ -5,12 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { cells, ended, executablePath, fillSource, useConsole } from '../support/console.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
 
-const names: Record<string, string> = {
-  postgres: 'PostgreSQL',
-  mysql: 'MySQL',
-  mariadb: 'MariaDB',
-  mongodb: 'MongoDB',
-};
 const sqlEngines = engines.filter((one) => ['postgres', 'mysql', 'mariadb'].includes(one));
 const unique = () => randomBytes(4).toString('hex');
 
@@ -25,7 +19,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByLabel('Name', { exact: true }).fill(label);
     await button('Create hub').click();
     await page.getByRole('link', { name: 'Connect a source' }).click();
-    await fillSource(page, engine, names);
+    await fillSource(page, engine);
     await page.getByLabel('Password').fill('not the password');
     await button('Test and save').click();
     await page.locator('.problem', { hasText: 'SOURCE_AUTH' }).waitFor();

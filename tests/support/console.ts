@@ -10,9 +10,14 @@ import {
 } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
 import { findChromium } from '../../tools/databases/chromium.ts';
-import { api, database } from './hub.ts';
+import { api, database, engines } from './hub.ts';
 
 export const executablePath = await findChromium({ say: (line) => console.log(line) });
+
+/** PostgreSQL, and MariaDB or MySQL, as far as there are servers. What the console does on these two differs. */
+export const bothEngines = ['postgres', engines.find((one) => one !== 'postgres')].filter(
+  (one) => one !== undefined && engines.includes(one),
+) as string[];
 
 /** Markup that would run if a page inserted this text as markup. */
 export const hostile = '<img src=x onerror=globalThis.taken=1>';
@@ -23,7 +28,12 @@ const args = [
 ];
 
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: executablePath as string, args });
+  chromium.launch({
+    executablePath: executablePath as string,
+    args,
+    // A person has scrollbars, and they take space.
+    ignoreDefaultArgs: ['--hide-scrollbars'],
+  });
 
 export interface Tab {
   page: Page;
@@ -79,13 +89,21 @@ export const choose = (page: Page, label: string) =>
   page.getByRole('treeitem', { name: label }).first().click();
 
 /** Waits until a run has ended with this status. */
-export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled') =>
-  page.locator(`.figures[data-status=${status}]`).waitFor();
+export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled', timeout = 8_000) =>
+  page.locator(`.figures[data-status=${status}]`).waitFor({ timeout });
 
-export async function fillSource(page: Page, engine: string, names: Record<string, string>): Promise<void> {
+/** How the console names the engines. */
+export const engineNames: Record<string, string> = {
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL',
+  mariadb: 'MariaDB',
+  mongodb: 'MongoDB',
+};
+
+export async function fillSource(page: Page, engine: string): Promise<void> {
   const { host, port, user, password, database: name } = database(engine);
   await page.getByLabel('Name', { exact: true }).fill(`a ${engine} source`);
-  await page.getByLabel('Engine').selectOption({ label: names[engine] ?? engine });
+  await page.getByLabel('Engine').selectOption({ label: engineNames[engine] ?? engine });
   await page.getByLabel('Host').fill(host);
   await page.getByLabel('Port').fill(String(port));
   await page.getByLabel('Database', { exact: true }).fill(name);

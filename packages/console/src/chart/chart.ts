@@ -85,7 +85,9 @@ function axesOf({ host, x, y }: ChartOptions, color: Color): UPlot.Axis[] {
     },
     {
       ...axis,
-      size: 70,
+      // The labels of large numbers are long.
+      size: (_: UPlot, labels: string[] | null) =>
+        Math.max(50, ...(labels ?? []).map((label) => label.length * 7 + 20)),
       ...(y === undefined
         ? {}
         : { values: (_: UPlot, at: number[]) => at.map((value) => withUnit(value, y.unit)) }),

@@ -16,7 +16,7 @@ import { Loading, PageHead, Scrolling, TableHead } from '../parts/page.tsx';
 import { ProblemBox } from '../parts/problem.tsx';
 import { goInstead, route } from '../shell/route.ts';
 import { signOut } from '../shell/session.ts';
-import { findNode, hubId, hubs } from '../shell/workspace.ts';
+import { findNode, hubId, hubs, tree, treeProblem } from '../shell/workspace.ts';
 import { NewKey } from './new-key.tsx';
 
 type Asked = { action: 'rotate' | 'revoke'; key: Key };
@@ -26,6 +26,9 @@ export function KeysPage() {
   const [asked, setAsked] = useState<Asked>();
   const [, , , how, queryId] = route.value;
   const id = hubId.value ?? '';
+  // The form begins with the name of the query.
+  const hasTree = tree.value !== undefined || treeProblem.value !== undefined;
+  const isReady = (loaded.value !== undefined || !loaded.loading) && hasTree;
   return (
     <div class="page">
       <PageHead title="Keys">
@@ -40,7 +43,7 @@ export function KeysPage() {
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
       {loaded.loading && loaded.value === undefined && <Loading what="keys" />}
       {loaded.value !== undefined && <KeyTable keys={loaded.value} onAsk={setAsked} />}
-      {how === 'new' && !(loaded.loading && loaded.value === undefined) && (
+      {how === 'new' && isReady && (
         <NewKey
           queryId={queryId}
           endsBy={loaded.value?.find(isOwn)?.expiresAt ?? undefined}

@@ -237,7 +237,7 @@ function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onC
     <Dialog title="The key, shown only now" onClose={onClose} wide>
       <p>
         Copy it to where it is used. The hub does not store it, so it cannot show it again. If you lose it,
-        revoke it and replaced.
+        revoke it and create another.
       </p>
       <CopyBlock text={secret} label="The key" />
       {queryId !== undefined && form.origins.length > 0 && (

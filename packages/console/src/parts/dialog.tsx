@@ -1,7 +1,7 @@
 /** A modal dialog: the browser keeps the focus in it, and Escape closes it. */
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../api/client.ts';
 import type { Problem } from '../api/types.ts';
 import { Icon } from './icons.tsx';
@@ -17,10 +17,12 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next frame, because a key that is pressed until then would reach the page behind the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     ref.current?.showModal();
-    return () => before?.isConnected && before.focus();
+    // Once the dialog is removed, because until then nothing behind it can get the focus.
+    return () => queueMicrotask(() => before?.isConnected && before.focus());
   }, []);
   return (
     <dialog ref={ref} class={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} onClose={onClose}>

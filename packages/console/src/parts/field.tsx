@@ -36,7 +36,9 @@ export function Field(props: FieldProps) {
         element.dataset.focused = '';
         // A dialog that opens takes it from the attribute, a page from the call.
         element.setAttribute('autofocus', '');
-        queueMicrotask(() => element.focus());
+        // Arrow keys that pass over a tab with the field go on from tab to tab.
+        const passes = document.activeElement?.matches('[role=tab]:focus-visible') === true;
+        if (!passes) queueMicrotask(() => element.focus());
       }
     },
     ...rest,

@@ -1,7 +1,7 @@
 /** A button that opens a short list of actions. */
 
 import type { Scope } from '@datahub/contract/scopes';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { may } from '../api/permissions.ts';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -28,7 +28,8 @@ function useMenu() {
   const [open, setOpen] = useState(false);
   const list = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // Before the next frame, because a key that is pressed until then would reach the button.
+  useLayoutEffect(() => {
     if (!open) return;
     place(list.current as HTMLElement, button.current as HTMLElement);
     list.current?.querySelector<HTMLElement>('[role=menuitem]')?.focus();

@@ -10,7 +10,7 @@ const advice: Record<string, string> = {
   SCOPE_DENIED: 'Sign in with a key that has the scope, or ask the person who created this key.',
   SOURCE_GONE: 'Select another source for this query.',
   SOURCE_UNREACHABLE:
-    'Check host and port, that the database is running and reachable from the hub, and that DATAHUB_SOURCES_ALLOW permits its address.',
+    'The database must be running, and reachable from the hub, and DATAHUB_SOURCES_ALLOW must permit its address.',
   SOURCE_AUTH: 'Check user, password and database. After five refused log-ins the hub pauses for a minute.',
   SOURCE_TLS: 'Select another TLS mode, or add the certificate authority of the database.',
   SOURCE_BUSY: 'All connections are in use. Try again, or raise the pool size of the source.',

@@ -74,12 +74,13 @@ function NoSource() {
 }
 
 function useNewFaults(
-  { text, sourceId, engine }: { text: string; sourceId: string; engine: string },
+  { text, sourceId, engine, edited }: { text: string; sourceId: string; engine: string; edited: boolean },
   problem: Problem | undefined,
 ): Fault[] {
   const command = commandOf(text, engine);
   const draft = { query: text, sourceId, context: [], ...(command === undefined ? {} : { command }) };
-  const checked = useCheck(draft);
+  // The text that the form begins with may be a part of a statement.
+  const checked = useCheck(edited ? draft : undefined);
   return useMemo(
     () => faultsIn(problem === undefined ? (checked?.problems ?? []) : [problem]),
     [problem, checked],
@@ -111,7 +112,7 @@ function NewQueryForm({ start }: { start: Start }) {
       setBusy(false);
     }
   };
-  const faults = useNewFaults({ text, sourceId, engine }, problem);
+  const faults = useNewFaults({ text, sourceId, engine, edited: text !== start.text }, problem);
   return (
     <form
       class="new-query"

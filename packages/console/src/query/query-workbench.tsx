@@ -85,13 +85,12 @@ export function useRun(work: QueryWork): RunActions {
       onClose={() => setAsking(false)}
     />
   );
+  useShortcuts(ask, save);
   return { saving, problem, tried, dialog, save, ask, runFresh: () => void run({ fresh: true }) };
 }
 
-export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions }) {
-  const draft = work.draft.value;
-  const state = work.runner.state.value;
-  const label = work.stored.value?.meta.label ?? 'rows';
+/** Ctrl+Enter and Ctrl+S work in all parts of the query. */
+function useShortcuts(ask: () => void, save: () => unknown): void {
   useEffect(() => {
     const keydown = (event: KeyboardEvent) => {
       if (
@@ -100,14 +99,20 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
         document.querySelector('dialog[open]')
       )
         return;
-      if (event.key === 'Enter') run.ask();
-      else if (event.key.toLowerCase() === 's') void run.save();
+      if (event.key === 'Enter') ask();
+      else if (event.key.toLowerCase() === 's') void save();
       else return;
       event.preventDefault();
     };
     addEventListener('keydown', keydown);
     return () => removeEventListener('keydown', keydown);
   });
+}
+
+export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions }) {
+  const draft = work.draft.value;
+  const state = work.runner.state.value;
+  const label = work.stored.value?.meta.label ?? 'rows';
   const checked = useDraftCheck(work);
   const faults = useFaults(work, state.problem, checked);
   const downloading = useDownload(work, label);
@@ -141,7 +146,7 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
         onFresh={run.runFresh}
         onDownload={reads(draft.command) ? downloading : undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, label)}
-        hint={`Run it to see its rows: the button above, or ${modifier}Enter.`}
+        hint={`Run it to see its rows (${modifier}Enter).`}
       />
     </>
   );

@@ -120,6 +120,7 @@ export class QueryWork {
     const path = `v1/queries/${part(this.queryId)}`;
     const response = await call(path, { method: 'PUT', body, headers });
     this.#etag = response.headers.get('etag');
+    if (this.draft.value === draft) this.draft.value = { ...draft, cache, notNull };
     const stored = this.stored.value as Query;
     const engine = this.engine.value;
     this.stored.value = {

@@ -1,6 +1,6 @@
 /** The grid in a view: it follows the rows that stream in, and shows a cell whole. */
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { copyText } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { counted } from '../parts/format.ts';
@@ -24,7 +24,8 @@ export function GridView({ store, rows, filter, label, onShown }: GridViewProps)
   const turn = useRef(0);
   const [sort, setSort] = useState<Sort>();
   const [cell, setCell] = useState<{ row: number; column: number }>();
-  useEffect(() => {
+  // Before the next frame, which then draws the first rows.
+  useLayoutEffect(() => {
     const made = new Grid(store, {
       label,
       onSort: setSort,
@@ -36,7 +37,7 @@ export function GridView({ store, rows, filter, label, onShown }: GridViewProps)
     made.changed();
     return () => made.close();
   }, [store]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const mine = ++turn.current;
     const isCurrent = () => turn.current === mine;
     void store.arrange({ sort, filter }, isCurrent).then(() => {

@@ -17,7 +17,7 @@ const words: Record<PastRun['status'], string> = {
 export function RunsView({ work, onReuse }: { work: QueryWork; onReuse(run: PastRun): void }) {
   const runs = work.runner.past.value;
   if (runs.length === 0)
-    return <p class="empty">No runs in this tab yet. They are listed here until the tab is closed.</p>;
+    return <p class="page empty">No runs in this tab yet. They are listed here until the tab is closed.</p>;
   return (
     <div class="page">
       <Scrolling label="Runs">

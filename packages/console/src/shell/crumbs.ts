@@ -20,16 +20,18 @@ export const crumbs = computed((): { above: string[]; here: string } => {
   if (area !== 'hub') return { above: [], here: 'Hubs' };
   const label = hub.value?.label ?? 'Hub';
   if (page === undefined) return { above: [], here: label };
-  const named = pages[page];
-  if (named !== undefined) return { above: [label], here: named };
+  const title = pages[page];
+  if (title !== undefined) return { above: [label], here: title };
   if (page === 'classifier') {
     const name = classifiers.value.find(({ classifierId }) => classifierId === id)?.name;
     return { above: [label], here: name ?? 'Classifier' };
   }
-  return { above: [label, ...foldersAbove(id)], here: findNode(id)?.node.label ?? '' };
+  const named = findNode(id)?.node.label;
+  // The tree is still loading, or it has no such thing.
+  if (named === undefined) return { above: [], here: label };
+  return { above: [label, ...foldersAbove(id)], here: named };
 });
 
 effect(() => {
-  const { here } = crumbs.value;
-  document.title = here === '' ? 'Data Hub' : `${here} · Data Hub`;
+  document.title = `${crumbs.value.here} · Data Hub`;
 });

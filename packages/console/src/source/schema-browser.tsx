@@ -58,7 +58,7 @@ export function SchemaBrowser({
         <input
           type="search"
           aria-label="Search tables and columns"
-          placeholder={`Search ${counted(tables, 'table')} and their columns`}
+          placeholder={`Search ${counted(tables, 'table')} and ${tables === 1 ? 'its' : 'their'} columns`}
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />

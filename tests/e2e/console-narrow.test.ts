@@ -1,0 +1,62 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { prepareViews, viewsOf } from '../support/browser/views.ts';
+import { ended, executablePath, makeKey, openBrowser, openTab, signIn } from '../support/console.ts';
+import { api } from '../support/hub.ts';
+
+/** Runs in the page: the controls that are outside of the screen, and that no scrolling brings into it. */
+const outOfReach = `(() => {
+  const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);
+  return [...document.querySelectorAll('button, a, input, select, textarea, summary')].flatMap((one) => {
+    const { left, right, width } = one.getBoundingClientRect();
+    if (width === 0 || !one.checkVisibility({ visibilityProperty: true })) return [];
+    if (left >= -1 && right <= document.documentElement.clientWidth + 1) return [];
+    for (let above = one.parentElement; above !== null; above = above.parentElement)
+      if (scrolls(above) && above.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return [];
+    return [one.outerHTML.slice(0, 120)];
+  });
+})()`;
+
+describe.skipIf(executablePath === undefined)('the console on a phone (needs Chromium)', () => {
+  let browser: Browser;
+  let page: Page;
+  let hubId = '';
+  beforeAll(async () => {
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'narrow' })));
+    browser = await openBrowser();
+    const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+    ({ page } = await openTab(browser, phone));
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  it('has every view in 390 px, and all controls in reach', async () => {
+    const ids = await prepareViews(hubId);
+    await signIn(page, await makeKey(['*'], {}));
+    const found: Record<string, unknown> = {};
+    const look = async (name: string) => {
+      await page.waitForTimeout(150);
+      // A page that is wider than the screen makes the window of a phone wider, too.
+      const width = await page.evaluate('Math.max(innerWidth, document.documentElement.scrollWidth)');
+      const missing = (await page.evaluate(outOfReach)) as string[];
+      if (width !== 390 || missing.length > 0) found[name] = { width, missing };
+    };
+    for (const [name, path] of Object.entries(viewsOf(ids))) {
+      await page.evaluate(`location.hash = '#/hub/${[hubId, ...path].join('/')}'`);
+      await look(name);
+      if ((await page.locator('dialog[open]').count()) > 0) await page.keyboard.press('Escape');
+    }
+    await page.evaluate(`location.hash = '#/hub/${hubId}/query/${ids.queryId}'`);
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await page.getByLabel('ids', { exact: true }).fill('1,2,3');
+    await page.getByRole('button', { name: /^Run/ }).tap();
+    await ended(page, 'done');
+    await look('rows');
+    await page.getByRole('button', { name: 'Use it' }).tap();
+    await look('use');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Show the tree' }).tap();
+    await page.getByRole('treeitem', { name: 'by region' }).first().waitFor();
+    await look('tree');
+    expect(found).toEqual({});
+  }, 60_000);
+});

@@ -1,0 +1,65 @@
+/** Uses a page by its keyboard alone. */
+
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+/** Runs in the page: how a screen reader names what has the focus. */
+const focusedName = `(() => {
+  const one = document.activeElement.shadowRoot?.activeElement ?? document.activeElement;
+  const label = one.getAttribute('aria-label') ?? one.labels?.[0]?.textContent ?? one.textContent;
+  return label.replace(/\\s+/g, ' ').trim();
+})()`;
+
+/** Presses keys only, as a person without a pointer does. */
+export function keyboardOf(page: Page) {
+  const press = async (...keys: string[]) => {
+    for (const key of keys) await page.keyboard.press(key);
+  };
+  const type = (text: string) => page.keyboard.type(text);
+  const tabTo = async (wanted: RegExp | string) => {
+    const fits = (name: string) => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
+    for (let i = 1; i <= 240; i++) {
+      if (fits(String(await page.evaluate(focusedName)))) return;
+      await press('Tab');
+      // The wanted element may still be loading.
+      if (i % 60 === 0) await page.waitForTimeout(500);
+    }
+    throw new Error(`Tab does not lead to ${wanted}.`);
+  };
+  return {
+    press,
+    type,
+    tabTo,
+    /** Presses a button or follows a link. */
+    use: async (name: RegExp | string) => {
+      await tabTo(name);
+      await press('Enter');
+    },
+    write: async (name: RegExp | string, text: string) => {
+      await tabTo(name);
+      await press('Control+a');
+      await type(text);
+    },
+    /** Opens a page by Ctrl+K. */
+    find: async (name: string) => {
+      await press('Control+k');
+      await type(name);
+      await page.getByRole('option', { name }).first().waitFor();
+      await press('Enter');
+    },
+    /** Chooses from a menu button by the arrow keys. */
+    pick: async (menu: RegExp | string, item: string) => {
+      await tabTo(menu);
+      await press('Enter');
+      for (let i = 0; i < 10 && (await page.evaluate(focusedName)) !== item; i++) await press('ArrowDown');
+      expect(await page.evaluate(focusedName)).toBe(item);
+      await press('Enter');
+    },
+    /** Goes to a tab of the page. */
+    show: async (from: string, to: string) => {
+      await tabTo(from);
+      for (let i = 0; i < 6 && (await page.evaluate(focusedName)) !== to; i++) await press('ArrowRight');
+      expect(await page.evaluate(focusedName)).toBe(to);
+    },
+  };
+}

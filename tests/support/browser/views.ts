@@ -1,0 +1,56 @@
+/** All views of the console, with something in each. */
+
+import { api, createSource } from '../hub.ts';
+
+export interface ViewIds {
+  sourceId: string;
+  queryId: string;
+  classifierId: string;
+}
+
+export async function prepareViews(hubId: string): Promise<ViewIds> {
+  const sourceId = await createSource(hubId);
+  const query = 'SELECT region, note FROM sales WHERE region = :region AND id IN (:ids)';
+  const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'by region', query }));
+  const changed = { query: { query: query.replace('note', 'note, id') }, cache: { maxAgeS: 60 } };
+  await api.ok(api.put(`/v1/queries/${config.query.queryId}`, { config: changed }));
+  const { id } = await api.ok(api.post('/v1/classifiers', { name: 'mail' }));
+  const words = [
+    ['late', 'it is late'],
+    ['paid', 'I paid twice'],
+    ['late', 'where is it'],
+    ['paid', 'where is my money'],
+  ];
+  const many = Array.from({ length: 10 }, () => words).flat();
+  const examples = many.map(([label, context]) => ({ label, context }));
+  await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
+  return { sourceId, queryId: config.query.queryId, classifierId: id };
+}
+
+/** The path of each view below its hub. */
+export const viewsOf = ({ sourceId, queryId, classifierId }: ViewIds): Record<string, string[]> => ({
+  hub: [],
+  query: ['query', queryId],
+  contract: ['query', queryId, 'contract'],
+  runs: ['query', queryId, 'runs'],
+  versions: ['query', queryId, 'versions'],
+  'statistics of a query': ['query', queryId, 'statistics'],
+  statistics: ['statistics'],
+  source: ['source', sourceId],
+  settings: ['source', sourceId, 'settings'],
+  'new source': ['new-source'],
+  'new query': ['new-query'],
+  keys: ['keys'],
+  'new key': ['keys', 'new'],
+  'new classifier': ['new-classifier'],
+  predict: ['classifier', classifierId, 'predict'],
+  train: ['classifier', classifierId, 'train'],
+  examples: ['classifier', classifierId, 'examples'],
+  classes: ['classifier', classifierId, 'classes'],
+  evaluation: ['classifier', classifierId, 'evaluation'],
+  summary: ['summary'],
+  'summary of a column': ['summary', 'column'],
+  audit: ['audit'],
+  'a missing query': ['query', `${queryId}0`],
+  'a missing page': ['nowhere'],
+});
