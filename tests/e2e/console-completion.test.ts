@@ -48,18 +48,25 @@ describe.skipIf(executablePath === undefined)('completion in the console (needs 
     await page.locator('.code').click();
     await page.locator('.editor[data-state=open]').waitFor();
     await page.evaluate(watchPopup);
-    for (const word of words) {
-      await page.keyboard.press('Control+a');
-      await page.keyboard.type('SELECT * FROM ');
-      await page.keyboard.type(word, { delay: 60 });
-      await page.locator('.cm-tooltip-autocomplete li', { hasText: word }).first().waitFor();
-      await page.keyboard.press('Escape');
+    let best = Number.POSITIVE_INFINITY;
+    // Other programs may hold the machine up in one round, but not in all of them.
+    for (let round = 0; round < 3 && best > 50; round++) {
+      await page.evaluate('popups.length = 0');
+      for (const word of words) {
+        await page.keyboard.press('Control+a');
+        await page.keyboard.type('SELECT * FROM ');
+        await page.keyboard.type(word, { delay: 60 });
+        await page.locator('.cm-tooltip-autocomplete li', { hasText: word }).first().waitFor();
+        await page.keyboard.press('Escape');
+      }
+      const times = ((await page.evaluate('popups')) as number[]).sort((a, b) => a - b);
+      expect(times.length).toBeGreaterThan(40);
+      const p95 = times[Math.floor(times.length * 0.95)] as number;
+      console.log(
+        `popup after a key: p50 ${times[times.length >> 1]?.toFixed()} ms, p95 ${p95.toFixed()} ms`,
+      );
+      best = Math.min(best, p95);
     }
-    const times = ((await page.evaluate('popups')) as number[]).sort((a, b) => a - b);
-    expect(times.length).toBeGreaterThan(40);
-    const p95 = times[Math.floor(times.length * 0.95)] as number;
-    console.log(`popup after a key: p50 ${times[times.length >> 1]?.toFixed()} ms, p95 ${p95.toFixed()} ms`);
-    // It is 50 ms on a machine without other load.
-    expect(p95).toBeLessThan(500);
-  });
+    expect(best).toBeLessThanOrEqual(50);
+  }, 90_000);
 });

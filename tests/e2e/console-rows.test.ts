@@ -1,78 +1,143 @@
-import type { CDPSession } from 'playwright-core';
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { cells, executablePath, useConsole } from '../support/console.ts';
-import { api, createSource, engines } from '../support/hub.ts';
+import { tasksDuring } from '../support/browser/tasks.ts';
+import { bothEngines, cells, ended, executablePath, useConsole } from '../support/console.ts';
+import { api, createSource } from '../support/hub.ts';
 
-const engine = engines[0] as string;
-const columns = Array.from({ length: 20 }, (_, i) =>
-  i % 2 === 0 ? `n * ${i + 1} AS number_${i}` : `${textOf(i)} AS text_${i}`,
-);
-const numbers = engine === 'postgres' ? 'generate_series(1, 100000) AS n' : 'seq_1_to_100000';
+const columns = (textOf: (i: number) => string) =>
+  Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? `n * ${i + 1} AS number_${i}` : textOf(i))).join(', ');
+const statements: Record<string, string> = {
+  postgres: `SELECT ${columns((i) => `'row ' || n || ' of ${i}' AS text_${i}`)} FROM generate_series(1, 100000) AS n`,
+  mariadb: `SELECT ${columns((i) => `CONCAT('row ', n, ' of ${i}') AS text_${i}`)} FROM (SELECT seq AS n FROM seq_1_to_100000) AS many`,
+};
 
-function textOf(i: number): string {
-  return engine === 'postgres' ? `'row ' || n || ' of ${i}'` : `CONCAT('row ', n, ' of ${i}')`;
-}
+/** Runs in the page: notes when the first row was drawn. */
+const watchFirstRow = `void (globalThis.firstRow = new Promise((resolve) => {
+  const observer = new MutationObserver(() => {
+    if ((document.querySelector('.grid-cell')?.textContent ?? '') === '') return;
+    observer.disconnect();
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+  });
+  observer.observe(document.body, { childList: true, subtree: true, characterData: true });
+}))`;
+const msAfterFirstByte = `(async () => {
+  const drawnAt = await firstRow;
+  const entries = performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/execute'));
+  return drawnAt - entries.at(-1).responseStart;
+})()`;
+
+/** How a person scrolls. Each way ends far from where it began. */
+const ways: Record<string, (page: Page) => Promise<void>> = {
+  'by wheel': async (page) => {
+    await page.locator('.grid').hover();
+    for (let i = 0; i < 80; i++) {
+      await page.mouse.wheel(i % 8 === 0 ? 300 : 0, i < 30 ? 200 : 4_000);
+      await page.waitForTimeout(16);
+    }
+  },
+  'by keyboard': async (page) => {
+    await page.locator('.grid').focus();
+    for (const [key, times] of [
+      ['ArrowDown', 60],
+      ['ArrowRight', 19],
+      ['PageDown', 30],
+      ['Control+End', 1],
+      ['PageUp', 20],
+    ] as const) {
+      for (let i = 0; i < times; i++) await page.keyboard.press(key);
+    }
+  },
+  'by its bar': async (page) => {
+    await page.evaluate('document.querySelector(".grid").scrollTop = 0');
+    const box = await page.locator('.grid').boundingBox();
+    const { x, y, width, height } = box ?? { x: 0, y: 0, width: 0, height: 0 };
+    // The thumb is below the button of the bar.
+    const [right, top, bottom] = [x + width - 6, y + 20, y + height - 6];
+    await page.mouse.move(right, top);
+    await page.mouse.down();
+    for (let i = 1; i <= 120; i++) await page.mouse.move(right, top + ((bottom - top) * i) / 120);
+    await page.mouse.up();
+  },
+};
+
+const longest = (list: number[]) => Math.max(...list);
 
 describe.skipIf(executablePath === undefined)('100,000 rows of 20 columns in the console', () => {
   const { shared, goTo, button } = useConsole();
 
-  it('stream in, scroll smoothly, sort, and stay small', async () => {
-    const { page, hubId } = shared;
+  const open = async (engine: string) => {
+    const { hubId, page } = shared;
     const sourceId = await createSource(hubId, engine);
-    const from = engine === 'postgres' ? numbers : `(SELECT seq AS n FROM ${numbers}) AS many`;
-    const query = `SELECT ${columns.join(', ')} FROM ${from}`;
-    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'wide', query }));
+    const body = { hubId, sourceId, label: 'wide', query: statements[engine] };
+    const { config } = await api.ok(api.post('/v1/queries', body));
     await goTo('query', config.query.queryId);
+    await button(/^Run/).waitFor();
+    return page;
+  };
+  const run = async (page: Page) => {
     await button(/^Run/).click();
-    await page.locator('.grid-cell').first().waitFor();
-    await page.locator('.figures[data-status=done]').waitFor({ timeout: 20_000 });
+    await ended(page, 'done', 25_000);
     await page.locator('.figures', { hasText: '100,000 rows' }).waitFor();
+  };
+
+  it.each(bothEngines)(
+    'show the first rows within 100 ms after the first byte, from %s',
+    async (engine) => {
+      const page = await open(engine);
+      const times: number[] = [];
+      // Other programs may hold the machine up in one run, but not in all of them.
+      while (times.length < 3 && !(Math.min(...times) <= 100)) {
+        await page.reload();
+        await page.evaluate(watchFirstRow);
+        await run(page);
+        times.push((await page.evaluate(msAfterFirstByte)) as number);
+      }
+      console.log(`first rows after the first byte, ${engine}: ${times.map(Math.round).join(', ')} ms`);
+      expect(Math.min(...times)).toBeLessThanOrEqual(100);
+    },
+    90_000,
+  );
+
+  it('stream in, scroll smoothly, sort, and stay small', async () => {
+    const page = await open(bothEngines[0] as string);
     const session = await page.context().newCDPSession(page);
-    const longestMs = await longestTask(session, () => page.evaluate(scrollThrough));
-    // It was 31 ms when measured, with garbage collection. With a layer or a list for each row it was 46 ms.
-    expect(longestMs).toBeGreaterThan(1);
-    expect(longestMs).toBeLessThan(100);
-    await session.send('Performance.enable');
-    const { metrics } = await session.send('Performance.getMetrics');
-    const heap = metrics.find(({ name }) => name === 'JSHeapUsedSize')?.value ?? Number.NaN;
-    expect(heap).toBeLessThan(150_000_000);
-    expect(await page.locator('.grid-cell').count()).toBeLessThan(1_500);
-    expect((await cells(page)).at(-1)?.[1]).toBe('row 100000 of 1');
-    await page.locator('.grid-title button', { hasText: 'number_4' }).click();
-    await page.locator('.grid-title button', { hasText: 'number_4' }).click();
+    await run(page);
     const grid = page.locator('.grid');
-    await grid.evaluate('document.querySelector(".grid").scrollTop = 0');
+    const process = { pid: 0 };
+    for (const [name, scroll] of Object.entries(ways)) {
+      const { tasks, pid } = await tasksDuring(session, () => scroll(page));
+      process.pid = pid;
+      expect(await grid.evaluate('document.querySelector(".grid").scrollTop'), name).toBeGreaterThan(50_000);
+      const [wall, cpu] = [longest(tasks.map((one) => one.wallMs)), longest(tasks.map((one) => one.cpuMs))];
+      console.log(
+        `longest task, scrolling ${name}: ${wall.toFixed()} ms, of which ${cpu.toFixed()} ms of CPU`,
+      );
+      expect(cpu, name).toBeGreaterThan(1);
+      // The CPU time does not depend on the load of the machine, and the page waits for nothing in a task.
+      expect(cpu, name).toBeLessThan(50);
+    }
+    // Chromium's task manager shows the same figure. The pages of the program itself are shared by all tabs.
+    const privateMb = await privateMemoryMb(process.pid);
+    console.log(`memory of the tab: ${privateMb.toFixed()} MB`);
+    expect(privateMb).toBeLessThan(300);
+    expect(await page.locator('.grid-cell').count()).toBeLessThan(1_500);
+
+    await page.keyboard.press('Control+End');
+    await expect.poll(async () => (await cells(page)).at(-1)).toContain('row 100000 of 19');
+    await page.keyboard.press('Control+Home');
+    const title = page.locator('.grid-title button', { hasText: 'number_4' });
+    await title.click();
+    await title.click();
     await expect.poll(async () => (await cells(page))[0]?.[1], { timeout: 10_000 }).toBe('row 100000 of 1');
-  });
+  }, 60_000);
 });
 
-/** Returns the CPU time of the page's longest task during `work`. CPU time does not depend on other programs. */
-async function longestTask(session: CDPSession, work: () => Promise<unknown>): Promise<number> {
-  const events: { name: string; pid: number; tid: number; tdur?: number }[] = [];
-  session.on('Tracing.dataCollected', ({ value }) => events.push(...(value as unknown as typeof events)));
-  await session.send('Tracing.start', {
-    traceConfig: { includedCategories: ['toplevel', 'devtools.timeline'] },
-  });
-  await work();
-  const complete = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
-  await session.send('Tracing.end');
-  await complete;
-  const drawing = events.find(({ name }) => name === 'FireAnimationFrame');
-  const tasks = events.filter(
-    ({ name, pid, tid }) => name.endsWith('RunTask') && pid === drawing?.pid && tid === drawing.tid,
+/** The memory that only this process has, which Linux tells. */
+async function privateMemoryMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  const [anonymous = 0, shared = 0] = ['RssAnon', 'RssShmem'].map((name) =>
+    Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]),
   );
-  return Math.max(...tasks.map(({ tdur = 0 }) => tdur / 1_000));
+  return (anonymous + shared) / 1_024;
 }
-
-const frames = 120;
-/** Runs in the page: scrolls to the end, one step per frame. */
-const scrollThrough = `(async () => {
-  const grid = document.querySelector('.grid');
-  const frames = ${frames};
-  for (let i = 0; i <= frames; i++) {
-    grid.scrollTop = ((grid.scrollHeight - grid.clientHeight) * i) / frames;
-    grid.scrollLeft = i < frames ? (i * 37) % 900 : 0;
-    await new Promise(requestAnimationFrame);
-  }
-  await new Promise((resolve) => setTimeout(resolve, 200));
-})()`;

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import {
+  bothEngines,
   cells,
   choose,
   ended,
@@ -13,17 +14,17 @@ import {
   signIn,
   type Tab,
 } from '../support/console.ts';
-import { api, createSource, database, engines } from '../support/hub.ts';
+import { api, createSource, database } from '../support/hub.ts';
 
-const engine = engines[0] as string;
-const isPostgres = engine === 'postgres';
-const quoted = isPostgres ? `"${hostile}"` : `\`${hostile}\``;
-const queries: Record<string, string> = {
-  rows: `SELECT region, note, '' AS nothing, 12345678901234567890 AS digits, 10.50 AS price,\n  '${hostile}' AS ${quoted}\nFROM sales WHERE region = :region`,
-  typed: 'SELECT :big AS big, :kind AS kind FROM sales WHERE id IN (:ids) AND :flag = :flag',
-  wrong: 'SELECT id\nFROM no_such_table',
-  slow: isPostgres ? 'SELECT pg_sleep(20)' : 'SELECT SLEEP(20)',
-  many: `SELECT a.n * 100 + b.n AS n FROM (${tenfold('a')}) a CROSS JOIN (${tenfold('b')}) b`,
+const queriesOf = (isPostgres: boolean): Record<string, string> => {
+  const quoted = isPostgres ? `"${hostile}"` : `\`${hostile}\``;
+  return {
+    rows: `SELECT region, note, '' AS nothing, 12345678901234567890 AS digits, 10.50 AS price,\n  '${hostile}' AS ${quoted}\nFROM sales WHERE region = :region`,
+    typed: 'SELECT :big AS big, :kind AS kind FROM sales WHERE id IN (:ids) AND :flag = :flag',
+    wrong: 'SELECT id\nFROM no_such_table',
+    slow: isPostgres ? 'SELECT pg_sleep(20)' : 'SELECT SLEEP(20)',
+    many: `SELECT a.n * 100 + b.n AS n FROM (${tenfold('a')}) a CROSS JOIN (${tenfold('b')}) b`,
+  };
 };
 
 const contexts: Record<string, object[]> = {
@@ -42,7 +43,9 @@ function tenfold(name: string): string {
   return `SELECT ${name}1.n * 10 + ${name}2.n AS n FROM (${ten}) ${name}1 CROSS JOIN (${ten}) ${name}2`;
 }
 
-describe.skipIf(executablePath === undefined)('the console (needs Chromium: set CHROMIUM_PATH)', () => {
+const withBrowser = describe.skipIf(executablePath === undefined);
+withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_PATH)', (engine) => {
+  const isPostgres = engine === 'postgres';
   let browser: Browser;
   let tab: Tab;
   let page: Page;
@@ -51,9 +54,9 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
 
   beforeAll(async () => {
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `hub ${hostile}` })));
-    sourceId = await createSource(hubId);
+    sourceId = await createSource(hubId, engine);
     const { nodeId } = await api.ok(api.post(`/v1/hubs/${hubId}/folders`, { label: `folder ${hostile}` }));
-    for (const [name, query] of Object.entries(queries)) {
+    for (const [name, query] of Object.entries(queriesOf(isPostgres))) {
       const context = contexts[name] ?? [];
       const body = { hubId, sourceId, label: `${name} ${hostile}`, query, context, parentNodeId: nodeId };
       ids[name] = (await api.ok(api.post('/v1/queries', body))).config.query.queryId;
@@ -81,24 +84,6 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
   };
   const run = () => page.getByRole('button', { name: /^Run/ }).click();
 
-  it.each([
-    [200, '{"status":"ready"}', 'The hub is ready.'],
-    [200, '{"status":"ready","missing":["ml"]}', 'The hub is ready, without ml.'],
-    [503, '{"status":"not ready","missing":["catalog","ml"]}', 'is not ready: it waits for catalog, ml.'],
-    [502, '<html>', 'The hub does not answer.'],
-  ])('shows whether the hub is ready: %i %s', async (status, body, words) => {
-    await page.route('**/readyz', (route) => route.fulfill({ status, body }));
-    await page.reload();
-    await page.getByText(words).waitFor();
-  });
-
-  it('refuses a key that the hub refuses', async () => {
-    await page.getByLabel('API key').fill('dhk_not-a-key-at-all');
-    await page.keyboard.press('Enter');
-    await page.locator('.problem', { hasText: 'KEY_INVALID (401)' }).waitFor();
-    expect(await page.locator('.frame').count()).toBe(0);
-  });
-
   it('shows rows exactly as stored, and hostile texts as text', async () => {
     await open('rows');
     expect(await page.locator('h1').textContent()).toBe(`rows ${hostile}`);
@@ -106,9 +91,9 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await run();
     await ended(page, 'done');
     expect(await page.locator('.grid-title button').last().textContent()).toBe(hostile);
-    expect(await cells(page)).toEqual([
-      ["o'hara", 'quote', 'empty text', '12,345,678,901,234,567,890', '10.50', hostile],
-    ]);
+    await expect
+      .poll(() => cells(page))
+      .toEqual([["o'hara", 'quote', 'empty text', '12,345,678,901,234,567,890', '10.50', hostile]]);
     await page.getByLabel('region', { exact: true }).fill('north');
     await run();
     await page.locator('.grid-cell', { hasText: 'north' }).first().waitFor();
@@ -137,34 +122,13 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await page.keyboard.press('Escape');
     await page.getByLabel('big', { exact: true }).press('Control+Enter');
     await ended(page, 'done');
-    expect(await cells(page)).toEqual(Array(2).fill(['12,345,678,901,234,567,890.10', '1']));
+    // MariaDB says that an expression of only a variable is a text.
+    const big = isPostgres ? '12,345,678,901,234,567,890.10' : '12345678901234567890.10';
+    // The next frame draws the rows.
+    await expect.poll(() => cells(page)).toEqual(Array(2).fill([big, '1']));
     await page.getByRole('button', { name: 'Send flag as null' }).click();
     await page.getByRole('button', { name: 'Use it' }).click();
     await page.locator('.copy-block pre', { hasText: '"flag":null' }).waitFor();
-  });
-
-  it('survives reload and Back, and stores the key only for the tab', async () => {
-    await open('rows');
-    await choose(page, `many ${hostile}`);
-    await page.locator('h1', { hasText: 'many' }).waitFor();
-    await page.reload();
-    await page.locator('h1', { hasText: 'many' }).waitFor();
-    await page.goBack();
-    await page.locator('h1', { hasText: 'rows' }).waitFor();
-    const kept = 'JSON.stringify([{ ...localStorage }, document.cookie, location.href])';
-    expect(await page.evaluate(kept)).not.toContain(key);
-    expect(await page.content()).not.toContain(key);
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('API key').waitFor();
-    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
-  });
-
-  it('keeps the key only in memory if the user chooses so', async () => {
-    await page.getByLabel('Keep it in this tab').uncheck();
-    await signIn(page, key);
-    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
-    await page.reload();
-    await page.getByLabel('API key').waitFor();
   });
 
   it('explains a problem, and marks its position', async () => {
@@ -186,15 +150,19 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     await run();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await ended(page, 'cancelled');
-    await expect.poll(runningSleeps, { timeout: 2_000 }).toBe(0);
+    await expect.poll(() => runningSleeps(engine), { timeout: 2_000 }).toBe(0);
   });
 
-  it('stops the statement when the tab is closed', async () => {
-    await open('slow');
-    await run();
-    await expect.poll(runningSleeps, { timeout: 4_000 }).toBe(1);
-    await page.goto('about:blank');
-    await expect.poll(runningSleeps, { timeout: 1_500, interval: 100 }).toBe(0);
+  it('stops the statement within a second when the tab is closed', async () => {
+    // The first tab is needed after the test.
+    const second = await page.context().newPage();
+    await second.goto(inject('hub').url);
+    await signIn(second, key);
+    await choose(second, `slow ${hostile}`);
+    await second.getByRole('button', { name: /^Run/ }).click();
+    await expect.poll(() => runningSleeps(engine), { timeout: 4_000 }).toBe(1);
+    await second.close();
+    await expect.poll(() => runningSleeps(engine), { timeout: 1_000, interval: 50 }).toBe(0);
   });
 
   it('shows many rows, sorts and filters them, and downloads all as a file', async () => {
@@ -217,16 +185,6 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
     expect([lines[0], lines.length]).toEqual(['n', 10_001]);
   });
 
-  it('runs a query by id with a key that may only execute', async () => {
-    await signIn(page, await makeKey(['queries:execute'], { queryIds: [ids.rows] }));
-    await page.getByText('SCOPE_DENIED').waitFor();
-    await page.getByLabel('Query id').fill(ids.rows as string);
-    await page.getByLabel('Variables, as a JSON object').fill('{"region": "south"}');
-    await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await ended(page, 'done');
-    expect((await cells(page))[0]?.[0]).toBe('south');
-  });
-
   it('shows a source without its secrets, and tests it', async () => {
     await signIn(page, key);
     await choose(page, `a ${engine} source`);
@@ -238,9 +196,9 @@ describe.skipIf(executablePath === undefined)('the console (needs Chromium: set 
 });
 
 /** Returns the number of running statements of the slow query. */
-async function runningSleeps(): Promise<number> {
+async function runningSleeps(engine: string): Promise<number> {
   const { host, port, user, password, database: name } = database(engine);
-  if (isPostgres) {
+  if (engine === 'postgres') {
     const { default: pg } = await import('pg');
     const client = new pg.Client({ host, port, user, password, database: name });
     await client.connect();

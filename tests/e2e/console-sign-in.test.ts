@@ -1,0 +1,98 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  cells,
+  choose,
+  ended,
+  executablePath,
+  makeKey,
+  openBrowser,
+  openTab,
+  signIn,
+  type Tab,
+} from '../support/console.ts';
+import { api, createSource } from '../support/hub.ts';
+
+describe.skipIf(executablePath === undefined)('signing in to the console (needs Chromium)', () => {
+  let browser: Browser;
+  let tab: Tab;
+  let page: Page;
+  let key = '';
+  const ids: Record<string, string> = {};
+
+  beforeAll(async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'signing in' }));
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT region FROM sales WHERE region = :region';
+    for (const label of ['rows', 'many'])
+      ids[label] = (
+        await api.ok(api.post('/v1/queries', { hubId, sourceId, label, query }))
+      ).config.query.queryId;
+    key = await makeKey(['*'], { hubIds: [hubId] });
+    browser = await openBrowser();
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  beforeEach(async () => {
+    tab = await openTab(browser);
+    page = tab.page;
+  });
+  afterEach(async () => {
+    expect([tab.complaints, tab.strays]).toEqual([[], []]);
+    await page.context().close();
+  });
+
+  it.each([
+    [200, '{"status":"ready"}', 'The hub is ready.'],
+    [200, '{"status":"ready","missing":["ml"]}', 'The hub is ready, without ml.'],
+    [503, '{"status":"not ready","missing":["catalog","ml"]}', 'is not ready: it waits for catalog, ml.'],
+    [502, '<html>', 'The hub does not answer.'],
+  ])('shows whether the hub is ready: %i %s', async (status, body, words) => {
+    await page.route('**/readyz', (route) => route.fulfill({ status, body }));
+    await page.reload();
+    await page.getByText(words).waitFor();
+  });
+
+  it('refuses a key that the hub refuses', async () => {
+    await page.getByLabel('API key').fill('dhk_not-a-key-at-all');
+    await page.keyboard.press('Enter');
+    await page.locator('.problem', { hasText: 'KEY_INVALID (401)' }).waitFor();
+    expect(await page.locator('.frame').count()).toBe(0);
+  });
+
+  it('survives reload and Back, and stores the key only for the tab', async () => {
+    await signIn(page, key);
+    await choose(page, 'rows');
+    await page.locator('h1', { hasText: 'rows' }).waitFor();
+    await choose(page, 'many');
+    await page.locator('h1', { hasText: 'many' }).waitFor();
+    await page.reload();
+    await page.locator('h1', { hasText: 'many' }).waitFor();
+    await page.goBack();
+    await page.locator('h1', { hasText: 'rows' }).waitFor();
+    const kept = 'JSON.stringify([{ ...localStorage }, document.cookie, location.href])';
+    expect(await page.evaluate(kept)).not.toContain(key);
+    expect(await page.content()).not.toContain(key);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key').waitFor();
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
+  });
+
+  it('keeps the key only in memory if the user chooses so', async () => {
+    await page.getByLabel('Keep it in this tab').uncheck();
+    await signIn(page, key);
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
+    await page.reload();
+    await page.getByLabel('API key').waitFor();
+  });
+
+  it('runs a query by id with a key that may only execute', async () => {
+    await signIn(page, await makeKey(['queries:execute'], { queryIds: [ids.rows] }));
+    await page.getByText('SCOPE_DENIED').waitFor();
+    await page.getByLabel('Query id').fill(ids.rows as string);
+    await page.getByLabel('Variables, as a JSON object').fill('{"region": "south"}');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await ended(page, 'done');
+    expect((await cells(page))[0]?.[0]).toBe('south');
+  });
+});
