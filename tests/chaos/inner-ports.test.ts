@@ -257,7 +257,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
       const [service, request] =
         method === 'nameQueries'
           ? (['catalog', { queryIds: [queryId] }] as const)
-          : (['executor', {}] as const);
+          : (['executor', { queryIds: [] }] as const);
       const [{ queries }] = (await ask(service, method, request, principal)).responses;
       return queries.map((query: Ids) => query.queryId);
     };

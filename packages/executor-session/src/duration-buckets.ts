@@ -43,11 +43,13 @@ export function toCounts(counts: ArrayLike<number>, from = 0): DurationCounts {
 }
 
 export function sumCounts(all: readonly DurationCounts[]): DurationCounts {
-  const sums = new Map<number, number>();
+  const sums = new Float64Array(bucketCount);
   for (const { buckets, counts } of all)
-    for (const [i, bucket] of buckets.entries()) sums.set(bucket, (sums.get(bucket) ?? 0) + (counts[i] ?? 0));
-  const buckets = [...sums.keys()].sort((a, b) => a - b);
-  return { buckets, counts: buckets.map((bucket) => sums.get(bucket) as number) };
+    for (let i = 0; i < buckets.length; i++) {
+      const bucket = buckets[i] as number;
+      sums[bucket] = (sums[bucket] as number) + (counts[i] ?? 0);
+    }
+  return toCounts(sums);
 }
 
 /**

@@ -38,20 +38,21 @@ export function mergeStatistics(
 
 function sumStatistics(queryId: string, parts: readonly QueryStatistics[]): QueryStatistics {
   if (parts.length === 1) return parts[0] as QueryStatistics;
-  return {
-    queryId,
-    sinceStart: sumFigures(parts.map(({ sinceStart }) => sinceStart)),
-    lastHour: sumFigures(parts.map(({ lastHour }) => lastHour)),
-  };
+  return { queryId, sinceStart: sumOf(parts, 'sinceStart'), lastHour: sumOf(parts, 'lastHour') };
 }
+
+const sumOf = (parts: readonly QueryStatistics[], span: 'sinceStart' | 'lastHour') =>
+  parts[0]?.[span] === undefined ? undefined : sumFigures(parts.map((part) => part[span]));
 
 /** The figures of no call if `given` is empty. */
 export function sumFigures(given: readonly (QueryFigures | undefined)[]): QueryFigures {
   const all = given.filter((figures) => figures !== undefined);
   const sum = (name: 'calls' | 'cacheHits' | 'rows' | 'bytes') =>
     all.reduce((total, figures) => total + figures[name], 0);
-  const durations = (name: 'queue' | 'database' | 'total'): DurationCounts =>
-    sumCounts(all.map((figures) => figures[name]).filter((counts) => counts !== undefined));
+  const durations = (name: 'queue' | 'database' | 'total'): DurationCounts | undefined => {
+    const given = all.map((figures) => figures[name]).filter((counts) => counts !== undefined);
+    return given.length === 0 ? undefined : sumCounts(given);
+  };
   const errors = new Map<string, number>();
   for (const { code, calls } of all.flatMap((figures) => figures.errors))
     errors.set(code, (errors.get(code) ?? 0) + calls);

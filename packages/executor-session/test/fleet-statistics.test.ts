@@ -1,6 +1,6 @@
 import type { QueryFigures, ReadStatisticsResponse } from '@datahub/proto/executor/v1/executor';
 import { expect, test } from 'vitest';
-import { mergeStatistics } from '../src/fleet-statistics.ts';
+import { mergeStatistics, sumFigures } from '../src/fleet-statistics.ts';
 
 const figures = (calls: number, bucket: number, code: string): QueryFigures => ({
   calls,
@@ -47,4 +47,22 @@ test('adds up what the executors answered, and names those that did not', () => 
     database: { buckets: [7, 9], counts: [3, 4] },
     total: { buckets: [0, 7, 9], counts: [2, 3, 4] },
   });
+});
+
+test('adds up answers that have only what ranks the queries', () => {
+  const part = (bucket: number): ReadStatisticsResponse => ({
+    ...answerOf('q', figures(1, 1, '')),
+    queries: [
+      { queryId: 'q', lastHour: { ...sumFigures([]), calls: 1, total: { buckets: [bucket], counts: [1] } } },
+    ],
+  });
+  const { queries } = mergeStatistics(
+    new Map([
+      ['executor-1', part(4)],
+      ['executor-2', part(2)],
+    ]),
+  );
+  expect(queries).toEqual([
+    { queryId: 'q', lastHour: { ...sumFigures([]), calls: 2, total: { buckets: [2, 4], counts: [1, 1] } } },
+  ]);
 });

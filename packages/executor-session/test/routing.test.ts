@@ -135,7 +135,7 @@ describe('statistics', () => {
   const readAll = async () => {
     const [gateway] = gateways;
     const ctx = createCallContext({ timeoutMs: 5_000, principal });
-    const { queries, missing, executors } = (await gateway?.readStatistics({}, ctx)) ?? {};
+    const { queries, missing, executors } = (await gateway?.readStatistics({ queryIds: [] }, ctx)) ?? {};
     return { calls: queries?.[0]?.lastHour?.calls ?? 0, missing, names: executors?.map(({ name }) => name) };
   };
 

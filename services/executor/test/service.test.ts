@@ -79,7 +79,12 @@ async function setup(env: Record<string, string> = {}) {
   const { publicKey, privateKey } = await generateKeyPair();
   const seal = await createSealer([publicKey]);
   const answer = await makeAnswer((server.address() as AddressInfo).port, seal);
-  const catalog = { asked: 0, saved: [] as object[], news: (_ids: string[]) => {} };
+  const catalog = {
+    asked: 0,
+    saved: [] as object[],
+    news: (_ids: string[]) => {},
+    deleted: undefined as undefined | ((ids: string[]) => void),
+  };
   const calls: Catalog = {
     resolveQuery: async () => {
       catalog.asked++;
@@ -101,8 +106,9 @@ async function setup(env: Record<string, string> = {}) {
     {
       logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
       catalog: calls,
-      follow: ({ invalidate }) => {
+      follow: ({ invalidate, onDeleted }) => {
         catalog.news = invalidate;
+        catalog.deleted = onDeleted;
         return { close: async () => {} };
       },
       opener: await createOpener([privateKey]),
@@ -173,6 +179,20 @@ test('a stored query runs at a checked address with decrypted credentials, and i
   expect(await execute()).toBe('4 rows');
   expect(seen).toMatchObject([{ host: 'localhost', user: 'jo', password: 's3cret' }]);
   expect(catalog.asked).toBe(1);
+});
+
+test('counts calls until the query is deleted, also after it was changed', async () => {
+  const { service, execute, catalog } = await setup();
+  const counted = async () => {
+    const { queries } = await service.executor.readStatistics({ queryIds: [] }, ctx());
+    return queries.map(({ queryId, lastHour }) => [queryId, lastHour?.calls, lastHour?.rows]);
+  };
+  await execute();
+  catalog.news(['q']);
+  await execute();
+  expect(await counted()).toEqual([['q', 2, 8]]);
+  catalog.deleted?.(['q']);
+  expect(await counted()).toEqual([]);
 });
 
 test('a change applies as soon as the definition is invalidated', async () => {

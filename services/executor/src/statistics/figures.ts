@@ -1,7 +1,13 @@
 /** The figures of one query in one span of time. */
 
 import { bucketCount, bucketOf, toCounts } from '@datahub/executor-session/duration-buckets';
-import type { QueryFigures } from '@datahub/proto/executor/v1/executor';
+import {
+  StatisticsRanking_Figure as Figure,
+  type QueryFigures,
+  type StatisticsRanking,
+} from '@datahub/proto/executor/v1/executor';
+
+export type RankingFigure = StatisticsRanking['figure'];
 
 /** What one event adds to the figures. */
 export interface Sample {
@@ -84,6 +90,19 @@ export class Figures {
       queue: toCounts(this.#counts, queueAt),
       database: toCounts(this.#counts, databaseAt),
       total: toCounts(this.#counts, totalAt),
+    };
+  }
+
+  /** Returns the number of calls and one figure. */
+  toRanking(figure: RankingFigure): QueryFigures {
+    const errors = figure === Figure.FIGURE_ERRORS ? [...this.#errors] : [];
+    return {
+      calls: this.#calls,
+      cacheHits: 0,
+      rows: figure === Figure.FIGURE_ROWS ? this.#rows : 0,
+      bytes: 0,
+      errors: errors.map(([code, calls]) => ({ code, calls })),
+      ...(figure === Figure.FIGURE_TOTAL ? { total: toCounts(this.#counts, totalAt) } : {}),
     };
   }
 }

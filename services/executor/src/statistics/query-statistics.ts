@@ -7,10 +7,10 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type {
-  QueryFigures,
   ReadStatisticsRequest,
   ReadStatisticsResponse,
   QueryStatistics as StatisticsMessage,
+  StatisticsRanking,
 } from '@datahub/proto/executor/v1/executor';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import { mayUse } from '../execution/key-limits.ts';
@@ -81,28 +81,37 @@ export class QueryStatistics {
   }
 
   /** Lets other calls run between parts of a long answer. */
-  async read({ queryId }: ReadStatisticsRequest, principal: Principal): Promise<ReadStatisticsResponse> {
-    const asked = queryId === undefined ? [...this.#counted.values()] : [this.#counted.get(queryId)];
+  async read(
+    { queryIds, ranking }: ReadStatisticsRequest,
+    principal: Principal,
+  ): Promise<ReadStatisticsResponse> {
+    const asked =
+      queryIds.length === 0
+        ? [...this.#counted.values()]
+        : queryIds.map((queryId) => this.#counted.get(queryId));
     const readable = asked
       .filter((counted) => counted !== undefined)
       .filter(({ query }) => query.accountId === principal.accountId && mayUse(principal.limits, query));
     const nowMs = this.#options.nowMs();
     const sinceMs =
-      queryId === undefined || this.#dropped === 0 ? this.#startedAtMs : (readable[0]?.sinceMs ?? nowMs);
+      queryIds.length !== 1 || this.#dropped === 0 ? this.#startedAtMs : (readable[0]?.sinceMs ?? nowMs);
     const queries: StatisticsMessage[] = [];
     for (const counted of readable) {
-      queries.push({
-        queryId: counted.query.queryId,
-        sinceStart: counted.sinceStart.toProto(),
-        lastHour: this.#lastHour(counted),
-      });
+      queries.push(this.#toProto(counted, ranking));
       if (queries.length % readAtOnce === 0) await nextIteration();
     }
-    return {
-      queries,
-      since: new Date(sinceMs).toISOString(),
-      dropped: this.#dropped,
-    };
+    return { queries, since: new Date(sinceMs).toISOString(), dropped: this.#dropped };
+  }
+
+  #toProto(counted: Counted, ranking: StatisticsRanking | undefined): StatisticsMessage {
+    const { query, sinceStart } = counted;
+    const { queryId } = query;
+    if (ranking === undefined)
+      return { queryId, sinceStart: sinceStart.toProto(), lastHour: this.#lastHour(counted).toProto() };
+    const { figure, lastHour } = ranking;
+    return lastHour
+      ? { queryId, lastHour: this.#lastHour(counted).toRanking(figure) }
+      : { queryId, sinceStart: sinceStart.toRanking(figure) };
   }
 
   #count(query: CountedQuery): Counted {
@@ -145,12 +154,13 @@ export class QueryStatistics {
     return window;
   }
 
-  #lastHour({ windows }: Counted): QueryFigures {
+  /** Returns the same object each time. */
+  #lastHour({ windows }: Counted): Figures {
     const oldest = Math.floor(this.#options.now() / windowMs) - windowCount + 1;
     const sum = this.#sum;
     sum.clear();
     for (const window of windows)
       if (window !== undefined && window.number >= oldest) sum.addAll(window.figures);
-    return sum.toProto();
+    return sum;
   }
 }

@@ -1,6 +1,7 @@
 import { percentile } from '@datahub/executor-session/duration-buckets';
+import { StatisticsRanking_Figure as Figure } from '@datahub/proto/executor/v1/executor';
 import { describe, expect, it } from 'vitest';
-import type { Sample } from '../../src/statistics/figures.ts';
+import type { RankingFigure, Sample } from '../../src/statistics/figures.ts';
 import { QueryStatistics, windowCount, windowMs } from '../../src/statistics/query-statistics.ts';
 import { noLimits } from '../fakes/pipeline.ts';
 
@@ -30,7 +31,8 @@ function setup(queriesMax = 10) {
     now: () => clock.now,
     nowMs: () => startedAtMs + clock.now,
   });
-  const read = async (queryId?: string, as = principal()) => statistics.read({ queryId }, as);
+  const read = async (queryId?: string, as = principal()) =>
+    statistics.read({ queryIds: queryId === undefined ? [] : [queryId] }, as);
   const lastHour = async () => (await read('q')).queries[0]?.lastHour?.calls;
   return { clock, statistics, read, lastHour };
 }
@@ -108,6 +110,29 @@ describe('statistics of queries', () => {
     expect((await read('q1')).since).toBe(since);
     expect((await read('q2')).queries).toEqual([]);
     expect(Date.parse((await read('q3')).since) - Date.parse(since)).toBe(windowMs + 1_000);
+  });
+
+  it('are only what ranks the queries, if that is asked for', async () => {
+    const { statistics, clock } = setup();
+    statistics.add(query('q'), { ...sample, failedWith: 'SOURCE_BUSY' });
+    clock.now = windowCount * windowMs;
+    statistics.add(query('q'), sample);
+    const nothing = { cacheHits: 0, rows: 0, bytes: 0, errors: [] };
+    const ranked = async (figure: RankingFigure, lastHour: boolean) =>
+      (await statistics.read({ queryIds: [], ranking: { figure, lastHour } }, principal())).queries;
+    const errors = [{ code: 'SOURCE_BUSY', calls: 1 }];
+    expect(await ranked(Figure.FIGURE_ERRORS, false)).toEqual([
+      { queryId: 'q', sinceStart: { ...nothing, calls: 2, errors } },
+    ]);
+    expect(await ranked(Figure.FIGURE_ROWS, true)).toEqual([
+      { queryId: 'q', lastHour: { ...nothing, calls: 1, rows: 2 } },
+    ]);
+    expect(await ranked(Figure.FIGURE_TOTAL, true)).toEqual([
+      {
+        queryId: 'q',
+        lastHour: { ...nothing, calls: 1, total: { buckets: [expect.any(Number)], counts: [1] } },
+      },
+    ]);
   });
 
   it('are those of queries that the key may use', async () => {

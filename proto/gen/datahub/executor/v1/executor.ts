@@ -373,14 +373,40 @@ export interface CheckQueryResponse {
 }
 
 export interface ReadStatisticsRequest {
-  /** If absent, the statistics of all queries. */
-  queryId?: string | undefined;
+  /** If empty, all queries. */
+  queryIds: string[];
+  /** If present, the answer has only these figures, because all figures of all queries are large. */
+  ranking?: StatisticsRanking | undefined;
+}
+
+export interface StatisticsRanking {
+  /** The figure that is sent besides `calls`. */
+  figure: StatisticsRanking_Figure;
+  /** Whether it is of `last_hour` or of `since_start`. The other one is absent. */
+  lastHour: boolean;
+}
+
+export const StatisticsRanking_Figure = {
+  FIGURE_UNSPECIFIED: 0,
+  /** FIGURE_TOTAL - `total`. */
+  FIGURE_TOTAL: 1,
+  FIGURE_ERRORS: 2,
+  FIGURE_ROWS: 3,
+} as const;
+
+export type StatisticsRanking_Figure = typeof StatisticsRanking_Figure[keyof typeof StatisticsRanking_Figure];
+
+export namespace StatisticsRanking_Figure {
+  export type FIGURE_UNSPECIFIED = typeof StatisticsRanking_Figure.FIGURE_UNSPECIFIED;
+  export type FIGURE_TOTAL = typeof StatisticsRanking_Figure.FIGURE_TOTAL;
+  export type FIGURE_ERRORS = typeof StatisticsRanking_Figure.FIGURE_ERRORS;
+  export type FIGURE_ROWS = typeof StatisticsRanking_Figure.FIGURE_ROWS;
 }
 
 export interface ReadStatisticsResponse {
   queries: QueryStatistics[];
   /**
-   * ISO 8601. For one query: since when this executor has counted its calls without a gap. For all: the start of the
+   * ISO 8601. If one query was asked for: since when this executor has counted its calls without a gap. Else: the start of the
    * process.
    */
   since: string;
@@ -2641,13 +2667,16 @@ export const CheckQueryResponse: MessageFns<CheckQueryResponse> = {
 };
 
 function createBaseReadStatisticsRequest(): ReadStatisticsRequest {
-  return { queryId: undefined };
+  return { queryIds: [], ranking: undefined };
 }
 
 export const ReadStatisticsRequest: MessageFns<ReadStatisticsRequest> = {
   encode(message: ReadStatisticsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.queryId !== undefined) {
-      writer.uint32(10).string(message.queryId);
+    for (const v of message.queryIds) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.ranking !== undefined) {
+      StatisticsRanking.encode(message.ranking, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -2670,7 +2699,72 @@ export const ReadStatisticsRequest: MessageFns<ReadStatisticsRequest> = {
               break;
             }
 
-            message.queryId = reader.string();
+            message.queryIds.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.ranking = StatisticsRanking.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseStatisticsRanking(): StatisticsRanking {
+  return { figure: 0, lastHour: false };
+}
+
+export const StatisticsRanking: MessageFns<StatisticsRanking> = {
+  encode(message: StatisticsRanking, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.figure !== 0) {
+      writer.uint32(8).int32(message.figure);
+    }
+    if (message.lastHour !== false) {
+      writer.uint32(16).bool(message.lastHour);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StatisticsRanking {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStatisticsRanking();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.figure = reader.int32() as any;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.lastHour = reader.bool();
             continue;
           }
         }

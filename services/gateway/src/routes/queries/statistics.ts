@@ -3,7 +3,13 @@
 import { isGranted } from '@datahub/contract/scopes';
 import { percentile } from '@datahub/executor-session/duration-buckets';
 import { type FleetStatistics, sumFigures } from '@datahub/executor-session/fleet-statistics';
-import type { DurationCounts, QueryFigures, QueryStatistics } from '@datahub/proto/executor/v1/executor';
+import type { NamedQuery } from '@datahub/proto/catalog/v1/catalog';
+import {
+  type DurationCounts,
+  StatisticsRanking_Figure as Figure,
+  type QueryFigures,
+  type QueryStatistics,
+} from '@datahub/proto/executor/v1/executor';
 import {
   answer,
   count,
@@ -67,6 +73,12 @@ export const queryUsage = answer({
 type FiguresJson = FromSchema<typeof figures>;
 type StatisticsListJson = FromSchema<typeof statisticsList>;
 
+const figureOf = {
+  p99: Figure.FIGURE_TOTAL,
+  errors: Figure.FIGURE_ERRORS,
+  rows: Figure.FIGURE_ROWS,
+} as const satisfies Record<Sort, unknown>;
+
 const paging = { limitDefault: 20, limitMax: 100 };
 
 export function createStatisticsHandlers({ catalog, executor }: Upstreams) {
@@ -76,7 +88,7 @@ export function createStatisticsHandlers({ catalog, executor }: Upstreams) {
     // The catalog refuses queries that do not exist, or that the key may not use.
     const [, fleet] = await Promise.all([
       catalog.getQuery({ queryId, signature: false }, request.context),
-      executor.readStatistics({ queryId }, request.context),
+      executor.readStatistics({ queryIds: [queryId] }, request.context),
     ]);
     return { queryId, ...toSpansJson(fleet.queries[0]), ...toFleetJson(fleet) };
   };
@@ -86,21 +98,29 @@ export function createStatisticsHandlers({ catalog, executor }: Upstreams) {
     const sort = readChoice(request, 'sort', statisticsSorts) ?? 'p99';
     const window = readChoice(request, 'window', statisticsWindows) ?? 'lastHour';
     const { limit = 0 } = readPage(request, paging);
-    const fleet = await executor.readStatistics({}, request.context);
+    const ranking = { figure: figureOf[sort], lastHour: window === 'lastHour' };
+    const fleet = await executor.readStatistics({ queryIds: [], ranking }, request.context);
     const candidates = rank(fleet.queries, sort, window);
-    const queries: StatisticsListJson['queries'] = [];
+    const shown: NamedQuery[] = [];
     // Executors may still count queries that were deleted, so more are named than are asked for.
-    for (let at = 0; at < candidates.length && queries.length < limit; at += paging.limitMax) {
-      const some = candidates.slice(at, at + paging.limitMax);
-      const { queries: named } = await catalog.nameQueries(
-        { queryIds: some.map(({ queryId }) => queryId) },
-        request.context,
-      );
-      const byId = new Map(some.map((query) => [query.queryId, query]));
-      for (const { queryId, hubId, label } of named.slice(0, limit - queries.length))
-        queries.push({ queryId, hubId, label, ...toSpansJson(byId.get(queryId)) });
+    for (let at = 0; at < candidates.length && shown.length < limit; at += paging.limitMax) {
+      const queryIds = candidates.slice(at, at + paging.limitMax).map(({ queryId }) => queryId);
+      const { queries } = await catalog.nameQueries({ queryIds }, request.context);
+      shown.push(...queries.slice(0, limit - shown.length));
     }
-    return { sort, window, queries, ...toFleetJson(fleet) };
+    const queryIds = shown.map(({ queryId }) => queryId);
+    const whole =
+      queryIds.length === 0 ? fleet : await executor.readStatistics({ queryIds }, request.context);
+    const byId = new Map(whole.queries.map((query) => [query.queryId, query]));
+    const missing = [...new Set([...fleet.missing, ...whole.missing])].sort();
+    const queries = shown.map(({ queryId, hubId, label }) => ({
+      queryId,
+      hubId,
+      label,
+      ...toSpansJson(byId.get(queryId)),
+    }));
+    const executors = fleet.executors.filter(({ name }) => !missing.includes(name));
+    return { sort, window, queries, executors, missing } satisfies StatisticsListJson;
   };
 
   const usage: Handler = async (request) => {
