@@ -161,11 +161,10 @@ class CompiledQuery implements PreparedQuery {
     if (key) {
       return `The database cannot infer the type of :${key} from the statement. Declare it in the query’s context, as in {"key": "${key}", "type": "string"}.`;
     }
-    const pattern = /(the value of )?parameter \$(\d+)|at or near "\$(\d+)"/g;
-    return message.replace(pattern, (found, value = '', parameter, place) => {
-      const name = this.#compiled.variables[Number(parameter ?? place) - 1];
+    const pattern = /(the value of )?(?:parameter |(?<=at or near "))\$(\d+)/g;
+    return message.replace(pattern, (found, value = '', number) => {
+      const name = this.#compiled.variables[Number(number) - 1];
       if (name === undefined) return found;
-      if (place !== undefined) return `at or near ":${name}"`;
       const type = value === '' ? undefined : this.#declared.get(name)?.type;
       return `${value}:${name}${type === undefined ? '' : `, which is declared as ${type}`}`;
     });
