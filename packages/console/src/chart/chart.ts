@@ -56,7 +56,7 @@ function seriesOf({ kind, across, x, series, y }: ChartOptions, color: Color): U
         label: name,
         stroke,
         width: 1.6,
-        points: { show: kind === 'line' && points < 80 },
+        points: { show: kind === 'line' && points < 80, fill: color('--bg') },
         ...(y === undefined ? {} : { value: (_: UPlot, value: number | null) => withUnit(value, y.unit) }),
         ...(bars === undefined
           ? {}
