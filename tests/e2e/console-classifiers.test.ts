@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import {
+  bothEngines,
   createClassifier,
   executablePath,
   makeKey,
@@ -83,19 +84,19 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
     }
   });
 
-  it.skipIf(!hasPostgres)(
-    'trains with the rows of a query, and shows the job again after a reload',
-    async () => {
+  it.each(bothEngines)(
+    'trains with the rows of a query on %s, and shows the job again after a reload',
+    async (engine) => {
       const { page } = shared;
       const rows = [
-        "('1', 'late', 'where is my parcel')",
-        "('2', 'paid', 'I paid twice')",
-        "(NULL, 'paid', 'refund')",
-        "('4', 'late', ' ')",
-      ];
+        ["'1'", 'late', 'where is my parcel'],
+        ["'2'", 'paid', 'I paid twice'],
+        ['NULL', 'paid', 'refund'],
+        ["'4'", 'late', ' '],
+      ].map(([mail, topic, body]) => `SELECT ${mail} AS mail_id, '${topic}' AS topic, '${body}' AS body`);
       const queryId = await createQuery(
-        `SELECT * FROM (VALUES ${rows}) AS t (mail_id, topic, body) WHERE topic = :topic OR :topic = 'all'`,
-        'postgres',
+        `SELECT * FROM (${rows.join(' UNION ALL ')}) AS t WHERE topic = :topic OR :topic = 'all'`,
+        engine,
       );
       const id = await createClassifier();
       await openAfresh('classifier', id, 'train');
@@ -191,7 +192,7 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
     await page.locator('.problem', { hasText: 'SQL_REJECTED' }).waitFor();
   });
 
-  it('summarises a column of a query', async () => {
+  it.each(bothEngines)('summarises a column of a query on %s', async (engine) => {
     const { page } = shared;
     const texts = [
       'The harbour was closed.',
@@ -199,7 +200,7 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
       'Dogs like a house.',
     ];
     const rows = texts.map((text, i) => `SELECT ${i} AS n, '${text}' AS body`).join(' UNION ALL ');
-    const queryId = await createQuery(`SELECT n, body FROM (${rows}) AS t WHERE n < :most`);
+    const queryId = await createQuery(`SELECT n, body FROM (${rows}) AS t WHERE n < :most`, engine);
     await openAfresh('summary');
     await page.getByRole('tab', { name: 'A column of a query' }).click();
     await page.getByLabel('Query', { exact: true }).selectOption(queryId);

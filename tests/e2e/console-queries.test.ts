@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { cells, ended, executablePath, fillSource, useConsole } from '../support/console.ts';
+import { bothEngines, cells, ended, executablePath, fillSource, useConsole } from '../support/console.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
 
 const sqlEngines = engines.filter((one) => ['postgres', 'mysql', 'mariadb'].includes(one));
@@ -54,73 +54,78 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.locator('.copy-block pre', { hasText: '{\\"region\\":\\"south\\"}' }).waitFor();
   });
 
-  it('completes tables and columns, saves and runs the edited text', async () => {
-    const { page, hubId } = shared;
-    const sourceId = await createSource(hubId);
-    const body = { hubId, sourceId, label: `edited ${unique()}`, query: 'SELECT 1 AS one' };
-    const { config } = await api.ok(api.post('/v1/queries', body));
-    await goTo('query', config.query.queryId);
-    await page.locator('.code').click();
-    await page.locator('.editor[data-state=open]').waitFor();
-    await page.keyboard.press('Control+a');
-    await page.keyboard.type('SELECT note FROM sal');
-    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sales' }).waitFor();
-    // The editor accepts a completion only some time after it appeared.
-    await page.waitForTimeout(150);
-    await page.keyboard.press('Tab');
-    await page.keyboard.type(' WHERE reg');
-    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'region' }).waitFor();
-    await page.waitForTimeout(150);
-    await page.keyboard.press('Tab');
-    await page.keyboard.type(' = :region');
-    await button(/^Save and run/).waitFor();
-    await page.getByLabel('region', { exact: true }).fill('south');
-    await page.keyboard.press('Control+Enter');
-    await ended(page, 'done');
-    const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
-    expect(stored).toBe('SELECT note FROM sales WHERE region = :region');
-    await button('Declare region').click();
-    await page.getByLabel('Type').selectOption('string');
-    await page.getByLabel('Default').fill('north');
-    await button('Apply').click();
-    await button('Save').click();
-    await page.getByText('not saved').waitFor({ state: 'detached' });
-    const { context } = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config;
-    expect(context).toEqual([{ key: 'region', type: 'string', value: 'north' }]);
-    await page.getByRole('tab', { name: 'Runs' }).click();
-    await page.getByRole('button', { name: 'Use these values' }).first().waitFor();
-    await page.getByRole('tab', { name: 'Contract' }).click();
-    await page.locator('.facts td', { hasText: 'note' }).first().waitFor();
-  });
-
-  const hasPostgres = engines.includes('postgres');
-  it.skipIf(!hasPostgres)('marks faults while typing, and shows which callers a change breaks', async () => {
-    const { page, hubId } = shared;
-    const sourceId = await createSource(hubId, 'postgres');
-    const query = 'SELECT id, region FROM sales';
-    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'typed', query }));
-    await goTo('query', config.query.queryId);
-    await page.locator('.code').click();
-    await page.locator('.editor[data-state=open]').waitFor();
-    const write = async (text: string) => {
+  it.each(bothEngines)(
+    'completes tables and columns, saves and runs the edited text, on %s',
+    async (engine) => {
+      const { page, hubId } = shared;
+      const sourceId = await createSource(hubId, engine);
+      const body = { hubId, sourceId, label: `edited ${unique()}`, query: 'SELECT 1 AS one' };
+      const { config } = await api.ok(api.post('/v1/queries', body));
+      await goTo('query', config.query.queryId);
+      await page.locator('.code').click();
+      await page.locator('.editor[data-state=open]').waitFor();
       await page.keyboard.press('Control+a');
-      await page.keyboard.type(text);
-      await page.keyboard.press('Escape');
-    };
-    await write('SELECT id, no_such_column FROM sales');
-    await page.locator('.cm-lintRange-error', { hasText: 'no_such_column' }).waitFor();
-    await write('SELECT region FROM sales');
-    await page.getByText('Saving can break callers: the column id is removed.').waitFor();
-    expect(await page.locator('.cm-lintRange-error').count()).toBe(0);
-    await button('Discard changes').click();
-    await page.getByText('Saving can break callers').waitFor({ state: 'detached' });
-    const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
-    expect(stored).toBe(query);
-  });
+      await page.keyboard.type('SELECT note FROM sal');
+      await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sales' }).waitFor();
+      // The editor accepts a completion only some time after it appeared.
+      await page.waitForTimeout(150);
+      await page.keyboard.press('Tab');
+      await page.keyboard.type(' WHERE reg');
+      await page.locator('.cm-tooltip-autocomplete li', { hasText: 'region' }).waitFor();
+      await page.waitForTimeout(150);
+      await page.keyboard.press('Tab');
+      await page.keyboard.type(' = :region');
+      await button(/^Save and run/).waitFor();
+      await page.getByLabel('region', { exact: true }).fill('south');
+      await page.keyboard.press('Control+Enter');
+      await ended(page, 'done');
+      const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
+      expect(stored).toBe('SELECT note FROM sales WHERE region = :region');
+      await button('Declare region').click();
+      await page.getByLabel('Type').selectOption('string');
+      await page.getByLabel('Default').fill('north');
+      await button('Apply').click();
+      await button('Save').click();
+      await page.getByText('not saved').waitFor({ state: 'detached' });
+      const { context } = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config;
+      expect(context).toEqual([{ key: 'region', type: 'string', value: 'north' }]);
+      await page.getByRole('tab', { name: 'Runs' }).click();
+      await page.getByRole('button', { name: 'Use these values' }).first().waitFor();
+      await page.getByRole('tab', { name: 'Contract' }).click();
+      await page.locator('.facts td', { hasText: 'note' }).first().waitFor();
+    },
+  );
 
-  it('caches results of a query with a cache, and can run it without the cache', async () => {
+  it.each(bothEngines)(
+    'marks faults while typing, and which callers a change breaks, on %s',
+    async (engine) => {
+      const { page, hubId } = shared;
+      const sourceId = await createSource(hubId, engine);
+      const query = 'SELECT id, region FROM sales';
+      const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'typed', query }));
+      await goTo('query', config.query.queryId);
+      await page.locator('.code').click();
+      await page.locator('.editor[data-state=open]').waitFor();
+      const write = async (text: string) => {
+        await page.keyboard.press('Control+a');
+        await page.keyboard.type(text);
+        await page.keyboard.press('Escape');
+      };
+      await write('SELECT id, no_such_column FROM sales');
+      await page.locator('.cm-lintRange-error', { hasText: 'no_such_column' }).waitFor();
+      await write('SELECT region FROM sales');
+      await page.getByText('Saving can break callers: the column id is removed.').waitFor();
+      expect(await page.locator('.cm-lintRange-error').count()).toBe(0);
+      await button('Discard changes').click();
+      await page.getByText('Saving can break callers').waitFor({ state: 'detached' });
+      const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
+      expect(stored).toBe(query);
+    },
+  );
+
+  it.each(bothEngines)('caches results, and can run a query without the cache, on %s', async (engine) => {
     const { page, hubId } = shared;
-    const sourceId = await createSource(hubId);
+    const sourceId = await createSource(hubId, engine);
     const query = 'SELECT region FROM sales';
     const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'kept', query }));
     const { queryId } = config.query;
@@ -178,9 +183,9 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     expect(await cacheAfterSave()).toBeUndefined();
   });
 
-  it('asks before it writes, and marks a dry run', async () => {
+  it.each(bothEngines)('asks before it writes, and marks a dry run, on %s', async (engine) => {
     const { page, hubId } = shared;
-    const sourceId = await createSource(hubId);
+    const sourceId = await createSource(hubId, engine);
     const query = 'UPDATE sales SET note = note WHERE region = :region';
     const body = { hubId, sourceId, label: `write ${unique()}`, query, command: 'UPDATE' };
     const { config } = await api.ok(api.post('/v1/queries', body));

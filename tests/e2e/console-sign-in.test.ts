@@ -53,6 +53,31 @@ describe.skipIf(executablePath === undefined)('signing in to the console (needs 
     await page.getByText(words).waitFor();
   });
 
+  it('paints first within a second, and the views of a key, too', async () => {
+    const firstPaint = `new Promise((resolve) => new PerformanceObserver((list) => {
+      for (const { name, startTime } of list.getEntries()) if (name === 'first-contentful-paint') resolve(startTime);
+    }).observe({ type: 'paint', buffered: true }))`;
+    const painted = async (isSignedIn: boolean) => {
+      const times: number[] = [];
+      // Other programs may hold the machine up in one load, but not in all of them.
+      while (times.length < 3 && !(Math.min(...times) <= 1_000)) {
+        // A browser that has nothing in its cache.
+        const fresh = await openTab(browser);
+        if (isSignedIn) {
+          await signIn(fresh.page, key);
+          await fresh.page.reload();
+          await fresh.page.locator('.frame').waitFor();
+        }
+        times.push((await fresh.page.evaluate(firstPaint)) as number);
+        await fresh.page.context().close();
+      }
+      return Math.min(...times);
+    };
+    const times = [await painted(false), await painted(true)];
+    console.log(`first paint: ${times.map(Math.round).join(' and ')} ms`);
+    expect(Math.max(...times)).toBeLessThanOrEqual(1_000);
+  });
+
   it('refuses a key that the hub refuses', async () => {
     await page.getByLabel('API key').fill('dhk_not-a-key-at-all');
     await page.keyboard.press('Enter');
