@@ -136,10 +136,11 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
     try {
       const { page } = await openTab(browser, { viewport: { width: 390, height: 800 } });
       await signIn(page, shared.key);
-      for (const path of [`query/${queryId}/statistics`, 'statistics']) {
+      const views = { [`query/${queryId}/statistics`]: 'Numbers of calls', statistics: 'Queries' };
+      for (const [path, table] of Object.entries(views)) {
         await page.evaluate(`location.hash = '#/hub/${shared.hubId}/${path}'`);
-        await page.locator('.facts').first().waitFor();
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+        await page.getByRole('region', { name: table }).waitFor();
+        await expect.poll(() => page.evaluate('document.documentElement.scrollWidth')).toBe(390);
       }
       const tab = await openTab(browser);
       await signIn(tab.page, await makeKey(['hubs:read', 'keys:admin'], {}));
