@@ -56,3 +56,27 @@ function isComplete(command: string): boolean {
   const count = (word: RegExp) => [...outside.matchAll(word)].length;
   return !/['"]/.test(outside) && !outside.endsWith('\\') && count(/\bdo$/gm) === count(/^done\b/gm);
 }
+
+/** Returns a pattern of the expected output, in which an ellipsis stands for the rest of an id, a number or a list. */
+export function patternOf(words: string): RegExp {
+  const literal = words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(/(?:06d|06e)…/g, '…');
+  return new RegExp(`^${literal.replaceAll('\\[…\\]', '\\[.*\\]').replaceAll('…', '[^",}]*')}`);
+}
+
+/** Replaces folders, programs and ports of the machine. Nothing is installed, and no cluster is used. */
+export const prepare = `
+set -m; shopt -s expand_aliases
+npm() {
+  case $1 in
+    ci) ;;
+    pack) (cd "$PROJECT" && command npm --silent "$@" --pack-destination "$PLACE") ;;
+    install) mkdir -p yours && (cd yours && command npm install --offline --no-audit --no-fund "$PLACE"/*.tgz) ;;
+    start) cd "$PROJECT"; DATAHUB_DATA_DIR=\${DATAHUB_DATA_DIR:-$PLACE/data} exec npm start >> "$PLACE/start.log" 2>&1 ;;
+    *) (cd "$PROJECT" && DATAHUB_DATA_DIR="$PLACE/data" command npm --silent "$@") ;;
+  esac
+}
+curl() { command curl --max-time 20 "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"; }
+kubectl() { local last=\${@: -1}; [ -s "\${last#--from-file=}" ]; }
+ready() { for _ in {1..400}; do curl -sf "http://127.0.0.1:8080/readyz" > /dev/null && return; sleep 0.1; done; cat start.log; return 1; }
+welcomed() { for _ in {1..400}; do grep -q /predict start.log && return; sleep 0.1; done; cat start.log; return 1; }
+`;
