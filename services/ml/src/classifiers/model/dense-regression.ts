@@ -22,11 +22,11 @@ const constant = 0.3;
  * The used numbers of a vector: the first ones of its two halves, which have most of the variance. All of them would take
  * three times as long and give 0.2 points more accuracy.
  */
-const used = [
-  { from: 0, to: 64 },
-  { from: 128, to: 160 },
-] as const;
-const inputsCount = 97;
+const piecesUsed = 64;
+const wordsUsed = 32;
+/** Where the half of the words begins. */
+const wordsFrom = 128;
+const inputsCount = piecesUsed + wordsUsed + 1;
 /** With more classes, a prediction would take too long, so the regression ends. */
 const classesMax = 500;
 
@@ -95,8 +95,12 @@ export class DenseRegression {
   /** Four separate sums take a third of the time of one. */
   #project(projected: Float64Array, classIndex: number): number {
     const sums = this.#sums;
-    let [a, b, c, d] = [0, 0, 0, 0];
-    let [i, at] = [0, classIndex * inputsCount];
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let d = 0;
+    let i = 0;
+    let at = classIndex * inputsCount;
     for (; i + 3 < inputsCount; i += 4, at += 4) {
       a += (sums[at] as number) * (projected[i] as number);
       b += (sums[at + 1] as number) * (projected[i + 1] as number);
@@ -126,9 +130,9 @@ export class DenseRegression {
 
 function toInputs(vector: Float32Array): Float64Array {
   const inputs = new Float64Array(inputsCount);
-  let at = 0;
-  for (const { from, to } of used) for (let i = from; i < to; i++) inputs[at++] = vector[i] as number;
-  inputs[at] = constant;
+  for (let i = 0; i < piecesUsed; i++) inputs[i] = vector[i] as number;
+  for (let i = 0; i < wordsUsed; i++) inputs[piecesUsed + i] = vector[wordsFrom + i] as number;
+  inputs[piecesUsed + wordsUsed] = constant;
   return inputs;
 }
 

@@ -119,7 +119,15 @@ function slopesOf(
   { classIndex, factors }: { classIndex: number; factors: readonly [number, number, number] },
 ): { gradient: number[]; covariances: number[] } {
   const [a, b, d] = factors;
-  let [x, y, z, xx, xy, yy, xz, yz, zz] = [0, 0, 0, 0, 0, 0, 0, 0, 0];
+  let x = 0;
+  let y = 0;
+  let z = 0;
+  let xx = 0;
+  let xy = 0;
+  let yy = 0;
+  let xz = 0;
+  let yz = 0;
+  let zz = 0;
   for (let c = 0; c < probabilities.length; c++) {
     if (classes[c] === null) continue;
     const probability = probabilities[c] as number;
