@@ -1,9 +1,9 @@
 /**
  * Combines naive Bayes, the regression and the dense regression. Three factors weight their scores. The factors are
- * fitted in small steps to examples that the regression has not learnt and that the others leave out. A step follows the natural gradient: the
- * gradient divided by the Fisher information (Amari, Neural Computation 10, 1998), which doesn't depend on the right
- * class. AdaGrad would divide by recent gradients and so shrink the large gradients of confident mistakes. The ensemble
- * would then stay overconfident.
+ * fitted in small steps to examples that the regression has not learnt and that the others leave out. A step follows the
+ * natural gradient: the gradient divided by the Fisher information (Amari, Neural Computation 10, 1998), which doesn't
+ * depend on the right class. AdaGrad would divide by recent gradients and so shrink the large gradients of confident
+ * mistakes. The ensemble would then stay overconfident.
  */
 
 import { solve } from './linear-algebra.ts';
