@@ -73,9 +73,12 @@ describe('the contract', () => {
         const url = path.replaceAll(/\{\w+\}/g, 'none');
         const body = bodies.find(([start]) => path.startsWith(start))?.[1];
         const headers = { 'if-match': 'malformed' };
-        const { code } = (
-          await api.call(method.toUpperCase(), url, { headers, ...(method === 'put' ? { body } : {}) })
-        ).body;
+        const needed = path.endsWith('/restore')
+          ? { body: { version: 1 } }
+          : method === 'put'
+            ? { body }
+            : {};
+        const { code } = (await api.call(method.toUpperCase(), url, { headers, ...needed })).body;
         const operation = `${method} ${path}`;
         expect([operation, named.includes('If-Match')]).toEqual([operation, code === 'VERSION_MISMATCH']);
         expect([operation, named.includes('Idempotency-Key')]).toEqual([operation, method === 'post']);

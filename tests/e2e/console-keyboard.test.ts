@@ -102,6 +102,7 @@ describe.skipIf(executablePath === undefined)(
       await show('curl', 'Python');
       await page.locator('.copy-block pre', { hasText: 'import' }).waitFor();
       await press('Escape');
+      await page.locator('dialog').waitFor({ state: 'detached' });
       await show('Query', 'Contract');
       await write('Cache results for, seconds', '60');
       await press('Control+s');

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import {
   bothEngines,
   cells,
@@ -59,7 +59,12 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
     for (const [name, query] of Object.entries(queriesOf(isPostgres))) {
       const context = contexts[name] ?? [];
       const body = { hubId, sourceId, label: `${name} ${hostile}`, query, context, parentNodeId: nodeId };
-      ids[name] = (await api.ok(api.post('/v1/queries', body))).config.query.queryId;
+      const { queryId } = (await api.ok(api.post('/v1/queries', body))).config.query;
+      ids[name] = queryId;
+      // The types of the columns, without which numbers have no separators, are in the signature.
+      const described = async () =>
+        expect((await api.ok(api.get(`/v1/queries/${queryId}?signature=1`))).signature).toBeTruthy();
+      await vi.waitFor(described, { timeout: 20_000 });
     }
     key = await makeKey(['*'], { hubIds: [hubId] });
     browser = await openBrowser();

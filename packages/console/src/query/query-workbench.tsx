@@ -68,6 +68,8 @@ export function useRun(work: QueryWork): RunActions {
       writes: !reads(command),
       ...options,
     });
+    // A source that was too slow to describe the query before may answer now.
+    if (work.signature.value === null) void work.describe();
   };
   const ask = () => {
     setTried(true);
