@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
@@ -28,12 +27,8 @@ const e2e = (name: string, env: Record<string, string>) => ({
   },
 });
 
-/** Many tests wait for servers and processes, so two cores run two files at a time; by default one core stays free. */
-const maxWorkers = Math.max(2, availableParallelism() - 1);
-
 export default defineConfig({
   test: {
-    maxWorkers,
     projects: [
       {
         test: {

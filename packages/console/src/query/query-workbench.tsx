@@ -58,6 +58,8 @@ export function useRun(work: QueryWork): RunActions {
     if (!(await save())) return;
     const command = work.draft.value?.command ?? '';
     const { context } = work.sent.value;
+    // The types of the columns decide how the rows are drawn.
+    await work.described();
     const columns = work.signature.value?.columns ?? [];
     const values = work.values.value;
     await work.runner.run({

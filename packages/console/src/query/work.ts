@@ -21,6 +21,8 @@ export interface Draft {
 /** Open queries by id. Values and runs outlive the view, so that the user finds them again. */
 const works = new Map<string, QueryWork>();
 const worksMax = 30;
+/** The hub waits as long for the source. */
+const describedMs = 1_000;
 
 export function workOf(queryId: string): QueryWork {
   const known = works.get(queryId) ?? new QueryWork(queryId);
@@ -50,6 +52,7 @@ export class QueryWork {
   readonly queryId: string;
   readonly stored = signal<Query | undefined>(undefined);
   readonly signature = signal<Signature | null | undefined>(undefined);
+  #describing: Promise<void> | undefined;
   readonly draft = signal<Draft | undefined>(undefined);
   readonly values = signal<Values>({});
   readonly runner = new Runner();
@@ -83,7 +86,13 @@ export class QueryWork {
       if (!keep) this.draft.value = draftOf(query);
     });
     // The source may answer slowly, so the text does not wait for it.
-    void this.describe();
+    this.#describing = this.describe();
+  }
+
+  /** Resolves when the first description is there or failed, after a second at most. */
+  async described(): Promise<void> {
+    if (this.signature.value !== undefined) return;
+    await Promise.race([this.#describing, new Promise((resolve) => setTimeout(resolve, describedMs))]);
   }
 
   async describe(): Promise<void> {
