@@ -12,6 +12,10 @@ async function violations(page: Page): Promise<string[]> {
   const { readFile } = await import('node:fs/promises');
   // Runs through the debugger, to which the content security policy does not apply.
   await page.evaluate(await readFile(axePath, 'utf8'));
+  // A notice that fades in has too little contrast until it is there.
+  await page.evaluate(
+    'Promise.allSettled(document.getAnimations().filter((one) => one.effect?.getTiming().iterations !== Infinity).map((one) => one.finished))',
+  );
   const found = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
     violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
   };

@@ -114,6 +114,10 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button('Summarise').click();
     await page.locator('.copy-block pre', { hasText: 'The house is old.' }).waitFor();
     await page.unroute('**/v1/queries/*?signature=1');
+    // The hub itself waits for the source for a second at most.
+    const described = async () =>
+      (await api.ok(api.get(`/v1/queries/${stored.config.query.queryId}?signature=1`))).signature;
+    await expect.poll(described, { timeout: 10_000 }).toBeTruthy();
     await button('Ask again').click();
     await page.getByLabel('Column of the texts').selectOption('body');
   });
