@@ -119,7 +119,8 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
       (await api.ok(api.get(`/v1/queries/${stored.config.query.queryId}?signature=1`))).signature;
     await expect.poll(described, { timeout: 10_000 }).toBeTruthy();
     await button('Ask again').click();
-    await page.getByLabel('Column of the texts').selectOption('body');
+    // Not the text field that stands there until the answer has come.
+    await page.locator('select').and(page.getByLabel('Column of the texts')).selectOption('body');
   });
 
   it('says when the code of a page is missing', async () => {
