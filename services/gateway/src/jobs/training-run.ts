@@ -4,12 +4,13 @@ import { Format } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
+import type { Digest } from '@datahub/service-kit/digest-table';
 import { faultsOfExample } from '../routes/classifiers/examples.ts';
 import { repeated } from '../rows/repeated.ts';
 import { type Row, RowReader, toText } from '../rows/row-reader.ts';
 import { executeInto } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type Digest, digestOf, type LearntRows } from './learnt-rows.ts';
+import { digestOfRow, type LearntRows } from './learnt-rows.ts';
 
 const faultsMax = 50;
 const batchMax = 500;
@@ -62,7 +63,7 @@ export class TrainingRun {
       this.#read.rows = row.number;
       const example = this.#toExample(row);
       if (example === undefined) continue;
-      const digest = digestOf(example);
+      const digest = digestOfRow(example);
       if (this.#options.learnt.has(digest)) continue;
       this.#batch.push({ row: example, digest });
       this.#characters += example.text.length;

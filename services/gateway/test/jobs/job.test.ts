@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { EndJobRequest, Row, TakenJob } from '@datahub/proto/ml/v1/ml';
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 import { expect, it } from 'vitest';
 import { type JobDeps, runJob } from '../../src/jobs/job.ts';
-import { digestOf, LearntRows } from '../../src/jobs/learnt-rows.ts';
+import { digestOfRow, LearntRows } from '../../src/jobs/learnt-rows.ts';
 
 const principal: Principal = {
   accountId: 'a',
@@ -73,21 +72,8 @@ it('fails if a statement times out before its first row', async () => {
 it('recognises rows by id, label and text', () => {
   const learnt = new LearntRows();
   const row = { id: '1', label: 'a', text: 'b' };
-  learnt.add(digestOf(row));
-  expect(learnt.has(digestOf({ ...row }))).toBe(true);
+  learnt.add(digestOfRow(row));
+  expect(learnt.has(digestOfRow({ ...row }))).toBe(true);
   for (const other of [{ id: '2' }, { label: 'b' }, { text: 'a' }])
-    expect(learnt.has(digestOf({ ...row, ...other }))).toBe(false);
-});
-
-it('recognises 100,000 digests, each once', () => {
-  const learnt = new LearntRows();
-  const bytes = randomBytes(800_000);
-  const digests = Array.from({ length: 100_000 }, (_, i): [number, number] => [
-    bytes.readUInt32LE(8 * i),
-    bytes.readUInt32LE(8 * i + 4) || 1,
-  ]);
-  for (const digest of [...digests, ...digests]) learnt.add(digest);
-  expect(learnt.size).toBe(new Set(digests.map(String)).size);
-  expect(digests.every((digest) => learnt.has(digest))).toBe(true);
-  expect(learnt.has([1, 0x1_0000])).toBe(false);
+    expect(learnt.has(digestOfRow({ ...row, ...other }))).toBe(false);
 });

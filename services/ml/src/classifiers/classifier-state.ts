@@ -6,7 +6,7 @@ import { deserialize, serialize } from 'node:v8';
 import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
 import { inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
-import { hashRow, KnownExamples, type KnownExamplesState, type RowIdentity } from './known-examples.ts';
+import { digestsOfRow, KnownExamples, type KnownExamplesState, type RowIdentity } from './known-examples.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
 import { type CallResult, RecentCalls } from './recent-calls.ts';
 
@@ -137,7 +137,7 @@ export class ClassifierState {
 
   /** True if the row was learnt with this class and text. */
   hasLearnt(row: RowIdentity, { classId, text }: { classId: string; text: string }): boolean {
-    const known = this.#known.find(hashRow(row, text));
+    const known = this.#known.find(digestsOfRow(row, text));
     return known?.isSameText === true && known.classId === classId;
   }
 
@@ -241,7 +241,7 @@ export class ClassifierState {
     id: string,
     { classId, text }: { classId: string; text: string },
   ): void {
-    const row = hashRow({ queryId, id }, text);
+    const row = digestsOfRow({ queryId, id }, text);
     const isSame = (known: ReturnType<KnownExamples['find']>) =>
       known?.isSameText === true && known.classId === classId;
     const before = this.#known.find(row);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { hashRow, KnownExamples } from '../../src/classifiers/known-examples.ts';
+import { digestsOfRow, KnownExamples } from '../../src/classifiers/known-examples.ts';
 
-const row = (i: number, text = `text ${i}`) => hashRow({ queryId: 'q', id: String(i) }, text);
+const row = (i: number, text = `text ${i}`) => digestsOfRow({ queryId: 'q', id: String(i) }, text);
 
 it('finds examples by query and id, also after growing and in a copy', () => {
   const known = new KnownExamples();
@@ -12,7 +12,7 @@ it('finds examples by query and id, also after growing and in a copy', () => {
     expect(one.size).toBe(10_000);
     expect(one.find(row(9_999))).toEqual({ classId: `class ${9_999 % 7}`, isSameText: true });
     expect(one.find(row(3))).toEqual({ classId: 'class 1', isSameText: false });
-    expect(one.find(hashRow({ queryId: 'other', id: '3' }, 'changed'))).toBeUndefined();
+    expect(one.find(digestsOfRow({ queryId: 'other', id: '3' }, 'changed'))).toBeUndefined();
   }
 });
 

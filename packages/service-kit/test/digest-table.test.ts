@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { DigestTable, digestOf } from '../src/digest-table.ts';
+
+const keys = Array.from({ length: 100_000 }, (_, i) => digestOf(String(i)));
+
+it('has 100,000 entries, each once, also after a copy', () => {
+  const table = new DigestTable(3);
+  for (const [i, digest] of [...keys.entries(), ...keys.entries()]) table.set(digest, i + 1);
+  const copy = new DigestTable(3, structuredClone({ slots: table.slots, size: table.size }));
+  for (const one of [table, copy]) {
+    expect(one.size).toBe(keys.length);
+    expect(keys.findIndex((digest, i) => one.find(digest)?.[0] !== i + 1)).toBe(-1);
+    expect(one.find(digestOf('unknown'))).toBeUndefined();
+  }
+});
+
+it('tells digests with an equal half apart', () => {
+  const table = new DigestTable(3);
+  for (const digest of [
+    [7, 1],
+    [7, 2],
+    [8, 1],
+    [0, 0],
+  ] as const) {
+    expect(table.find(digest)).toBeUndefined();
+    table.set(digest, 1);
+  }
+  expect(table.size).toBe(4);
+});
+
+it('removes entries, and finds the others', () => {
+  const table = new DigestTable(4);
+  for (const [i, digest] of keys.entries()) table.set(digest, i, 1 + (i % 4));
+  table.filter(([, group]) => group !== 3);
+  expect(table.size).toBe(75_000);
+  expect(keys.findIndex((digest, i) => (table.find(digest) === undefined) !== (i % 4 === 2))).toBe(-1);
+});
