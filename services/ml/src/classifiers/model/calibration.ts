@@ -4,7 +4,7 @@
  * the Fisher information).
  */
 
-import { solve } from './linear-algebra.ts';
+import { fromTriangle, momentsOf, solve } from './linear-algebra.ts';
 import { softmax } from './model.ts';
 
 /** The inputs of a prediction, each by class index. */
@@ -101,37 +101,9 @@ function addSlopes(
   { slopes, probabilities }: Combined,
   classIndex: number,
 ): void {
-  const [all, some, shares] = slopes;
-  let [a, b, d, aa, ab, ad, bb, bd, dd] = [0, 0, 0, 0, 0, 0, 0, 0, 0];
-  for (let c = 0; c < probabilities.length; c++) {
-    const probability = probabilities[c] as number;
-    const [x, y, z] = [all[c] as number, some[c] as number, shares[c] as number];
-    const [px, py, pz] = [probability * x, probability * y, probability * z];
-    a += px;
-    b += py;
-    d += pz;
-    aa += px * x;
-    ab += px * y;
-    ad += px * z;
-    bb += py * y;
-    bd += py * z;
-    dd += pz * z;
-  }
-  const ownSlopes = [all[classIndex], some[classIndex], shares[classIndex]] as number[];
-  for (const [i, mean] of [a, b, d].entries()) {
-    gradient[i] = (gradient[i] as number) + mean - (ownSlopes[i] as number);
-  }
-  const covariances = [
-    aa - a * a,
-    ab - a * b,
-    ad - a * d,
-    ab - a * b,
-    bb - b * b,
-    bd - b * d,
-    ad - a * d,
-    bd - b * d,
-    dd - d * d,
-  ];
-  for (const [i, covariance] of covariances.entries())
+  const { means, covariances } = momentsOf(probabilities, slopes);
+  for (const [i, mean] of means.entries())
+    gradient[i] = (gradient[i] as number) + mean - (slopes[i]?.[classIndex] as number);
+  for (const [i, covariance] of fromTriangle(covariances).entries())
     information[i] = (information[i] as number) + covariance;
 }

@@ -6,7 +6,7 @@
  * mistakes. The ensemble would then stay overconfident.
  */
 
-import { solve } from './linear-algebra.ts';
+import { fromTriangle, momentsOf, solve } from './linear-algebra.ts';
 import { countClasses, type Model, softmax, type VectorExample } from './model.ts';
 import { scoreBayes, scoreBayesWithout } from './naive-bayes.ts';
 import { scoreRegression, toInputs } from './regression.ts';
@@ -85,16 +85,20 @@ export class Ensemble {
     { classIndex, steps }: { classIndex: number; steps: number },
   ): void {
     const { factors, information } = this.state;
-    const { gradient, covariances } = slopesOf(model, prediction, {
-      classIndex,
-      factors: this.#factors(model),
-    });
+    const { probabilities, regression, bayes, dense } = prediction;
+    const scores = [regression, bayes, dense] as const;
+    const scales = this.#factors(model);
+    // The derivative of the log loss by the logarithm of a factor: the mean of its weighted scores less the right class's.
+    const { means, covariances } = momentsOf(probabilities, scores, scales);
+    const gradient = means.map(
+      (mean, i) => mean - (scales[i] as number) * ((scores[i] as Float64Array)[classIndex] as number),
+    );
     for (const [i, value] of covariances.entries())
       information[i] = (information[i] as number) + informationRate * (value - (information[i] as number));
     this.state.steps += steps;
     const length = steps * Math.max(rate.least, rate.decay / (this.state.steps + rate.slack));
-    const [aa, ab, bb, ad, bd, dd] = information;
-    const matrix = [aa + damping, ab, ad, ab, bb + damping, bd, ad, bd, dd + damping];
+    const matrix = fromTriangle(information);
+    for (const i of [0, 4, 8]) matrix[i] = (matrix[i] as number) + damping;
     for (const [i, move] of solve(matrix, gradient).entries()) {
       const moved = (factors[i] as number) - Math.min(moveMax, Math.max(-moveMax, length * move));
       const [least, most] = factorBounds[i] as (typeof factorBounds)[number];
@@ -107,54 +111,6 @@ export class Ensemble {
     const [a, b, d] = this.state.factors;
     return [shrinkage * Math.exp(a), shrinkage * Math.exp(b), shrinkage * Math.exp(d)];
   }
-}
-
-/**
- * Returns the gradient of the log loss by the logarithms of the factors, and the covariances of the weighted scores. The
- * sums are separate variables, because sums in an array take five times as long.
- */
-function slopesOf(
-  { classes }: Model,
-  { probabilities, regression, bayes, dense }: EnsemblePrediction,
-  { classIndex, factors }: { classIndex: number; factors: readonly [number, number, number] },
-): { gradient: number[]; covariances: number[] } {
-  const [a, b, d] = factors;
-  let x = 0;
-  let y = 0;
-  let z = 0;
-  let xx = 0;
-  let xy = 0;
-  let yy = 0;
-  let xz = 0;
-  let yz = 0;
-  let zz = 0;
-  for (let c = 0; c < probabilities.length; c++) {
-    if (classes[c] === null) continue;
-    const probability = probabilities[c] as number;
-    const ofA = a * (regression[c] as number);
-    const ofB = b * (bayes[c] as number);
-    const ofD = d * (dense[c] as number);
-    const sharedA = probability * ofA;
-    const sharedB = probability * ofB;
-    const sharedD = probability * ofD;
-    x += sharedA;
-    y += sharedB;
-    z += sharedD;
-    xx += sharedA * ofA;
-    xy += sharedA * ofB;
-    yy += sharedB * ofB;
-    xz += sharedA * ofD;
-    yz += sharedB * ofD;
-    zz += sharedD * ofD;
-  }
-  return {
-    gradient: [
-      x - a * (regression[classIndex] as number),
-      y - b * (bayes[classIndex] as number),
-      z - d * (dense[classIndex] as number),
-    ],
-    covariances: [xx - x * x, xy - x * y, yy - y * y, xz - x * z, yz - y * z, zz - z * z],
-  };
 }
 
 /** With few examples per class, the models are overconfident. The fewer the classes, the stronger the effect. */

@@ -43,3 +43,52 @@ export function solve(matrix: number[], right: number[]): number[] {
   }
   return right;
 }
+
+/**
+ * Returns the weighted means of three variables and the lower triangle of their covariance matrix. Each variable is an
+ * array times a factor. The weights add up to 1; where one is 0, the values don't count. The sums are separate
+ * variables, because sums in an array take five times as long.
+ */
+export function momentsOf(
+  weights: Float64Array,
+  [xs, ys, zs]: readonly [Float64Array, Float64Array, Float64Array],
+  [a, b, c]: readonly [number, number, number] = [1, 1, 1],
+): { means: [number, number, number]; covariances: [number, number, number, number, number, number] } {
+  let x = 0;
+  let y = 0;
+  let z = 0;
+  let xx = 0;
+  let xy = 0;
+  let yy = 0;
+  let xz = 0;
+  let yz = 0;
+  let zz = 0;
+  for (let i = 0; i < weights.length; i++) {
+    const weight = weights[i] as number;
+    if (weight === 0) continue;
+    const ofX = a * (xs[i] as number);
+    const ofY = b * (ys[i] as number);
+    const ofZ = c * (zs[i] as number);
+    const weightedX = weight * ofX;
+    const weightedY = weight * ofY;
+    const weightedZ = weight * ofZ;
+    x += weightedX;
+    y += weightedY;
+    z += weightedZ;
+    xx += weightedX * ofX;
+    xy += weightedX * ofY;
+    yy += weightedY * ofY;
+    xz += weightedX * ofZ;
+    yz += weightedY * ofZ;
+    zz += weightedZ * ofZ;
+  }
+  return {
+    means: [x, y, z],
+    covariances: [xx - x * x, xy - x * y, yy - y * y, xz - x * z, yz - y * z, zz - z * z],
+  };
+}
+
+/** Returns all cells of the 3 × 3 matrix with this lower triangle. */
+export function fromTriangle([aa, ab, bb, ac, bc, cc]: readonly number[]): number[] {
+  return [aa, ab, ac, ab, bb, bc, ac, bc, cc] as number[];
+}

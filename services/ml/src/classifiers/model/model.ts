@@ -1,4 +1,7 @@
-/** The data that the parts of the learner share: feature table, dense regression, classes with their counts, and the encoded example. */
+/**
+ * The data that the parts of the learner share: the feature table, the dense regression, the classes with their counts
+ * and the encoded example.
+ */
 
 import type { Score } from '../learner.ts';
 import type { DenseRegression } from './dense-regression.ts';
