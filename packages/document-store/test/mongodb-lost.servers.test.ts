@@ -1,20 +1,10 @@
 import type { Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { describeMongodb, newDatabaseUrl } from '../../../tests/support/mongodb.ts';
 import type { Collection, Doc, DocumentStore } from '../src/index.ts';
 import { openMongodbStore } from '../src/mongodb/store.ts';
-
-const serverUrl = process.env.MONGODB_URL;
-const databases: string[] = [];
-
-function freshUrl(): string {
-  const url = new URL(serverUrl ?? '');
-  const name = `lost_test_${process.pid}_${databases.length}`;
-  databases.push(name);
-  url.pathname = `/${name}`;
-  return url.href;
-}
 
 interface Item extends Doc {
   label: string;
@@ -66,15 +56,14 @@ async function losing(url: string) {
   };
 }
 
-const reason = serverUrl === undefined ? 'skipped: MONGODB_URL is not set' : 'with the server of MONGODB_URL';
-describe.skipIf(serverUrl === undefined)(reason, { timeout: 60_000 }, () => {
+describeMongodb(60_000, () => {
   let proxy: Awaited<ReturnType<typeof losing>>;
   let store: DocumentStore;
   let items: Collection<Item>;
   let url: string;
 
   beforeEach(async () => {
-    url = freshUrl();
+    url = newDatabaseUrl();
     proxy = await losing(url);
     store = await openMongodbStore(proxy.url, specs, { serverSelectionTimeoutMs: 1_000 });
     items = store.collection('items');
@@ -83,11 +72,6 @@ describe.skipIf(serverUrl === undefined)(reason, { timeout: 60_000 }, () => {
       proxy.leave();
       proxy.close();
     };
-  });
-  afterAll(async () => {
-    const client = new MongoClient(serverUrl ?? '');
-    for (const name of databases) await client.db(name).dropDatabase();
-    await client.close();
   });
   const entries = () => store.collection('entries').find({ accountId: 'a', limit: 10 });
 

@@ -1,30 +1,12 @@
 import type { Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { MongoClient } from 'mongodb';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { describeMongodb, newDatabaseUrl } from '../../../../tests/support/mongodb.ts';
 import type { CollectionSpec, Doc } from '../../src/index.ts';
 import { openDocumentStore } from '../../src/index.ts';
 import { openMongodbStore } from '../../src/mongodb/store.ts';
 import { describeDocumentStore } from '../conformance/index.ts';
-
-const serverUrl = process.env.MONGODB_URL;
-const databases: string[] = [];
-
-/** A database of its own for each use, on the server that the URL names. */
-function freshUrl(): string {
-  const url = new URL(serverUrl ?? '');
-  const name = `store_test_${process.pid}_${databases.length}`;
-  databases.push(name);
-  url.pathname = `/${name}`;
-  return url.href;
-}
-
-afterAll(async () => {
-  if (serverUrl === undefined) return;
-  const client = new MongoClient(serverUrl);
-  for (const name of databases) await client.db(name).dropDatabase();
-  await client.close();
-});
 
 const unavailable = expect.objectContaining({ code: 'UNAVAILABLE' });
 const specs: CollectionSpec[] = [{ name: 'notes', indexes: ['topic'] }];
@@ -34,13 +16,14 @@ interface Note extends Doc {
   stars?: number;
 }
 
-const reason = serverUrl === undefined ? 'skipped: MONGODB_URL is not set' : 'with the server of MONGODB_URL';
 // A small stand-in for a server does some hundred operations a second, and a tenth of that beside other tests.
-describe.skipIf(serverUrl === undefined)(reason, { timeout: 240_000 }, () => {
-  describeDocumentStore('MongoDB', (conformanceSpecs) => openDocumentStore(freshUrl(), conformanceSpecs));
+describeMongodb(240_000, () => {
+  describeDocumentStore('MongoDB', (conformanceSpecs) =>
+    openDocumentStore(newDatabaseUrl(), conformanceSpecs),
+  );
 
   it('shows a write of one replica to the next read of another', async () => {
-    const url = freshUrl();
+    const url = newDatabaseUrl();
     const [one, two] = [await openMongodbStore(url, specs), await openMongodbStore(url, specs)];
     await one.collection<Note>('notes').insert({ id: 'n', accountId: 'a', version: 1, topic: 't' });
     expect(await two.collection<Note>('notes').get('a', 'n')).toMatchObject({ topic: 't' });
@@ -50,7 +33,7 @@ describe.skipIf(serverUrl === undefined)(reason, { timeout: 240_000 }, () => {
   });
 
   it('derives fields anew when a collection gets more of them, and refuses a newer format', async () => {
-    const url = freshUrl();
+    const url = newDatabaseUrl();
     const old = await openMongodbStore(url, [{ name: 'notes' }]);
     await old.collection<Note>('notes').insert({ id: 'n', accountId: 'a', version: 1, topic: 't' });
     await old.close();
@@ -104,9 +87,9 @@ async function proxied(url: string) {
   };
 }
 
-describe.skipIf(serverUrl === undefined)(`${reason}, through a proxy`, () => {
+describeMongodb(60_000, () => {
   it('answers UNAVAILABLE in bounded time while the server is away, and heals', async () => {
-    const proxy = await proxied(freshUrl());
+    const proxy = await proxied(newDatabaseUrl());
     const store = await openMongodbStore(proxy.url, specs, { serverSelectionTimeoutMs: 1_500 });
     const notes = store.collection<Note>('notes');
     await notes.insert({ id: 'before', accountId: 'a', version: 1, topic: 't' });
