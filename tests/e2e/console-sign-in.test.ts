@@ -1,21 +1,19 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   cells,
   choose,
   ended,
   executablePath,
   makeKey,
-  openBrowser,
   openTab,
   signIn,
-  type Tab,
+  useFreshTabs,
 } from '../support/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)('signing in to the console (needs Chromium)', () => {
-  let browser: Browser;
-  let tab: Tab;
+  const tabs = useFreshTabs();
   let page: Page;
   let key = '';
   const ids: Record<string, string> = {};
@@ -29,17 +27,10 @@ describe.skipIf(executablePath === undefined)('signing in to the console (needs 
         await api.ok(api.post('/v1/queries', { hubId, sourceId, label, query }))
       ).config.query.queryId;
     key = await makeKey(['*'], { hubIds: [hubId] });
-    browser = await openBrowser();
   }, 60_000);
-  afterAll(() => browser?.close());
 
-  beforeEach(async () => {
-    tab = await openTab(browser);
-    page = tab.page;
-  });
-  afterEach(async () => {
-    expect([tab.complaints, tab.strays]).toEqual([[], []]);
-    await page.context().close();
+  beforeEach(() => {
+    page = tabs.page;
   });
 
   it.each([
@@ -62,7 +53,7 @@ describe.skipIf(executablePath === undefined)('signing in to the console (needs 
       // Other programs may hold the machine up in one load, but not in all of them.
       while (times.length < 3 && !(Math.min(...times) <= 1_000)) {
         // A browser that has nothing in its cache.
-        const fresh = await openTab(browser);
+        const fresh = await openTab(tabs.browser);
         if (isSignedIn) {
           await signIn(fresh.page, key);
           await fresh.page.reload();

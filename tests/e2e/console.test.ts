@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import {
   bothEngines,
   cells,
@@ -9,10 +9,8 @@ import {
   executablePath,
   hostile,
   makeKey,
-  openBrowser,
-  openTab,
   signIn,
-  type Tab,
+  useFreshTabs,
 } from '../support/console.ts';
 import { api, createSource, database } from '../support/hub.ts';
 
@@ -46,8 +44,7 @@ function tenfold(name: string): string {
 const withBrowser = describe.skipIf(executablePath === undefined);
 withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_PATH)', (engine) => {
   const isPostgres = engine === 'postgres';
-  let browser: Browser;
-  let tab: Tab;
+  const tabs = useFreshTabs();
   let page: Page;
   let [hubId, sourceId, key] = ['', '', ''];
   const ids: Record<string, string> = {};
@@ -67,19 +64,14 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
       await vi.waitFor(described, { timeout: 20_000 });
     }
     key = await makeKey(['*'], { hubIds: [hubId] });
-    browser = await openBrowser();
   }, 60_000);
-  afterAll(() => browser?.close());
 
-  beforeEach(async () => {
-    tab = await openTab(browser);
-    page = tab.page;
+  beforeEach(() => {
+    page = tabs.page;
   });
   afterEach(async () => {
-    expect([tab.complaints, tab.strays]).toEqual([[], []]);
     expect(await page.evaluate('globalThis.taken')).toBeUndefined();
     expect(await page.locator('img').count()).toBe(0);
-    await page.context().close();
   });
 
   const open = async (name: string) => {

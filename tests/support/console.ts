@@ -121,6 +121,27 @@ export const cells = (page: Page) =>
         .map((row) => [...row.querySelectorAll('.grid-cell:not([hidden])')].map((cell) => cell.textContent)),
     );
 
+/** Opens a tab without a key for each test. It shares nothing with those before. */
+export function useFreshTabs() {
+  const shared = { browser: undefined as unknown as Browser, page: undefined as unknown as Page };
+  let tab: Tab;
+  beforeAll(async () => {
+    shared.browser = await openBrowser();
+  });
+  afterAll(() => shared.browser?.close());
+  beforeEach(async () => {
+    tab = await openTab(shared.browser);
+    shared.page = tab.page;
+  });
+  afterEach(async () => {
+    expectQuiet(tab);
+    await tab.page.context().close();
+  });
+  return shared;
+}
+
+const expectQuiet = ({ complaints, strays }: Tab) => expect([complaints, strays]).toEqual([[], []]);
+
 /** Runs in the page before its own scripts. If the test signs out, it does not restore the key. */
 const keepKey = (key: string) => {
   if (sessionStorage.getItem('test.signed-in') !== null) return;
@@ -152,7 +173,7 @@ export function useConsole() {
     await tab.page.locator('.frame').waitFor();
   });
   afterEach(async () => {
-    expect([tab.complaints, tab.strays]).toEqual([[], []]);
+    expectQuiet(tab);
     await tab.page.close();
   });
   const button = (name: string | RegExp) => shared.page.getByRole('button', { name, exact: true });
