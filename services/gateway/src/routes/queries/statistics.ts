@@ -24,6 +24,7 @@ import { readPage } from '../../http/pagination.ts';
 import { readChoice, requireKnownParameters } from '../../http/query-params.ts';
 import type { Handler } from '../../http/request-context.ts';
 import type { Upstreams } from '../../upstreams.ts';
+import { queryIdOf } from './queries.ts';
 
 const milliseconds = { type: 'number', minimum: 0 } as const;
 /** Null if there are no durations. */
@@ -84,7 +85,7 @@ const paging = { limitDefault: 20, limitMax: 100 };
 export function createStatisticsHandlers({ catalog, executor }: Upstreams) {
   const one: Handler = async (request) => {
     requireKnownParameters(request, []);
-    const { queryId } = request.params as { queryId: string };
+    const queryId = queryIdOf(request);
     // The catalog refuses queries that do not exist, or that the key may not use.
     const [, fleet] = await Promise.all([
       catalog.getQuery({ queryId, signature: false }, request.context),
@@ -125,7 +126,7 @@ export function createStatisticsHandlers({ catalog, executor }: Upstreams) {
 
   const usage: Handler = async (request) => {
     requireKnownParameters(request, []);
-    const { queryId } = request.params as { queryId: string };
+    const queryId = queryIdOf(request);
     const { keys, ...counted } = await catalog.getQueryUsage({ queryId }, request.context);
     const isNamed = isGranted(request.context.principal?.scopes ?? [], 'keys:admin');
     return {
