@@ -32,10 +32,12 @@ interface Waiter {
 export const sliceMs = 2;
 /** Long work gets a slice at least this often, however many short calls there are. */
 const pauseMsMax = 8;
+/** A call that takes longer does not count as short, because it may itself wait for long work, such as a classifier's log. */
+const shortMsMax = 100;
 
 export function createTimeSlices(): TimeSlices {
   const waiting = new Map<string, Waiter[]>();
-  let shortCalls = 0;
+  const shortCalls = createShortCalls();
   let isScheduled = false;
   let lastEndsAt = 0;
 
@@ -52,7 +54,7 @@ export function createTimeSlices(): TimeSlices {
   };
   const run = () => {
     isScheduled = false;
-    const isPaused = shortCalls > 0 && performance.now() < lastEndsAt + pauseMsMax;
+    const isPaused = performance.now() < lastEndsAt + pauseMsMax && shortCalls.areRunning();
     const waiter = isPaused ? undefined : take();
     if (waiter !== undefined) {
       lastEndsAt = performance.now() + sliceMs;
@@ -86,13 +88,29 @@ export function createTimeSlices(): TimeSlices {
       };
       return work;
     },
-    short: async (call) => {
-      shortCalls++;
+    short: shortCalls.run,
+  };
+}
+
+function createShortCalls() {
+  /** The start of each call in progress, in order. */
+  const running = new Set<{ startedAt: number }>();
+  return {
+    run: async <T>(call: () => Promise<T>): Promise<T> => {
+      const own = { startedAt: performance.now() };
+      running.add(own);
       try {
         return await call();
       } finally {
-        shortCalls--;
+        running.delete(own);
       }
+    },
+    areRunning: (): boolean => {
+      for (const own of running) {
+        if (own.startedAt > performance.now() - shortMsMax) return true;
+        running.delete(own);
+      }
+      return false;
     },
   };
 }

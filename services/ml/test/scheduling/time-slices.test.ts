@@ -56,3 +56,15 @@ it('gives long work slices during a short call that never ends', async () => {
   end();
   await short;
 });
+
+it('stops pausing long work for a call that is no longer short, such as one that does the work itself', async () => {
+  const slices = createTimeSlices();
+  let count = 0;
+  await slices.short(async () => {
+    const work = slices.of('a');
+    const endsAt = performance.now() + 400;
+    for (; performance.now() < endsAt; count++) await work.next();
+  });
+  // With pauses there would be about 50.
+  expect(count).toBeGreaterThan(200);
+});
