@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { ended, executablePath, useConsole } from '../support/browser/console.ts';
 import { prepareViews, viewsOf } from '../support/browser/views.ts';
-import { ended, executablePath, useConsole } from '../support/console.ts';
 import { api } from '../support/hub.ts';
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');

@@ -10,7 +10,7 @@ import {
   openTab,
   signIn,
   useConsole,
-} from '../support/console.ts';
+} from '../support/browser/console.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 
 const unique = () => randomBytes(4).toString('hex');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { executablePath, useConsole } from '../support/console.ts';
+import { executablePath, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const areas = ['sales', 'stock', 'billing', 'people', 'web', 'audit', 'mail', 'fleet'];

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { bothEngines, ended, executablePath, hostile, useConsole } from '../support/browser/console.ts';
 import { viewsOf } from '../support/browser/views.ts';
-import { bothEngines, ended, executablePath, hostile, useConsole } from '../support/console.ts';
 import { api, execute, sourceBody } from '../support/hub.ts';
 
 /** A text in which markup is left out as a browser does would be shorter. */

@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { keyboardOf } from '../support/browser/keyboard.ts';
 import {
   bothEngines,
   ended,
@@ -9,7 +8,8 @@ import {
   makeKey,
   openBrowser,
   openTab,
-} from '../support/console.ts';
+} from '../support/browser/console.ts';
+import { keyboardOf } from '../support/browser/keyboard.ts';
 import { database } from '../support/hub.ts';
 
 const engine = bothEngines.at(-1) as string;

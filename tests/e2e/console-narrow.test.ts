@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ended, executablePath, makeKey, openBrowser, openTab, signIn } from '../support/browser/console.ts';
 import { prepareViews, viewsOf } from '../support/browser/views.ts';
-import { ended, executablePath, makeKey, openBrowser, openTab, signIn } from '../support/console.ts';
 import { api } from '../support/hub.ts';
 
 /** Runs in the page: the controls that are outside of the screen, and that no scrolling brings into it. */

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { bothEngines, cells, ended, executablePath, useConsole } from '../support/browser/console.ts';
 import { tasksDuring } from '../support/browser/tasks.ts';
-import { bothEngines, cells, ended, executablePath, useConsole } from '../support/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const columns = (textOf: (i: number) => string) =>

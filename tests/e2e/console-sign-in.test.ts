@@ -9,7 +9,7 @@ import {
   openTab,
   signIn,
   useFreshTabs,
-} from '../support/console.ts';
+} from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)('signing in to the console (needs Chromium)', () => {

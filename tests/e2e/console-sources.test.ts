@@ -8,7 +8,7 @@ import {
   openTab,
   signIn,
   useConsole,
-} from '../support/console.ts';
+} from '../support/browser/console.ts';
 import { accessOf } from '../support/databases.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 

@@ -11,7 +11,7 @@ import {
   makeKey,
   signIn,
   useFreshTabs,
-} from '../support/console.ts';
+} from '../support/browser/console.ts';
 import { api, createSource, database } from '../support/hub.ts';
 
 const queriesOf = (isPostgres: boolean): Record<string, string> => {

@@ -9,8 +9,8 @@ import {
   type Page,
 } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
-import { findChromium } from '../../tools/databases/chromium.ts';
-import { api, database, engines } from './hub.ts';
+import { findChromium } from '../../../tools/databases/chromium.ts';
+import { api, database, engines } from '../hub.ts';
 
 export const executablePath = await findChromium({ say: (line) => console.log(line) });
 
