@@ -1,6 +1,7 @@
 /**
- * Measures the classifier: accuracy and calibration after one pass, the same with examples sorted by class, accuracy with
- * few examples, time and memory. Skips if the data sets beside the repository are missing.
+ * Measures the classifier: accuracy and calibration error after one pass, the calibration error by chance alone, the same
+ * with examples sorted by class, accuracy with few examples, time and memory. Skips if the data sets beside the repository
+ * are missing.
  * `npx node bench/ml/classify.ts [set …]`; with `--curves` accuracy and error with 1 to 50 examples per class instead.
  */
 
@@ -8,7 +9,7 @@ import type { Learner } from '../../services/ml/src/classifiers/learner.ts';
 import { createLearners } from '../../services/ml/src/classifiers/model/online-learner.ts';
 import { heldBytes } from '../../tests/support/memory.ts';
 import { quantile } from '../support/table.ts';
-import { baselines, type Example, listSets, load, score } from './data.ts';
+import { baselines, type Example, errorByChance, listSets, load, score } from './data.ts';
 
 const learners = createLearners();
 
@@ -22,7 +23,10 @@ function train(examples: Example[], times?: number[]): Learner {
   return learner;
 }
 
-function test(learner: Learner, examples: Example[]): { accuracy: number; ece: number; predictMs: number } {
+function test(
+  learner: Learner,
+  examples: Example[],
+): { accuracy: number; ece: number; confidences: number[]; predictMs: number } {
   const times: number[] = [];
   const predictions = examples.map(({ label, text }) => {
     const began = performance.now();
@@ -30,7 +34,8 @@ function test(learner: Learner, examples: Example[]): { accuracy: number; ece: n
     times.push(performance.now() - began);
     return { isCorrect: best?.classId === label, confidence: best?.confidence ?? 0 };
   });
-  return { ...score(predictions), predictMs: quantile(times, 0.5) };
+  const confidences = predictions.map(({ confidence }) => confidence);
+  return { ...score(predictions), confidences, predictMs: quantile(times, 0.5) };
 }
 
 /** The same numbers in every run. */
@@ -101,7 +106,7 @@ function measure(name: string): void {
   const [first, last] = [quantile(times.slice(0, quarter), 0.5), quantile(times.slice(-quarter), 0.5)];
   const { batch = Number.NaN, five: fiveBatch = Number.NaN } = baselines[name] ?? {};
   process.stdout.write(
-    `${name.padEnd(16)}${cell(result.accuracy)} ${cell(batch)} ${cell(result.accuracy - batch)}${cell(result.ece)}` +
+    `${name.padEnd(16)}${cell(result.accuracy)} ${cell(batch)} ${cell(result.accuracy - batch)}${cell(result.ece)} ${cell(errorByChance(result.confidences, createRandom(1)))}` +
       `${cell(sorted.accuracy - result.accuracy)} ${cell(sorted.ece)}${cell(five)} ${cell(fiveBatch)}` +
       `${cell(first, 2)}${cell(last, 2)}${cell(quantile(times, 0.99), 2)}${cell(result.predictMs, 3)}${cell(memory)}\n`,
   );
@@ -117,7 +122,7 @@ if (names.length === 0) {
   for (const name of names) measureCurve(name);
 } else {
   process.stdout.write(
-    `${'set'.padEnd(16)}    acc   batch    diff    ece  sorted s.ece   five f.batch  1st ms lst ms p99 ms pred ms     MB\n`,
+    `${'set'.padEnd(16)}    acc   batch    diff    ece  chance  sorted s.ece   five f.batch  1st ms lst ms p99 ms pred ms     MB\n`,
   );
   for (const name of names) measure(name);
 }

@@ -54,3 +54,15 @@ export function score(predictions: readonly { isCorrect: boolean; confidence: nu
   const gap = bins.reduce((sum, bin) => sum + Math.abs(bin.correct - bin.confidence), 0);
   return { accuracy: (100 * correct) / predictions.length, ece: (100 * gap) / predictions.length };
 }
+
+/**
+ * Returns the expected error of a model that is perfectly calibrated and has these confidences: with few predictions, the
+ * bins differ by chance. Each prediction is right with its own confidence, in 200 draws.
+ */
+export function errorByChance(confidences: readonly number[], random: () => number): number {
+  const draws = 200;
+  let sum = 0;
+  for (let i = 0; i < draws; i++)
+    sum += score(confidences.map((confidence) => ({ confidence, isCorrect: random() < confidence }))).ece;
+  return sum / draws;
+}
