@@ -151,9 +151,6 @@ export class ClassifierLog {
   }
 
   async #catchUp(state: ClassifierState): Promise<void> {
-    // Event numbers have no gaps, and reading one event by id is much cheaper than a search.
-    const nextId = eventIdOf(this.#classifierId, state.applied + 1);
-    if ((await this.#deps.store.events.get(this.accountId, nextId)) === null) return;
     const work = this.#startWork();
     for await (const event of this.#newEvents(state)) await this.#apply(state, event, work);
   }

@@ -1,35 +1,40 @@
-/** Reads the events of a classifier in pages of a bounded size in characters, because one event can have megabytes. */
+/** Reads the events of a classifier: the first ones by their numbers, and then pages of a bounded size in characters. */
 
 import { type EventDoc, eventIdOf } from '../documents.ts';
 import type { MlStore } from '../store.ts';
 
-export interface EventPage {
-  events: EventDoc[];
-  /** True if no event followed at the time of the read. */
-  isLast: boolean;
-}
-
+/**
+ * Most reads find only a few new events. Reading these by id is cheap even on FerretDB, which reads the whole collection
+ * for any other filter.
+ */
+const eventsById = 8;
 const eventsPerPage = 200;
-/** A longer event is a page of its own. A page is parsed without a pause, in some milliseconds. */
+/**
+ * The most characters of a page. A longer event is a page of its own. A page is parsed without a pause, in some
+ * milliseconds.
+ */
 const charactersPerPage = 400_000;
-/** The first page is small, because most reads find only a few new events. */
-const eventsInFirstPage = 8;
 
-/** Yields the events after number `applied`. */
+/** Yields the events after number `applied`, in pages that are not empty. Event numbers have no gaps. */
 export async function* readEvents(
   store: MlStore,
   { accountId, classifierId }: { accountId: string; classifierId: string },
   applied: number,
-): AsyncGenerator<EventPage> {
-  let limit = eventsInFirstPage;
-  for (let from = applied; ; ) {
+): AsyncGenerator<EventDoc[]> {
+  let from = applied;
+  for (; from < applied + eventsById; from++) {
+    const event = await store.events.get(accountId, eventIdOf(classifierId, from + 1));
+    if (event === null) return;
+    yield [event];
+  }
+  for (let limit = 2 * eventsById; ; ) {
     const page = { accountId, idPrefix: `${classifierId}/`, afterId: eventIdOf(classifierId, from) };
     const sizes = await store.events.findSummaries({ ...page, limit });
     const count = countFitting(sizes.map(({ characters }) => Number(characters ?? charactersPerPage)));
     const events = count === 0 ? [] : await store.events.find({ ...page, limit: count });
-    const isLast = sizes.length < limit && events.length === sizes.length;
-    yield { events, isLast };
-    if (isLast || events.length === 0) return;
+    if (events.length === 0) return;
+    yield events;
+    if (sizes.length < limit && events.length === sizes.length) return;
     from += events.length;
     limit = Math.min(eventsPerPage, 2 * events.length);
   }
@@ -41,7 +46,7 @@ export async function* newEvents(
   classifier: { accountId: string; classifierId: string },
   { state, ahead }: { state: { applied: number }; ahead?: { applied: number } | undefined },
 ): AsyncGenerator<EventDoc> {
-  for await (const { events } of readEvents(store, classifier, state.applied)) {
+  for await (const events of readEvents(store, classifier, state.applied)) {
     for (const event of events) {
       if (ahead !== undefined && state.applied >= ahead.applied) return;
       yield event;

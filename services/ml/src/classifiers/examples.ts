@@ -75,7 +75,7 @@ export async function readExamples(
   const examples: StoredExample[] = [];
   let [read, characters] = [0, 0];
   let last = '';
-  for await (const { events } of readEvents(store, classifier, (after?.event ?? 1) - 1)) {
+  for await (const events of readEvents(store, classifier, (after?.event ?? 1) - 1)) {
     for (const event of events) {
       const number = numberOf(event);
       const from = number === after?.event ? after.index + 1 : 0;

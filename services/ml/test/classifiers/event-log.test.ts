@@ -26,8 +26,7 @@ async function append(number: number, characters: number | undefined): Promise<v
 
 async function read(applied: number) {
   const pages: string[][] = [];
-  for await (const { events } of readEvents(store, classifier, applied))
-    pages.push(events.map(({ id }) => id));
+  for await (const events of readEvents(store, classifier, applied)) pages.push(events.map(({ id }) => id));
   return pages;
 }
 
@@ -45,7 +44,7 @@ it('reads every event once and in order, in pages of bounded size', async () => 
 });
 
 it('reads events of unknown size one by one', async () => {
-  for (let i = 1; i <= 5; i++) await append(i, undefined);
-  const pages = (await read(0)).filter(({ length }) => length > 0);
-  expect(pages.map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
+  for (let i = 1; i <= 12; i++) await append(i, undefined);
+  const pages = await read(0);
+  expect(pages.map(({ length }) => length)).toEqual(Array(12).fill(1));
 });
