@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findChromium } from '../../tools/databases/chromium.ts';
 import { createTestDatabases, type TestDatabases } from '../support/databases.ts';
 
-const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const executablePath = await findChromium({ say: (line) => console.log(line) });
 const engineNames: Record<string, string> = { postgres: 'PostgreSQL', mariadb: 'MariaDB', mysql: 'MySQL' };
 
@@ -32,8 +32,9 @@ describe.skipIf(executablePath === undefined)(
     beforeAll(async () => {
       dir = await mkdtemp(join(tmpdir(), 'datahub-ten-'));
       databases = await createTestDatabases(process.env);
-      const env = { PATH: process.env.PATH, PORT: String(await freePort()), DATAHUB_DATA_DIR: dir };
-      hub = spawn(process.execPath, [program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+      const { PATH, HOME } = process.env;
+      const env = { PATH, HOME, PORT: String(await freePort()), DATAHUB_DATA_DIR: dir };
+      hub = spawn('npm', ['start'], { cwd: root, env, stdio: ['ignore', 'ignore', 'pipe'] });
       hub.stderr?.on('data', (chunk) => {
         welcome += chunk;
       });
