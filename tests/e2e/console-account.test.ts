@@ -155,6 +155,21 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button(`Actions for ${label} 2`).waitFor({ state: 'detached' });
   });
 
+  it('shows what others created once the tab is visible again', async () => {
+    const { page, hubId } = shared;
+    await goTo();
+    await button('Add to Queries').waitFor();
+    const names = { hub: `hub ${unique()}`, folder: `folder ${unique()}`, classifier: `mail ${unique()}` };
+    await api.ok(api.post('/v1/hubs', { label: names.hub }));
+    await api.ok(api.post(`/v1/hubs/${hubId}/folders`, { label: names.folder }));
+    await api.ok(api.post('/v1/classifiers', { name: names.classifier }));
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByRole('treeitem', { name: names.folder }).waitFor();
+    await page.getByRole('link', { name: names.classifier }).waitFor();
+    await page.getByRole('link', { name: 'Data Hub' }).click();
+    await page.getByRole('link', { name: names.hub }).waitFor();
+  });
+
   it('searches by name, and shows the audit log', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);

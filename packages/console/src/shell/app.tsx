@@ -44,8 +44,13 @@ function Frame() {
     void loadClassifiers();
     // Soon, because after an update of the hub this code would not fit what is loaded already.
     const loading = setTimeout(() => void loadLater().catch(() => undefined), laterAfterMs);
-    // Others can change the hub, so the tree is read again when the tab becomes visible.
-    const refresh = () => document.visibilityState === 'visible' && void loadTree();
+    // Others can change these, so they are read again when the tab becomes visible.
+    const refresh = () => {
+      if (document.visibilityState !== 'visible') return;
+      void loadHubs();
+      void loadTree();
+      void loadClassifiers();
+    };
     document.addEventListener('visibilitychange', refresh);
     return () => {
       clearTimeout(loading);
