@@ -25,8 +25,11 @@ import {
   withoutKnownRows,
 } from './train-batch.ts';
 
-/** The number of examples between two snapshots. */
-const snapshotEvery = 600;
+/**
+ * The number of examples between two snapshots: a share of all, within bounds. A process that starts learns at most this
+ * many again. The snapshot of a large classifier has 20 MB, so it is written less often.
+ */
+const snapshotEvery = { least: 600, share: 0.02, most: 3_000 };
 const appendAttemptsMax = 1_000;
 
 export class ClassifierLog {
@@ -167,7 +170,9 @@ export class ClassifierLog {
   async #apply(state: ClassifierState, event: EventDoc, work: SlicedWork): Promise<void> {
     await state.apply(event, state.applied + 1, work);
     this.#learntSinceSnapshot += (event.calls ?? []).reduce((sum, { examples }) => sum + examples.length, 0);
-    if (this.#learntSinceSnapshot >= snapshotEvery) this.#snapshot();
+    const { least, share, most } = snapshotEvery;
+    const every = Math.min(most, Math.max(least, share * state.evaluation.state.examples));
+    if (this.#learntSinceSnapshot >= every) this.#snapshot();
     if (state.needsRebuild && this.#state === state) this.#rebuild(state);
   }
 
