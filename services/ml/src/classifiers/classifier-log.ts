@@ -12,7 +12,8 @@ import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
 import { cancelled, inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import type { ClassifierDeps, PredictOptions } from './classifier-deps.ts';
 import { ClassifierState, type Prediction } from './classifier-state.ts';
-import { newEvents } from './event-log.ts';
+import { newEvents } from './log/event-log.ts';
+import { SnapshotSchedule } from './log/snapshot-schedule.ts';
 import { createLabelCount, requirePredictBounds } from './predict-bounds.ts';
 import type { CallResult } from './recent-calls.ts';
 import {
@@ -25,11 +26,6 @@ import {
   withoutKnownRows,
 } from './train-batch.ts';
 
-/**
- * The number of examples between two snapshots: a share of all, within bounds. A process that starts learns at most this
- * many again. The snapshot of a large classifier has 20 MB, so it is written less often.
- */
-const snapshotEvery = { least: 600, share: 0.02, most: 3_000 };
 const appendAttemptsMax = 1_000;
 
 export class ClassifierLog {
@@ -40,7 +36,7 @@ export class ClassifierLog {
   #state: ClassifierState | undefined;
   #lastCall: Promise<unknown> = Promise.resolve();
   #pending: PendingCall[] = [];
-  #learntSinceSnapshot = 0;
+  readonly #snapshots = new SnapshotSchedule();
   #isSnapshotting = false;
   #isRebuilding = false;
 
@@ -155,7 +151,12 @@ export class ClassifierLog {
 
   async #catchUp(state: ClassifierState): Promise<void> {
     const work = this.#startWork();
-    for await (const event of this.#newEvents(state)) await this.#apply(state, event, work);
+    const isLoading = this.#state !== state;
+    for await (const event of this.#newEvents(state)) {
+      await this.#apply(state, event, work);
+      // Of further events, the process that appended them writes the snapshot.
+      if (isLoading) this.#snapshotIfDue(state, event);
+    }
   }
 
   #startWork(signal?: CallSignal): SlicedWork {
@@ -169,11 +170,11 @@ export class ClassifierLog {
 
   async #apply(state: ClassifierState, event: EventDoc, work: SlicedWork): Promise<void> {
     await state.apply(event, state.applied + 1, work);
-    this.#learntSinceSnapshot += (event.calls ?? []).reduce((sum, { examples }) => sum + examples.length, 0);
-    const { least, share, most } = snapshotEvery;
-    const every = Math.min(most, Math.max(least, share * state.evaluation.state.examples));
-    if (this.#learntSinceSnapshot >= every) this.#snapshot();
     if (state.needsRebuild && this.#state === state) this.#rebuild(state);
+  }
+
+  #snapshotIfDue(state: ClassifierState, event: EventDoc): void {
+    if (this.#snapshots.isDueAfter(event, state.evaluation.state.examples)) this.#snapshot();
   }
 
   /** Resolves to false if another process has taken the number. */
@@ -187,6 +188,7 @@ export class ClassifierLog {
       throw err;
     }
     await this.#apply(state, event, this.#startWork());
+    this.#snapshotIfDue(state, event);
     return true;
   }
 
@@ -284,7 +286,6 @@ export class ClassifierLog {
   #snapshot(): void {
     if (this.#isSnapshotting) return;
     this.#isSnapshotting = true;
-    this.#learntSinceSnapshot = 0;
     this.#exclusive((state) => this.#save(state))
       .catch(this.#deps.onFailure)
       .finally(() => {
@@ -293,10 +294,7 @@ export class ClassifierLog {
   }
 }
 
-function contended(): HubError {
-  return new HubError(
-    'UNAVAILABLE',
-    'Too many processes train this classifier at the same time. Try again.',
-    { retryable: true },
-  );
-}
+const contended = () =>
+  new HubError('UNAVAILABLE', 'Too many processes train this classifier at the same time. Try again.', {
+    retryable: true,
+  });

@@ -3,8 +3,8 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { type EventDoc, eventIdOf } from '../documents.ts';
 import type { MlStore } from '../store.ts';
-import { readEvents } from './event-log.ts';
 import type { RowIdentity } from './known-examples.ts';
+import { readEvents } from './log/event-log.ts';
 
 export interface StoredExample {
   exampleId: string;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { readEvents } from '../../src/classifiers/event-log.ts';
-import { type EventDoc, eventIdOf } from '../../src/documents.ts';
-import { type MlStore, openMlStore } from '../../src/store.ts';
+import { readEvents } from '../../../src/classifiers/log/event-log.ts';
+import { type EventDoc, eventIdOf } from '../../../src/documents.ts';
+import { type MlStore, openMlStore } from '../../../src/store.ts';
 
 const classifier = { accountId: 'account', classifierId: 'classifier' };
 let store: MlStore;

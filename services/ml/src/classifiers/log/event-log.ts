@@ -1,7 +1,7 @@
 /** Reads the events of a classifier: the first ones by their numbers, and then pages of a bounded size in characters. */
 
-import { type EventDoc, eventIdOf } from '../documents.ts';
-import type { MlStore } from '../store.ts';
+import { type EventDoc, eventIdOf } from '../../documents.ts';
+import type { MlStore } from '../../store.ts';
 
 /**
  * Most reads find only a few new events. Reading these by id is cheap even on FerretDB, which reads the whole collection
