@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { ended, executablePath, useConsole } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { ended, useConsole } from '../support/browser/console.ts';
 import { prepareViews, viewsOf } from '../support/browser/views.ts';
 import { api } from '../support/hub.ts';
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { executablePath, useConsole } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const unique = () => randomBytes(4).toString('hex');

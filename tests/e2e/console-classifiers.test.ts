@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { executablePath, openBrowser } from '../support/browser/chromium.ts';
 import {
   bothEngines,
   createClassifier,
-  executablePath,
   makeKey,
-  openBrowser,
   openTab,
   signIn,
   useConsole,

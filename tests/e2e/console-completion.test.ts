@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { executablePath, useConsole } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const areas = ['sales', 'stock', 'billing', 'people', 'web', 'audit', 'mail', 'fleet'];

@@ -1,6 +1,6 @@
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { executablePath } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
 import { api, createSource } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)(

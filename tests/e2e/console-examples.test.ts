@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { createClassifier, executablePath, useConsole } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { createClassifier, useConsole } from '../support/browser/console.ts';
 import { api } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)('examples in the console (needs Chromium)', () => {

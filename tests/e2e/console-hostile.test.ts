@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { bothEngines, ended, executablePath, hostile, useConsole } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { bothEngines, ended, hostile, useConsole } from '../support/browser/console.ts';
 import { viewsOf } from '../support/browser/views.ts';
 import { api, execute, sourceBody } from '../support/hub.ts';
 

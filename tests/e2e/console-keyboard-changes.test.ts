@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bothEngines, ended, executablePath, useConsole } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { bothEngines, ended, useConsole } from '../support/browser/console.ts';
 import { keyboardOf } from '../support/browser/keyboard.ts';
 import { api, createSource, database } from '../support/hub.ts';
 

@@ -1,14 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import {
-  bothEngines,
-  ended,
-  engineNames,
-  executablePath,
-  makeKey,
-  openBrowser,
-  openTab,
-} from '../support/browser/console.ts';
+import { executablePath, openBrowser } from '../support/browser/chromium.ts';
+import { bothEngines, ended, engineNames, makeKey, openTab } from '../support/browser/console.ts';
 import { keyboardOf } from '../support/browser/keyboard.ts';
 import { database } from '../support/hub.ts';
 

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ended, executablePath, makeKey, openBrowser, openTab, signIn } from '../support/browser/console.ts';
+import { executablePath, openBrowser } from '../support/browser/chromium.ts';
+import { ended, makeKey, openTab, signIn } from '../support/browser/console.ts';
 import { prepareViews, viewsOf } from '../support/browser/views.ts';
 import { api } from '../support/hub.ts';
 

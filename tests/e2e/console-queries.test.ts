@@ -2,14 +2,8 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import {
-  bothEngines,
-  cells,
-  ended,
-  executablePath,
-  fillSource,
-  useConsole,
-} from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { bothEngines, cells, ended, fillSource, useConsole } from '../support/browser/console.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
 
 const sqlEngines = engines.filter((one) => ['postgres', 'mysql', 'mariadb'].includes(one));

@@ -1,15 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  cells,
-  choose,
-  ended,
-  executablePath,
-  makeKey,
-  openTab,
-  signIn,
-  useFreshTabs,
-} from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { cells, choose, ended, makeKey, openTab, signIn, useFreshTabs } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)('signing in to the console (needs Chromium)', () => {

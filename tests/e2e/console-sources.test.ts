@@ -1,14 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import {
-  choose,
-  executablePath,
-  makeKey,
-  openBrowser,
-  openTab,
-  signIn,
-  useConsole,
-} from '../support/browser/console.ts';
+import { executablePath, openBrowser } from '../support/browser/chromium.ts';
+import { choose, makeKey, openTab, signIn, useConsole } from '../support/browser/console.ts';
 import { accessOf } from '../support/databases.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 

@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import {
-  executablePath,
-  makeKey,
-  openBrowser,
-  openTab,
-  signIn,
-  useConsole,
-} from '../support/browser/console.ts';
+import { executablePath, openBrowser } from '../support/browser/chromium.ts';
+import { makeKey, openTab, signIn, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const dayMs = 86_400_000;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { executablePath, hostile, makeKey, useConsole } from '../support/browser/console.ts';
+import { executablePath } from '../support/browser/chromium.ts';
+import { hostile, makeKey, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const first = `SELECT region, note,\n  id\nFROM sales\n-- ${hostile}\nWHERE region = :region\nORDER BY id\nLIMIT 10`;

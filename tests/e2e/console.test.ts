@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import { executablePath } from '../support/browser/chromium.ts';
 import {
   bothEngines,
   cells,
   choose,
   ended,
-  executablePath,
   hostile,
   makeKey,
   signIn,
@@ -82,9 +82,9 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
   const run = () => page.getByRole('button', { name: /^Run/ }).click();
 
   it('shows rows exactly as stored, and hostile texts as text', async () => {
-    // The query is run before the page knows the types of its columns.
+    // The page knows the types of the columns only after the rows.
     await page.route(/signature=1/, async (route) => {
-      await page.waitForTimeout(500);
+      await page.waitForTimeout(1_500);
       await route.continue();
     });
     await open('rows');
@@ -94,7 +94,7 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
     await ended(page, 'done');
     expect(await page.locator('.grid-title button').last().textContent()).toBe(hostile);
     await expect
-      .poll(() => cells(page))
+      .poll(() => cells(page), { timeout: 8_000 })
       .toEqual([["o'hara", 'quote', 'empty text', '12,345,678,901,234,567,890', '10.50', hostile]]);
     await page.getByLabel('region', { exact: true }).fill('north');
     await run();

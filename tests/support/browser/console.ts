@@ -1,18 +1,10 @@
 /** Opens the console in a real Chromium. */
 
 import { randomBytes } from 'node:crypto';
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-} from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
-import { findChromium } from '../../../tools/databases/chromium.ts';
 import { api, database, engines } from '../hub.ts';
-
-export const executablePath = await findChromium({ say: (line) => console.log(line) });
+import { openBrowser } from './chromium.ts';
 
 /** PostgreSQL, and MariaDB or MySQL, as far as there are servers. What the console does on these two differs. */
 export const bothEngines = ['postgres', engines.find((one) => one !== 'postgres')].filter(
@@ -21,19 +13,6 @@ export const bothEngines = ['postgres', engines.find((one) => one !== 'postgres'
 
 /** Markup that would run if a page inserted this text as markup. */
 export const hostile = '<img src=x onerror=globalThis.taken=1>';
-
-const args = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync'],
-];
-
-export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: executablePath as string,
-    args,
-    // A person has scrollbars, and they take space.
-    ignoreDefaultArgs: ['--hide-scrollbars'],
-  });
 
 export interface Tab {
   page: Page;

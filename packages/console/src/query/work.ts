@@ -101,6 +101,7 @@ export class QueryWork {
     // A description that was read before is still shown if the next one fails.
     if (described !== undefined || this.signature.value === undefined)
       this.signature.value = described?.signature ?? null;
+    this.runner.setTypes(described?.signature?.columns ?? []);
   }
 
   edit(change: Partial<Draft>): void {

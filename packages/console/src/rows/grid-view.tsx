@@ -13,12 +13,13 @@ interface GridViewProps {
   store: RowStore;
   /** Grows with the rows. */
   rows: number;
+  isTyped: boolean;
   filter: string;
   label: string;
   onShown(rows: number): void;
 }
 
-export function GridView({ store, rows, filter, label, onShown }: GridViewProps) {
+export function GridView({ store, rows, isTyped, filter, label, onShown }: GridViewProps) {
   const host = useRef<HTMLDivElement>(null);
   const grid = useRef<Grid | undefined>(undefined);
   const turn = useRef(0);
@@ -45,7 +46,7 @@ export function GridView({ store, rows, filter, label, onShown }: GridViewProps)
       grid.current?.changed();
       onShown(store.length);
     });
-  }, [store, rows, sort, filter, onShown]);
+  }, [store, isTyped, rows, sort, filter, onShown]);
   return (
     <>
       <div class="grid-host" ref={host} />

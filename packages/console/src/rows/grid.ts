@@ -53,6 +53,7 @@ export class Grid {
   #length = -1;
   /** The number of rows when the columns were measured. */
   #measured = 0;
+  #isTyped = false;
   #rows: DrawnRow[] = [];
   #frame = 0;
   #version = 0;
@@ -88,12 +89,14 @@ export class Grid {
     cancelAnimationFrame(this.#frame);
   }
 
-  /** Call this when rows were added or reordered. */
+  /** Call this when rows were added or reordered, or their types became known. */
   changed(): void {
     this.#version++;
-    const { length, columns } = this.store;
-    if (this.widths.length !== columns.length || this.#version === 1 || length >= 2 * this.#measured) {
+    const { length, columns, isTyped } = this.store;
+    const hasOtherColumns = this.widths.length !== columns.length || this.#isTyped !== isTyped;
+    if (hasOtherColumns || this.#version === 1 || length >= 2 * this.#measured) {
       this.#measured = length;
+      this.#isTyped = isTyped;
       this.#measure();
     }
     this.draw();

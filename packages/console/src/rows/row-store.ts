@@ -29,23 +29,34 @@ const sliceMs = 12;
 
 export class RowStore {
   readonly lines: string[] = [];
-  readonly columns: GridColumn[];
+  readonly columns: GridColumn[] = [];
+  /** True if the types of the columns are known. */
+  isTyped = false;
   bytes = 0;
   /** The indexes of the lines in display order; undefined while all lines are shown in the order of arrival. */
   order: Uint32Array | undefined;
-  readonly #typed: boolean;
   readonly #places = new Map<string, number>();
   readonly #layout = { prefixes: [] as string[], placeOf: (name: string) => this.#places.get(name) };
 
   constructor(columns: { name: string; type: string }[]) {
-    this.#typed = columns.length > 0;
-    this.columns = columns.map(({ name, type }) => ({ name, type, numeric: isNumericType(type) }));
-    for (const [i, { name }] of columns.entries()) this.#place(name, i);
+    this.setTypes(columns);
   }
 
-  #place(name: string, column: number): void {
-    this.#places.set(name, column);
-    this.#layout.prefixes.push(`${JSON.stringify(name)}:`);
+  #add(column: GridColumn): void {
+    this.#places.set(column.name, this.columns.length);
+    this.columns.push(column);
+    this.#layout.prefixes.push(`${JSON.stringify(column.name)}:`);
+  }
+
+  /** Sets the types of the columns. They may become known only after the first rows. */
+  setTypes(columns: { name: string; type: string }[]): void {
+    for (const { name, type } of columns) {
+      const column = { name, type, numeric: isNumericType(type) };
+      const place = this.#places.get(name);
+      if (place === undefined) this.#add(column);
+      else this.columns[place] = column;
+    }
+    this.isTyped = columns.length > 0;
   }
 
   get length(): number {
@@ -67,10 +78,8 @@ export class RowStore {
       const value = values[i] as string;
       const place = this.#places.get(name);
       const numeric = isNumberText(value);
-      if (place === undefined) {
-        this.#place(name, this.columns.length);
-        this.columns.push({ name, type: '', numeric });
-      } else if (!this.#typed && value !== 'null') {
+      if (place === undefined) this.#add({ name, type: '', numeric });
+      else if (!this.isTyped && value !== 'null') {
         const column = this.columns[place] as GridColumn;
         column.numeric = numeric && (column.numeric || this.lines.length === 0);
       }

@@ -5,6 +5,7 @@ export async function readLines(response: Response, more: (lines: string[]) => b
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let rest = '';
+  let isFirst = true;
   for (;;) {
     const { done, value } = await reader.read();
     const text = rest + (done ? decoder.decode() : decoder.decode(value, { stream: true }));
@@ -16,5 +17,17 @@ export async function readLines(response: Response, more: (lines: string[]) => b
       return;
     }
     if (done) return;
+    // Reading on at once would delay the frame that draws the first rows.
+    if (isFirst && whole.length > 0) {
+      isFirst = false;
+      await nextFrame();
+    }
   }
 }
+
+/** Resolves after the next frame, or soon in a hidden tab, which draws none. */
+const nextFrame = () =>
+  new Promise<void>((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, 100);
+  });

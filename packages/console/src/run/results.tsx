@@ -65,9 +65,16 @@ export function Results({ state, label, onDownload, onSaveShown, onFresh, hint }
       </div>
       <Outcome state={state} hint={hint} />
       {hasRows && shown === 'table' && (
-        <GridView store={store} rows={rows} filter={filter} label={`Rows of ${label}`} onShown={onShown} />
+        <GridView
+          store={store}
+          rows={rows}
+          isTyped={store.isTyped}
+          filter={filter}
+          label={`Rows of ${label}`}
+          onShown={onShown}
+        />
       )}
-      {hasRows && shown === 'chart' && <ChartView store={store} rows={rows} />}
+      {hasRows && shown === 'chart' && <ChartView key={String(store.isTyped)} store={store} rows={rows} />}
       {hasRows && shown === 'json' && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
         <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">

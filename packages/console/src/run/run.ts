@@ -93,6 +93,14 @@ export class Runner {
     this.#keep(request);
   }
 
+  /** Shows the types of the columns, if they were unknown when the run began. */
+  setTypes(columns: Column[]): void {
+    const { store } = this.state.value;
+    if (store === undefined || store.isTyped) return;
+    store.setTypes(columns);
+    this.state.value = { ...this.state.value };
+  }
+
   async #stream(
     request: RunRequest,
     {
