@@ -16,6 +16,7 @@ const all = [
   'edge',
   'rows',
   'annotate',
+  'console',
   'tenants',
   'ml/classify',
   'ml/service',
@@ -29,6 +30,7 @@ const needServers = new Set([
   'edge',
   'rows',
   'annotate',
+  'console',
   'tenants',
 ]);
 
