@@ -278,7 +278,4 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
   });
 });
 
-test.skipIf(servers.some(({ url }) => url !== undefined))(
-  'needs POSTGRES_URL, MARIADB_URL or MYSQL_URL',
-  () => {},
-);
+if (servers.every(({ url }) => url === undefined)) test.skip('needs POSTGRES_URL, MARIADB_URL or MYSQL_URL');

@@ -54,16 +54,17 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)('values of PostgreSQL', 
     it('is null where there is none', () =>
       expectForms(connection, `SELECT NULL::${type} AS v`, nothing(type)));
 
-    it.skipIf(wanted.alone)('is an element of arrays', async () => {
-      const one = `${literal(wanted)}::${type}`;
-      const array = (json: string) => `[[${json},null],[null,${json}]]`;
-      await expectForms(connection, `SELECT ARRAY[[${one}, NULL], [NULL, ${one}]]::${type}[] AS v`, {
-        type,
-        value: '',
-        json: array(wanted.json),
-        strings: array(wanted.strings ?? wanted.json),
+    if (!wanted.alone)
+      it('is an element of arrays', async () => {
+        const one = `${literal(wanted)}::${type}`;
+        const array = (json: string) => `[[${json},null],[null,${json}]]`;
+        await expectForms(connection, `SELECT ARRAY[[${one}, NULL], [NULL, ${one}]]::${type}[] AS v`, {
+          type,
+          value: '',
+          json: array(wanted.json),
+          strings: array(wanted.strings ?? wanted.json),
+        });
       });
-    });
   });
 });
 

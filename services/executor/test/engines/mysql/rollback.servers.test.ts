@@ -92,9 +92,8 @@ describe.each(servers)('a rollback at %s', (name, url) => {
     });
 
     // The test needs a user that may make users.
-    it.skipIf(name !== 'mariadb')(
-      'reports what it could not undo where nothing could be known beforehand',
-      async () => {
+    if (name === 'mariadb')
+      it('reports what it could not undo where nothing could be known beforehand', async () => {
         const settings = settingsOf(name, url as string);
         const client = await mysql.createConnection(url as string);
         await client.query("DROP USER IF EXISTS 'hub_back'@'%'");
@@ -121,8 +120,7 @@ describe.each(servers)('a rollback at %s', (name, url) => {
         expect([await count('hub_back_innodb'), await count('hub_back_log')]).toEqual([0, 3]);
         await client.query('DELETE FROM hub_back_log');
         await client.end();
-      },
-    );
+      });
 
     // MariaDB reports it of Aria alone where it was not asked to roll back.
     it.each(name === 'mariadb' ? ['Aria'] : engines)(
@@ -142,9 +140,8 @@ describe.each(servers)('a rollback at %s', (name, url) => {
       },
     );
 
-    it.skipIf(name !== 'mariadb')(
-      'counts the rows that a write returns, not those of the answer',
-      async () => {
+    if (name === 'mariadb')
+      it('counts the rows that a write returns, not those of the answer', async () => {
         await write('INSERT INTO hub_back_innodb VALUES (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)');
         const remove = (options: object) =>
           write('DELETE FROM hub_back_innodb RETURNING id', { maxRows: 1, ...options });
@@ -153,7 +150,6 @@ describe.each(servers)('a rollback at %s', (name, url) => {
         const { data, outcome } = await remove({ maxAffected: 6 });
         expect([data, outcome.truncated]).toEqual([[{ id: 1 }], true]);
         expect(await count('hub_back_innodb')).toBe(0);
-      },
-    );
+      });
   });
 });
