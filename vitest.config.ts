@@ -29,6 +29,8 @@ const e2e = (name: string, env: Record<string, string>) => ({
 
 export default defineConfig({
   test: {
+    // The tests wait more than they compute. By default one core would be left free.
+    maxWorkers: '100%',
     projects: [
       {
         test: {

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { createInterface } from 'node:readline';
-import { beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { api } from '../support/hub.ts';
 
 const csv = { 'content-type': 'text/csv; charset=utf-8' };
@@ -12,6 +12,8 @@ describe('an import of examples', () => {
   beforeEach(async () => {
     path = `/v1/classifiers/${(await api.ok(api.post('/v1/classifiers', {}))).id}`;
   });
+  // FerretDB reads all examples of all classifiers to find those of one.
+  afterEach(() => api.delete(path));
 
   const send = (raw: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
     api.call('POST', `${path}/train`, { raw, headers });

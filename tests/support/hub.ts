@@ -1,8 +1,8 @@
 /** The hub that this project's tests drive, and short ways to what most of them need. */
 
 import { randomBytes } from 'node:crypto';
-import { inject } from 'vitest';
-import { createApi } from './api.ts';
+import { afterAll, inject } from 'vitest';
+import { type Answer, createApi } from './api.ts';
 import type { DatabaseAccess } from './databases.ts';
 import { createCheck } from './described.ts';
 
@@ -20,10 +20,21 @@ declare module 'vitest' {
   }
 }
 
-const check = await createCheck(inject('hub').url);
+const described = await createCheck(inject('hub').url);
+const hubIds: string[] = [];
 
-/** Every answer that a test gets is held against the hub's own description of it. */
+function check(method: string, path: string, answer: Answer): void {
+  described(method, path, answer);
+  if (method === 'POST' && path === '/v1/hubs' && answer.status === 200) hubIds.push(answer.body.hubId);
+}
+
+/** Each response is checked against the hub's own description of it. */
 export const api = createApi(inject('hub'), check);
+
+// FerretDB reads whole collections to find a document, so each file removes what it created.
+afterAll(async () => {
+  for (const hubId of hubIds) await api.delete(`/v1/hubs/${hubId}?recursive=true`);
+});
 
 export const timestamp = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 export const idShape = (kind: string) => new RegExp(`^[a-z][a-z0-9-]*\\.${kind}\\.[A-Za-z0-9_-]{20,}$`);
