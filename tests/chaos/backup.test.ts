@@ -104,7 +104,7 @@ describe('a backup', () => {
       saying('a hub uses or used this directory'),
     );
     await restored.close();
-  }, 30_000);
+  });
 
   it('reports why it cannot be taken', async () => {
     await expect(backup(join(dir, 'copy'))).rejects.toMatchObject(saying('DATAHUB_DATA_DIR or'));
@@ -115,5 +115,5 @@ describe('a backup', () => {
     await expect(refused).rejects.toMatchObject(saying('mongodump'));
     await expect(refused).rejects.not.toMatchObject({ stderr: expect.stringContaining('s3cret') });
     await expect(stat(join(dir, 'copy'))).rejects.toThrow('ENOENT');
-  }, 30_000);
+  });
 });

@@ -128,7 +128,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     echo?.close();
     await dropUsers();
     await rm(dir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   async function createFailingSources(): Promise<Record<string, string>> {
     const ids: Record<string, string> = {};
@@ -264,5 +264,5 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     const wanted = ['answers', 'gRPC statuses', 'metrics', 'traces', 'log', 'files'];
     if (process.platform === 'linux') wanted.push('processes');
     expect([...looked.keys()].sort()).toEqual(wanted.sort());
-  }, 60_000);
+  });
 });

@@ -126,7 +126,7 @@ describe('the documented commands', () => {
     expect(JSON.parse(await type(create))).toMatchObject({ scopes: ['queries:execute'] });
     expect(await type(backup)).toContain('catalog.db');
     await shell.type('welcomed');
-  }, 60_000);
+  });
 
   it('run the example of README.md', () => typeBlock('README.md', 1));
 
@@ -185,7 +185,7 @@ describe('the documented commands', () => {
     const [start = '', ask = ''] = stepsOf('docs/classifiers.md', 4);
     expect(await type(start)).toMatch(/^\{"jobId":"dh\.job\./);
     await expect.poll(() => type(ask), { timeout: 20_000, interval: 500 }).toContain('"state":"done"');
-  }, 60_000);
+  });
 
   it('install the client, and write the types of a hub', async () => {
     await typeBlock('docs/client.md', 0);
@@ -222,7 +222,7 @@ describe('the documented commands', () => {
     expect(JSON.parse(await type(account)).accountId).not.toBe(made.accountId);
     expect(await type(sealing)).toContain('DATAHUB_SEALING_P');
     expect(await type(backup)).toContain('ml.db');
-  }, 60_000);
+  });
 
   it('restart the hub, and restore a backup', async () => {
     const [backup = ''] = stepsOf('docs/operations.md', 4);
@@ -239,7 +239,7 @@ describe('the documented commands', () => {
     await shell.type('welcomed');
     expect(await shell.type(run)).toBe(before);
     await shell.type(`${stop}\nwait`);
-  }, 60_000);
+  });
 
   it('start the hub with settings', async () => {
     const [command = ''] = stepsOf('docs/configuration.md', 0);
@@ -248,7 +248,7 @@ describe('the documented commands', () => {
     await shell.type('ready');
     await shell.type('kill %1\nwait');
     expect(existsSync(join(place, 'other', 'catalog.db'))).toBe(true);
-  }, 60_000);
+  });
 
   it('create the secrets of a cluster', () => typeBlock('docs/kubernetes.md', 2));
 
@@ -256,7 +256,7 @@ describe('the documented commands', () => {
     const [start = '', files = ''] = stepsOf('docs/architecture.md', 0);
     expect(start).toMatch(/^npm ci && npm start /);
     expect(await type(files)).toContain('A list of hubs: ');
-  }, 60_000);
+  });
 });
 
 describe('each command of the pages', () => {

@@ -44,7 +44,7 @@ describe.skipIf(executablePath === undefined)(
       });
       page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
       page.setDefaultTimeout(15_000);
-    }, 60_000);
+    });
     afterAll(async () => {
       await browser?.close();
       for (const close of closing) await close();
@@ -129,6 +129,6 @@ describe.skipIf(executablePath === undefined)(
       await button('I have copied it').click();
       await button('Sign out').click();
       await page.getByLabel('API key').waitFor();
-    }, 60_000);
+    });
   },
 );

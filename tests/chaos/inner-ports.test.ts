@@ -151,13 +151,13 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     for (const ids of [own, deleted]) await make(theirs, ids);
     await make(ours, mine);
     expect(await run(theirs, deleted, (method) => /^(delete|revoke)/.test(method))).toEqual([]);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     for (const caller of Object.values(callers ?? {})) caller.close();
     await hub?.close();
     await rm(dir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it.each(unary)('refuse $service: $method without the hub’s own token', async ({ service, method }) => {
     const stranger = createRawCaller(hub.addresses[service], 'another-token');

@@ -49,7 +49,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
     await api.ok(api.post('/v1/queries/execute', { queryId: create }));
     queries.write = await store(`INSERT INTO ${mark} SELECT 1 FROM pg_sleep(60)`, 'INSERT');
     drop = await store(`DROP TABLE ${mark}`, 'DROP');
-  }, 60_000);
+  });
   afterAll(async () => {
     await watcher.kill(mark);
     await api.ok(api.post('/v1/queries/execute', { queryId: drop }));

@@ -105,6 +105,6 @@ describe.skipIf(POSTGRES_URL === undefined || !isLinux)(
       for (const service of ['gateway', 'catalog', 'ml'] as const) {
         expect([service, holds(hub.pidOf(service, 0), password)]).toEqual([service, false]);
       }
-    }, 60_000);
+    });
   },
 );

@@ -65,7 +65,7 @@ describe.skipIf(!POSTGRES_URL)(
       const warm = await store('SELECT 1 AS one', {});
       for (let turn = 0; turn < 4; turn++)
         for (const one of apis) await one.ok(one.get(`/v1/queries/${warm}/data`));
-    }, 60_000);
+    });
 
     afterAll(async () => {
       await hub?.close();

@@ -95,7 +95,7 @@ describe('the operator’s commands', () => {
     const wrong = { message: expect.stringContaining('scopes.0 must be one of') };
     await expect(run(['keys', 'create', '--name', 'x', '--scopes', 'all'], hub)).rejects.toMatchObject(wrong);
     await hub.close();
-  }, 30_000);
+  });
 
   it('do not make a store of their own beside a hub that runs elsewhere', async () => {
     const hub = await openHub(env());
@@ -105,7 +105,7 @@ describe('the operator’s commands', () => {
     });
     await expect(stat(join(dir, 'elsewhere'))).rejects.toThrow('ENOENT');
     await hub.close();
-  }, 30_000);
+  });
 
   it('outlive whoever comes in and asks for nothing, too much, or nonsense', async () => {
     const hub = await openHub(env());
@@ -124,5 +124,5 @@ describe('the operator’s commands', () => {
     }
     expect((await run(newAccount('still there'), hub)).key).toMatch(/^dhk_/);
     await hub.close();
-  }, 30_000);
+  });
 });

@@ -86,13 +86,13 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       queryId = await store1('one', 'SELECT 1 AS one');
       slowId = await store1('slow', 'SELECT n, pg_sleep(0.001) FROM generate_series(1, 2000) n');
       for (let i = 0; i < 20; i++) await ask({ queryId }, { at: i });
-    }, 60_000);
+    });
 
     afterAll(async () => {
       agent.destroy();
       await hub?.close();
       await rm(dir, { recursive: true, force: true });
-    }, 60_000);
+    });
 
     it('tells what each process takes of the machine', async () => {
       for (const port of [...hub.executorMetricsPorts, ...hub.catalogMetricsPorts]) {
@@ -142,7 +142,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
         expect(new Set(statuses)).toEqual(new Set([200, 429]));
         expect(Math.abs(admitted - 300)).toBeLessThanOrEqual(300 * off);
       }
-    }, 90_000);
+    });
 
     it('holds off an address that guesses, over all gateways within a tenth, and nobody else', async () => {
       const left = 60_000 - (Date.now() % 60_000);
@@ -158,7 +158,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       expect(Math.abs(lookedAt - 100)).toBeLessThanOrEqual(100 * off);
       expect(await Promise.all([0, 1].map((n) => guess(n, '127.0.0.10')))).toEqual([401, 401]);
       expect(await ask({ queryId }, { from: '127.0.0.9' })).toBe(200);
-    }, 90_000);
+    });
 
     it('refuses a revoked key at every gateway within 5 s, under load', async () => {
       const made = await apis[0]?.post('/v1/keys', { name: 'short-lived', scopes: ['*'] });
@@ -184,7 +184,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       expect(asked).toBeGreaterThan(500);
       expect(lastAcceptedAt - revokedAt).toBeLessThan(5_000);
       expect(lastAcceptedAt).toBeGreaterThan(0);
-    }, 30_000);
+    });
 
     it('restarts one after the other under load without a failed request', async () => {
       const failed = new Map<number, number>();

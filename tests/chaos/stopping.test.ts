@@ -72,11 +72,11 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)('a stop', () => {
       ]);
     }
     expect(told('gateway')[1].durationMs).toBeGreaterThan(500);
-  }, 40_000);
+  });
 
   it('says how much was cut when its time was up', async () => {
     const { told, answer } = await stopDuring(20, 300);
     expect(answer).toBe('cut');
     expect(told('gateway')).toMatchObject([{ awaited: 1 }, { event: 'service.stopped', cut: 1 }]);
-  }, 40_000);
+  });
 });

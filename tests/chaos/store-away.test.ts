@@ -153,5 +153,5 @@ describe.skipIf(serverUrl === undefined)('the start of the hub in one process wi
     await hub.close();
     gate.close();
     await rm(dir, { recursive: true });
-  }, 30_000);
+  });
 });

@@ -36,13 +36,13 @@ describe.skipIf(!POSTGRES_URL)('traces (needs POSTGRES_URL)', () => {
     hubId = (await api.ok(api.post('/v1/hubs', { label: 'traces' }))).hubId;
     const source = { hubId, label: 's', engine: 'postgres', connectionSettings: connection() };
     sourceId = (await api.ok(api.post('/v1/sources', source))).sourceId;
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await hub?.close();
     collector?.close();
     await rm(dir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   const store = async (query: string, source = sourceId) =>
     (

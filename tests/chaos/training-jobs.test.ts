@@ -107,7 +107,7 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
     await client.query(`DROP TABLE IF EXISTS ${table}`);
     await client.end();
     await rm(dir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   /** Calls a gateway that answers. */
   const ask: Ask = async (call) => {

@@ -38,7 +38,7 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
     const limits = { origins: [allowed], queryIds: [queryId], context: { tenant: '7' } };
     key = (await api.ok(api.post('/v1/keys', { name: 'page', scopes: ['queries:execute'], limits }))).key;
     browser = await chromium.launch({ executablePath: executablePath as string, args: ['--no-sandbox'] });
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

@@ -165,7 +165,7 @@ describe.runIf(engines.includes('postgres'))('the client', () => {
 
     beforeAll(async () => {
       browser = await chromium.launch({ executablePath: executablePath as string, args: ['--no-sandbox'] });
-    }, 60_000);
+    });
     afterAll(() => browser?.close());
     afterEach(() => page?.close());
 

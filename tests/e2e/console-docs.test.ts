@@ -37,7 +37,7 @@ describe.skipIf(executablePath === undefined)(
         if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url()))
           strays.push(request.url());
       });
-    }, 60_000);
+    });
     afterAll(() => browser?.close());
 
     it('shows all routes without a key, and ignores a document in its address', async () => {
@@ -61,7 +61,7 @@ describe.skipIf(executablePath === undefined)(
       await answer.waitFor();
       expect(await operation.locator('.live-responses-table').innerText()).toContain('"region": "south"');
       expect(await page.content()).not.toContain(key);
-    }, 60_000);
+    });
 
     it('violates no policy, calls no other host, and stores nothing', async () => {
       expect([complaints, strays]).toEqual([[], []]);

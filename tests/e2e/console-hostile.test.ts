@@ -149,5 +149,5 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
     await button('Summarise').click();
     await page.locator('.marked mark', { hasText: hostile }).waitFor();
     await look('summary');
-  }, 60_000);
+  });
 });

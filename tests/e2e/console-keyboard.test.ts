@@ -20,7 +20,7 @@ describe.skipIf(executablePath === undefined)(
       browser = await openBrowser();
       ({ page } = await openTab(browser, { viewport: { width: 1280, height: 900 } }));
       keys = keyboardOf(page);
-    }, 60_000);
+    });
     afterAll(() => browser?.close());
 
     it('signs in, and leads from a new hub over a source to a query', async () => {
@@ -61,7 +61,7 @@ describe.skipIf(executablePath === undefined)(
       await press('Escape', 'Escape');
       await use('Create query');
       await title('by keys');
-    }, 60_000);
+    });
 
     it('runs it, and shows, sorts, filters, draws and saves its rows', async () => {
       const { press, use, write, tabTo, show } = keys;
@@ -103,7 +103,7 @@ describe.skipIf(executablePath === undefined)(
       await show('Contract', 'Runs');
       await use('Use these values');
       await page.locator('.editor').waitFor();
-    }, 60_000);
+    });
 
     it('cancels a run, and asks before it writes', async () => {
       const { press, type, use, tabTo } = keys;
@@ -130,7 +130,7 @@ describe.skipIf(executablePath === undefined)(
       await press('Control+s');
       await page.getByText(/reads/).waitFor();
       await page.getByText('not saved').waitFor({ state: 'detached' });
-    }, 60_000);
+    });
 
     it('makes a folder, and moves, renames and finds a query', async () => {
       const { press, type, use, tabTo, pick, find, write } = keys;
@@ -151,7 +151,7 @@ describe.skipIf(executablePath === undefined)(
       await page.getByRole('treeitem', { name: 'tickets' }).waitFor();
       await find('tickets');
       await title('tickets');
-    }, 60_000);
+    });
 
     it('makes and revokes a key', async () => {
       const { press, use, find, pick, write } = keys;
@@ -167,7 +167,7 @@ describe.skipIf(executablePath === undefined)(
       await use('Revoke key');
       await page.getByText('Revoked').first().waitFor();
       await press('Escape');
-    }, 60_000);
+    });
 
     it('trains a classifier, corrects an example, predicts and evaluates', async () => {
       const { press, type, use, tabTo, find, pick, write, show } = keys;
@@ -232,6 +232,6 @@ describe.skipIf(executablePath === undefined)(
       await page.locator('[data-theme=dark]').waitFor();
       await use('Sign out');
       await page.getByLabel('API key').waitFor();
-    }, 60_000);
+    });
   },
 );

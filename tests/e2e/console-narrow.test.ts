@@ -27,7 +27,7 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     browser = await openBrowser();
     const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
     ({ page } = await openTab(browser, phone));
-  }, 60_000);
+  });
   afterAll(() => browser?.close());
 
   it('has every view in 390 px, and all controls in reach', async () => {
@@ -59,5 +59,5 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     await page.getByRole('treeitem', { name: 'by region' }).first().waitFor();
     await look('tree');
     expect(found).toEqual({});
-  }, 60_000);
+  });
 });

@@ -19,7 +19,7 @@ describe.skipIf(executablePath === undefined)('signing in to the console (needs 
         await api.ok(api.post('/v1/queries', { hubId, sourceId, label, query }))
       ).config.query.queryId;
     key = await makeKey(['*'], { hubIds: [hubId] });
-  }, 60_000);
+  });
 
   beforeEach(() => {
     page = tabs.page;

@@ -64,7 +64,7 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
       await vi.waitFor(described, { timeout: 20_000 });
     }
     key = await makeKey(['*'], { hubIds: [hubId] });
-  }, 60_000);
+  });
 
   beforeEach(() => {
     page = tabs.page;

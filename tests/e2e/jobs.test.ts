@@ -245,5 +245,5 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     await api.ok(api.delete(`/v1/keys/${made.keyId}`));
     const { rows, trained, skipped } = await ended(jobId);
     expect([rows, skipped]).toEqual([trained, 0]);
-  }, 30_000);
+  });
 });

@@ -46,7 +46,7 @@ describe.each(engines)('columns that a query on %s asserts to be not null', (eng
       await expect(run(queryId, { accept })).rejects.toThrow();
     await api.ok(api.put(`/v1/queries/${queryId}`, { config: { notNull: null } }));
     expect((await api.ok(run(queryId))).data.length).toBeGreaterThan(250_000);
-  }, 60_000);
+  });
 
   it('are part of the definition and of the signature', async () => {
     const queryId = await store('SELECT id, note FROM sales', ['note', 'note']);

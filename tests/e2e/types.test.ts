@@ -130,7 +130,7 @@ it('datahub types writes a module that compiles only with the right names and ty
   expect([compiled.stdout, compiled.stderr]).toEqual(['', '']);
   const ran = await run(process.execPath, [join(dir, 'main.ts')]);
   expect(JSON.parse(ran.stdout)).toMatchObject({ count: 1, third: { id: 3 } });
-}, 60_000);
+});
 
 const pythonProgram = `
 from decimal import Decimal
