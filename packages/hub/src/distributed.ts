@@ -126,14 +126,15 @@ async function planDistributed(env: Environment, countOf: (name: Service) => num
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
   const forEach = <T>(name: Service, make: (i: number) => Promise<T>) =>
     Promise.all(Array.from({ length: countOf(name) }, (_, i) => make(i)));
-  const freePorts = (name: Service) => forEach(name, freePort);
+  const newPort = distinctPorts();
+  const freePorts = (name: Service) => forEach(name, newPort);
   const ports = {
     catalog: await freePorts('catalog'),
     executor: await freePorts('executor'),
     ml: await freePorts('ml'),
   };
   const internalPorts = await freePorts('catalog');
-  const gateways = await forEach('gateway', (i) => gatewayPorts(env, i));
+  const gateways = await forEach('gateway', (i) => gatewayPorts(env, i, newPort));
   const executorMetricsPorts = await freePorts('executor');
   const catalogMetricsPorts = await freePorts('catalog');
   const addresses = (list: number[]) => list.map((port) => `127.0.0.1:${port}`).join(',');
@@ -171,10 +172,25 @@ async function planDistributed(env: Environment, countOf: (name: Service) => num
   return { gateways, ports, internalPorts, executorMetricsPorts, catalogMetricsPorts, environmentOf };
 }
 
+/** Returns a function that gives no port twice, because a service may not listen yet when the next port is chosen. */
+function distinctPorts(): () => Promise<number> {
+  const given = new Set<number>();
+  return async () => {
+    let port = await freePort();
+    while (given.has(port)) port = await freePort();
+    given.add(port);
+    return port;
+  };
+}
+
 /** The ports of the environment for the first gateway, and free ones for the others. */
-async function gatewayPorts(env: Environment, replica: number): Promise<GatewayPorts> {
-  if (replica > 0) return { port: await freePort(), metricsPort: 0 };
-  const port = Number(env.PORT ?? 8080) || (await freePort());
+async function gatewayPorts(
+  env: Environment,
+  replica: number,
+  newPort: () => Promise<number>,
+): Promise<GatewayPorts> {
+  if (replica > 0) return { port: await newPort(), metricsPort: 0 };
+  const port = Number(env.PORT ?? 8080) || (await newPort());
   return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090) };
 }
 

@@ -7,16 +7,11 @@ import { createServer } from 'node:net';
 /** Below the ephemeral range, so that no outgoing connection takes the port in the meantime. */
 const ports = { from: 10_000, to: 32_000 };
 const triesMax = 100;
-/** A server that was given a port may not listen yet. */
-const given = new Set<number>();
 
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < triesMax; tries++) {
     const port = randomInt(ports.from, ports.to);
-    if (given.has(port)) continue;
-    given.add(port);
     if (await isFreePort(port)) return port;
-    given.delete(port);
   }
   throw new Error(`None of ${triesMax} ports between ${ports.from} and ${ports.to} is free.`);
 }
